@@ -8,12 +8,22 @@ guards/: cache keys and guards of leaves, variables, integers and the registry
 specialize.py: tracing a call to a specialization
 specialization.py: one specialization: guards and compiled code
 outputs.py: sources of a result's leaves
-writes.py, failed_writes.py: writes into arguments, and their state after a failed call
-execute.py: lowering, compiling and running graphs
-native_entry.py, native_record.py: running specializations from native code
-joint_trace.py, partition.py: tracing with the gradient; the split into forward and backward passes
-autograd_call.py, backward.py, graph_function.py: compiled derivatives
+writes.py: writes into arguments
+failed_writes.py: the written arguments after a call that raised
+execute.py: lowering, compiling and running graphs; copies of results that alias an argument
+native_entry.py: the native entry, which runs specializations that are linked into it
+native_record.py: a specialization as programs for the native entry
+joint_trace.py: tracing with the gradient
+partition.py: the split of a joint graph into forward and backward passes
+autograd_call.py: the autograd node of a jitted call
+backward.py: the compiled backward pass; symbolic zeros
+graph_function.py: a forward or backward graph as a callable
 recorded_call.py: calls on tensors that require gradients
-variants.py, batching.py, forward_mode.py, captures.py: variants for values of transforms
-explain.py, stages.py: explanations of the cache, and the stages for users
+variants.py: the cache of variants for values of transforms
+batching.py: variants for values of ``vmap``
+forward_mode.py: variants for values of ``jvp``
+lift_closures.py: variants for values of transforms in closures and globals (lambda lifting)
+explain.py: explanations of the cache
+stages.py: the stages for users: traced, lowered, compiled
+hot_calls.py: compiles hot eager calls of pure functions
 """

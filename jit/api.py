@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from .. import lazy
 from ..errors import ArgumentError
@@ -35,11 +35,7 @@ if TYPE_CHECKING:
         def __get__(self, instance: object, owner: type | None = None) -> object: ...
 
 
-def __getattr__(name: str) -> Any:
-    """Load ``JitFunction`` and ``CacheInfo`` lazily."""
-    if name in ("JitFunction", "CacheInfo"):
-        return getattr(lazy.jit_machinery(), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+function = lazy.Module(".jit.function")
 
 
 @overload
@@ -119,6 +115,6 @@ def jit(
         return type(fn)(inner)
     if not callable(fn):
         raise ArgumentError(f"jit takes a function, not {fn!r}")
-    made = lazy.jit_machinery().JitFunction(fn, static_argnames, static_argnums)
+    made = function.JitFunction(fn, static_argnames, static_argnums)
     made.check_donated(donate_argnames, donate_argnums)
     return made

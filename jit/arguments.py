@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import pytree
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
@@ -245,10 +247,12 @@ def _to_tuple(option: str, what: str, given: object, kind: type) -> tuple[Any, .
 
 def _signature(fn: Function) -> inspect.Signature:
     try:
-        return inspect.signature(fn)
+        if not isinstance(fn, np.ufunc):  # its options exclude each other, also with their defaults
+            return inspect.signature(fn)
     except (TypeError, ValueError):
-        anything = [Kind("args", Kind.VAR_POSITIONAL), Kind("kwargs", Kind.VAR_KEYWORD)]
-        return inspect.Signature(anything)
+        pass
+    anything = [Kind("args", Kind.VAR_POSITIONAL), Kind("kwargs", Kind.VAR_KEYWORD)]
+    return inspect.Signature(anything)
 
 
 def _append_argument(

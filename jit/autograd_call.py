@@ -14,9 +14,9 @@ from ..eager.tensor.storage import Hold
 from ..eager.tensor.tensor import EAGER, Tensor, storage_of, wrap
 from ..errors import AutogradError, VersionError
 from ..registry.dispatch.keys import AUTOGRAD
-from ..registry.dispatch.state import state
+from ..registry.dispatch.state import NO_GRAD, current, state
 from ..registry.values import describe
-from .backward import Backward, drop_cotangents
+from .backward import Backward, specialize_for_zero_cotangents
 from .graph_function import GraphFunction, make_tuple_treedef
 from .outputs import Output, OutputTree
 from .partition import Split
@@ -40,7 +40,7 @@ class Derivative:
         computed: the number of the function's own results.
         needed: the indices of the parameters that the gradients depend on.
         fixed: numbers of the leaves that are no parameters.
-        cut: indices in the flat result of views through which no gradient flows.
+        detached: indices in the flat result of views through which no gradient flows.
         dynamic: numbers of the leaves that are parameters.
 
     Attributes:
@@ -57,14 +57,16 @@ class Derivative:
         computed: int,
         needed: set[int],
         fixed: tuple[int, ...],
-        cut: frozenset[int],
+        detached: frozenset[int],
         dynamic: tuple[int, ...],
     ):
         self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
-        self.positions, self.fixed, self.cut = tuple(roots.values()), fixed, cut
+        self.positions, self.fixed, self.detached = tuple(roots.values()), fixed, detached
         self.indices: tuple[Any, ...] = tuple(dynamic.index(t) if type(t) is int else t for t in targets)
         self.called = CallName(name)
         self.twin: Specialization | None = None
+        self.is_plain = self.is_single = False
+        self.tensor_keys: tuple[tuple[int, int], ...] = ()
         self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)
         self.forward = GraphFunction(split.forward, name)
@@ -74,6 +76,7 @@ class Derivative:
         numbers = {n for n, value in enumerate(split.forward.parameters) if value.weak is not None}
         self.holds = tuple(sorted({*self.reads, *needed, *numbers}))
         self.shown = frozenset(self.parameters + root for root in roots)
+        self.read_positions = tuple(self.holds.index(index) for index in self.reads)
         self.backward = Backward(split.backward, f"backward of {name}")
         self._partial: dict[tuple[int, ...], Backward] = {}  # by the roots that no gradient reaches
 
@@ -106,6 +109,16 @@ class Derivative:
             ]
             self.tensors = [n + 1 for n, guard in enumerate(guards) if guard.kind == "tensor"]
             self.keys = [guard.keys for guard in guards if guard.kind == "tensor"]
+            self.tensor_keys = tuple(zip(self.tensors, self.keys))
+            self.is_plain = bool(self.roots) and not (
+                specialization.outputs.writes
+                or specialization.scalar_types
+                or graph.captured
+                or self.captured
+                or self.detached
+            )
+            outputs = specialization.outputs
+            self.is_single = outputs.treedef.kind is None and outputs.leaves[0] == Output("result", 0)
             outputs = output_tree if not specialization.outputs.writes else specialization.outputs
             self.twin = replace(specialization, outputs=outputs, executable=self.forward.executable)
         return self.twin
@@ -115,7 +128,7 @@ class Derivative:
         if not self.fixed:
             return ()
         guards = [specialization.guards[index] for index in self.fixed]
-        return tuple(guard.value._ref() if guard.kind == "same" else guard.value for guard in guards)
+        return tuple(guard.value._ref() if guard.kind == "identity" else guard.value for guard in guards)
 
     def gradients(self, values: dict[int, object], cotangents: Sequence[object]) -> list[Any]:
         """Compute the gradients of the targets with the compiled backward pass; None for zero gradients.
@@ -136,7 +149,9 @@ class Derivative:
         if result is None:
             graph = self.split.backward
             cotangents = graph.inputs[len(self.reads) :]
-            partial = drop_cotangents(graph, cotangents, {cotangents[number] for number in missing})
+            partial = specialize_for_zero_cotangents(
+                graph, cotangents, {cotangents[number] for number in missing}
+            )
             result = self._partial[missing] = Backward(partial, self.backward.function.__name__)
         return result
 
@@ -178,8 +193,11 @@ class CompiledNode(Node):
         saved, versions = [], []
         for index in which:
             value = values[index]
-            if not isinstance(value, Tensor):
-                version: Any = None
+            if value.__class__ is Tensor and index not in shown:
+                storage = value._storage
+                version: Any = 0 if storage is None else storage.version
+            elif not isinstance(value, Tensor):
+                version = None
             elif index in shown:
                 version = Hold(storage_of(value))
                 value = wrap(value._array) if type(value) is Tensor else value._alias()
@@ -215,6 +233,40 @@ class CompiledNode(Node):
 
     def gradients(self, given: dict[int, Any]) -> list[Any]:
         """Run the backward pass of the call; recompute its residuals first if they were dropped."""
+        guards, derivative = current(), self.derivative
+        if guards.flags == NO_GRAD and derivative is not None and not modes.active():
+            residuals = self._read_residuals(derivative.read_positions)
+            cotangents = [given[root] for root in self.roots if root in given]
+            if (
+                residuals is not None
+                and len(cotangents) == len(self.roots)
+                and all(cotangent.__class__ is Tensor for cotangent in cotangents)
+            ):
+                return derivative.backward(residuals + cotangents)
+        return self._general_gradients(given)
+
+    def _read_residuals(self, positions: tuple[int, ...]) -> list[Any] | None:
+        """The residuals that compiled code reads; None if they are not there, or were perhaps written."""
+        residuals, versions = self.residuals, self.versions
+        if residuals.__class__ is not tuple:
+            return None
+        result = []
+        for position in positions:
+            value, version = residuals[position], versions[position]
+            if value.__class__ is Tensor:
+                if version.__class__ is Hold:
+                    if version.storage.version != version.version:
+                        return None
+                else:
+                    storage = value._storage
+                    if version != (0 if storage is None else storage.version):
+                        return None
+            elif version is not None:
+                return None
+            result.append(value)
+        return result
+
+    def _general_gradients(self, given: dict[int, Any]) -> list[Any]:
         while self.residuals.__class__ is DroppedResiduals:
             self.refill(self.residuals.source.take(self.residuals.index))
         cotangents = [given.get(root) for root in self.roots]

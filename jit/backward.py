@@ -1,10 +1,13 @@
-"""The compiled backward pass, and its graph for cotangents that are zero."""
+"""The compiled backward pass, and its specialization for symbolic zeros: cotangents that are known to be zero."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..eager.tensor.tensor import Tensor
 from ..lowering.interpreter import to_payload
 from ..lowering.passes.pipeline import remove_dead_code
 from ..lowering.passes.rewrite import copy_node, has_effects, new_node
@@ -22,9 +25,8 @@ class Backward:
     """
 
     def __init__(self, graph: Graph, name: str):
-        self._sources: list[
-            tuple[bool, Any]
-        ] = []  # for each gradient: whether it is computed, and which; or given
+        # For each gradient: whether it is computed, and its index among the results or the inputs (None: zero).
+        self._sources: list[tuple[bool, int | None]] = []
         computed: list[Value] = []
         for gradient in graph.outputs:
             if isinstance(gradient, Value) and gradient.node is not None:
@@ -36,24 +38,36 @@ class Backward:
         own = Graph()
         own.inputs, own.nodes, own.outputs = graph.inputs, graph.nodes, list(computed)
         self.function = GraphFunction(own, name)
+        self._is_plain = self._sources == [(True, number) for number in range(len(computed))]
         self._runs = bool(computed) or any(map(has_effects, own.nodes))
 
-    def __call__(self, given: Sequence[Any]) -> list[Any]:
-        """Compute the gradients.
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Compute the gradients; None for zero gradients.
 
         Args:
-            given: a tensor or a number for each of the graph's inputs.
+            inputs: a tensor or a number for each of the graph's inputs.
         """
-        arrays = [to_payload(item) for item in given]
+        arrays = [
+            _to_contiguous(item._array if item.__class__ is Tensor else to_payload(item)) for item in inputs
+        ]
         results = self.function.run(*arrays) if self._runs else ()
+        if self._is_plain:
+            return list(results)
         return [
-            results[which] if computed else None if which is None else given[which]
-            for computed, which in self._sources
+            None if index is None else results[index] if computed else inputs[index]
+            for computed, index in self._sources
         ]
 
 
-def drop_cotangents(graph: Graph, cotangents: Sequence[Value], missing: set[Value]) -> Graph:
-    """Specialize the backward graph for cotangents that are zero.
+def _to_contiguous(item: Any) -> Any:
+    """A C-contiguous array in place of another one, such as the gradient of a sum, whose elements are one number."""
+    return (
+        np.ascontiguousarray(item) if item.__class__ is np.ndarray and not item.flags.c_contiguous else item
+    )
+
+
+def specialize_for_zero_cotangents(graph: Graph, cotangents: Sequence[Value], zeros: set[Value]) -> Graph:
+    """Specialize the backward graph for cotangents that are symbolic zeros.
 
     Values that depend only on zero cotangents are zero too and are not computed: zero times an infinite derivative
     would be NaN.
@@ -61,39 +75,39 @@ def drop_cotangents(graph: Graph, cotangents: Sequence[Value], missing: set[Valu
     Args:
         graph: the backward graph, which is linear in the cotangents.
         cotangents: its inputs that are cotangents.
-        missing: the cotangents that are zero.
+        zeros: the cotangents that are zero.
     """
     out = Graph()
-    out.inputs = [value for value in graph.inputs if value not in missing]
-    flowing, zero = set(cotangents), set(missing)
+    out.inputs = [value for value in graph.inputs if value not in zeros]
+    linear, zeros = set(cotangents), set(zeros)
     env = {value: value for value in out.inputs}
     for node in graph.nodes:
-        carriers = [value for value in node.inputs if value in flowing]
-        if carriers:
-            flowing.update(node.outputs)
-        gone = [value for value in carriers if value in zero]
-        if carriers and len(gone) == len(carriers):
-            zero.update(node.outputs)
+        operands = [value for value in node.inputs if value in linear]
+        if operands:
+            linear.update(node.outputs)
+        zero_operands = [value for value in operands if value in zeros]
+        if operands and len(zero_operands) == len(operands):
+            zeros.update(node.outputs)
             continue
-        rest = _remaining_term(node, zero)
-        if rest is not None:
-            env[node.outputs[0]] = env[rest]
+        term = _remaining_term(node, zeros)
+        if term is not None:
+            env[node.outputs[0]] = env[term]
             continue
-        for value in gone:
+        for value in zero_operands:
             if value not in env:
                 env[value] = _append_zeros(out, value)
         new = copy_node(node, env.__getitem__)
         out.nodes.append(new)
         env.update(zip(node.outputs, new.outputs))
-    out.outputs = [None if o is None or o in zero else env[o] for o in graph.outputs]
+    out.outputs = [None if o is None or o in zeros else env[o] for o in graph.outputs]
     return remove_dead_code(out)
 
 
-def _remaining_term(node: Node, zero: set[Value]) -> Value | None:
+def _remaining_term(node: Node, zeros: set[Value]) -> Value | None:
     """The other operand of a sum with a zero; None for other nodes."""
     if node.op.name != "td::add.Tensor" or not all(isinstance(arg, Value) for arg in node.args):
         return None
-    rest = [value for value in node.args if value not in zero]
+    rest = [value for value in node.args if value not in zeros]
     same = len(rest) == 1 and len(node.args) == 2 and rest[0].spec == node.outputs[0].spec
     return rest[0] if same else None
 

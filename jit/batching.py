@@ -20,30 +20,35 @@ class BatchedVariants(Variants):
 
         Results that differ between examples become values of that level.
         """
-        dynamic, form = split_leaves(bound)
-        own = [i for i in dynamic if _is_of_level(bound.leaves[i], level)]
-        key = form, tuple(own), level.axis_name, level.batch_size
-        made = self._get_variant(key, bound, dynamic, own, level)
-        given = [bound.leaves[i]._payload if i in own else bound.leaves[i] for i in dynamic]
-        result, batched = made(*given)
+        dynamic, static_key = split_leaves(bound)
+        batched_indices = [i for i in dynamic if _is_of_level(bound.leaves[i], level)]
+        key = static_key, tuple(batched_indices), level.axis_name, level.batch_size
+        variant = self._get_variant(key, bound, dynamic, batched_indices, level)
+        payloads = [bound.leaves[i]._payload if i in batched_indices else bound.leaves[i] for i in dynamic]
+        result, batched_flags = variant(*payloads)
         leaves, treedef = pytree.flatten(result)
-        return treedef.unflatten([wrap_batched(level, x) if own else x for x, own in zip(leaves, batched)])
+        return treedef.unflatten(
+            [wrap_batched(level, x) if is_batched else x for x, is_batched in zip(leaves, batched_flags)]
+        )
 
     def _make_function(
-        self, bound: BoundArguments, dynamic: tuple[int, ...], own: list[int], level: Level
+        self, bound: BoundArguments, dynamic: tuple[int, ...], batched_indices: list[int], level: Level
     ) -> object:
-        of_one = self._bind_static_leaves(bound, dynamic)
+        function = self._bind_static_leaves(bound, dynamic)
         name, size, axis_name = f"vmap({self._arguments.name})", level.batch_size, level.axis_name
         prepared: dict[Any, Any] = {}
 
-        def of_batch(*leaves: Any) -> object:
+        def batched_function(*leaves: Any) -> object:
             with open_batch(name, size, prepared, axis_name) as inner:
-                given = [wrap_batched(inner, x) if n in own else x for n, x in zip(dynamic, leaves)]
-                value, outdef = pytree.flatten(of_one(given))
+                args = [
+                    wrap_batched(inner, x) if n in batched_indices else x for n, x in zip(dynamic, leaves)
+                ]
+                value, outdef = pytree.flatten(function(args))
             batched = [_is_of_level(leaf, inner) for leaf in value]
-            return outdef.unflatten([x._payload if own else x for x, own in zip(value, batched)]), batched
+            payloads = [x._payload if is_batched else x for x, is_batched in zip(value, batched)]
+            return outdef.unflatten(payloads), batched
 
-        return self._mark_variant(of_batch, name, is_part=True)
+        return self._mark_variant(batched_function, name, is_part=True)
 
 
 def _is_of_level(leaf: object, level: Level) -> bool:

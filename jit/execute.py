@@ -23,7 +23,7 @@ def lower_graph(program: Graph) -> Lowered | None:
         return None
     device = device_of(program)
     if device.startswith("cuda"):
-        lazy.cuda_compiler()
+        lazy.module(".backends.cuda.launches.compile")
     return lower(program, device)
 
 

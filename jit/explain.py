@@ -1,4 +1,4 @@
-"""Explain why a call of a jitted function would use a cached specialization, or recompile."""
+"""Explain a cache hit or miss of a jitted function: which guards of the cached specializations fail for a call."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .. import pytree
 from ..eager.layers.autocast import context_key
 from ..registry.dispatch.keys import from_bits
 from ..registry.dispatch.state import state
+from ..registry.dtypes import default_float
 from ..registry.values import describe
 from .arguments import Arguments, BoundArguments
 from .specialization import Specialization
@@ -15,90 +16,102 @@ from .specialization import Specialization
 
 def explain(
     arguments: Arguments,
-    known: Sequence[Specialization],
+    specializations: Sequence[Specialization],
     specialization: Specialization | None,
     bound: BoundArguments,
     keys: Sequence[tuple[object, ...]],
 ) -> str:
     """The text of :meth:`.function.JitFunction.explain`."""
+    count = len(specializations)
     if specialization is not None:
-        head = [
-            f"{arguments.name}: specialization {known.index(specialization) + 1} of {len(known)} would answer this call"
-        ]
+        number = specializations.index(specialization) + 1
+        head = [f"{arguments.name}: specialization {number} of {count} would answer this call"]
         return "\n".join(head + _describe_context(specialization))
-    if not known:
+    if not specializations:
         return f"{arguments.name} has not been called yet: this call would be traced and compiled"
-    faults = [(find_mismatches(arguments, item, bound, keys), number) for number, item in enumerate(known, 1)]
-    nearest, number = min(faults, key=lambda pair: (len(pair[0]), -pair[1]))
-    head = [
-        f"{arguments.name}: this call would be traced and compiled, for none of {len(known)} specialization(s) fits",
-        f"compared with specialization {number}, the nearest:",
+    candidates = [
+        (find_mismatches(arguments, cached, bound, keys), number)
+        for number, cached in enumerate(specializations, 1)
     ]
-    return "\n".join(head + [f"  - {fault}" for fault in nearest] + _describe_context(known[number - 1]))
+    mismatches, number = min(candidates, key=lambda pair: (len(pair[0]), -pair[1]))
+    head = [
+        f"{arguments.name}: this call would be traced and compiled; none of {count} specialization(s) matches it",
+        f"compared with specialization {number}, the closest:",
+    ]
+    lines = [f"  - {mismatch}" for mismatch in mismatches] + _describe_context(specializations[number - 1])
+    return "\n".join(head + lines)
 
 
 def find_mismatches(
-    arguments: Arguments, item: Specialization, bound: BoundArguments, keys: Sequence[tuple[object, ...]]
+    arguments: Arguments,
+    specialization: Specialization,
+    bound: BoundArguments,
+    keys: Sequence[tuple[object, ...]],
 ) -> list[str]:
     """Describe each guard of a specialization that fails for a call."""
-    faults = _compare_structure(arguments, item, bound)
-    if not faults:
-        rows = zip(item.guards, item.paths, keys)
-        faults = [text for guard, path, key in rows if (text := guard.explain(path, key))]
-    faults += _compare_statics(arguments, item, bound)
-    if (item.include, item.exclude) != (state.include, state.exclude):
-        faults.append(
-            f"this thread's dispatch state was include {from_bits(item.include)}, exclude {from_bits(item.exclude)}; "
-            f"it is include {from_bits(state.include)}, exclude {from_bits(state.exclude)}"
+    mismatches = _diff_structure(arguments, specialization, bound)
+    if not mismatches:
+        rows = zip(specialization.guards, specialization.paths, keys)
+        mismatches = [text for guard, path, key in rows if (text := guard.explain(path, key))]
+    mismatches += _diff_statics(arguments, specialization, bound)
+    if (specialization.include, specialization.exclude) != (state.include, state.exclude):
+        mismatches.append(
+            f"this thread's dispatch state was include {from_bits(specialization.include)}, "
+            f"exclude {from_bits(specialization.exclude)}; it is "
+            f"include {from_bits(state.include)}, exclude {from_bits(state.exclude)}"
         )
-    if item.context != context_key():
-        faults.append(
-            f"autocast was {_describe_autocast(item.context)}, and is {_describe_autocast(context_key())}"
+    if specialization.context != context_key():
+        mismatches.append(
+            f"autocast was {_describe_autocast(specialization.context)}, and is {_describe_autocast(context_key())}"
         )
-    faults += [text for guard in item.environment if (text := guard.explain())]
-    if not item.is_current():
-        faults.append("a kernel of an operator that it uses was registered or removed")
-    if not faults and item.scalars(bound.leaves) is None:
-        faults.append("arithmetic among Python scalars gave a result of another type")
-    return faults
+    if specialization.default_dtype is not default_float():
+        mismatches.append(f"the default dtype was {specialization.default_dtype}, and is {default_float()}")
+    mismatches += [text for guard in specialization.environment if (text := guard.explain())]
+    if not specialization.is_current():
+        mismatches.append("a kernel of an operator that it uses was registered or removed")
+    if not mismatches and specialization.scalars(bound.leaves) is None:
+        mismatches.append("arithmetic among Python scalars gave a result of another type")
+    return mismatches
 
 
 def _describe_autocast(context: tuple[tuple[str, str], ...]) -> str:
     return ", ".join(f"{dtype} on {device}" for device, dtype in context) or "off"
 
 
-def _compare_structure(arguments: Arguments, item: Specialization, bound: BoundArguments) -> list[str]:
-    pairs = zip(arguments.dynamic, item.treedef.children, bound.treedef.children)
+def _diff_structure(arguments: Arguments, specialization: Specialization, bound: BoundArguments) -> list[str]:
+    pairs = zip(arguments.dynamic, specialization.treedef.children, bound.treedef.children)
     differences = [(name, pytree.difference(old, new)) for name, old, new in pairs if old != new]
     return [f"argument {name}: the structure was and is{text or ' different'}" for name, text in differences]
 
 
-def _compare_statics(arguments: Arguments, item: Specialization, bound: BoundArguments) -> list[str]:
+def _diff_statics(arguments: Arguments, specialization: Specialization, bound: BoundArguments) -> list[str]:
     names = [p.name for p in arguments.parameters if p.name in arguments.static]
-    rows = zip(names, item.statics, bound.static_keys, item.static_values, bound.statics)
+    rows = zip(names, specialization.statics, bound.static_keys, specialization.static_values, bound.statics)
     return [f"static argument {name} was {was!r}, now {now!r}" for name, a, b, was, now in rows if a != b]
 
 
-def _describe_context(item: Specialization) -> list[str]:
+def _describe_context(specialization: Specialization) -> list[str]:
     """Describe the tensors and variables that a specialization captures, and how it runs."""
-    tensors = [f"  {describe(tensor)}" for tensor in item.graph.constants]
-    variables = [f"  {guard}" for guard in item.externals]
-    paths = [item.paths[item.dynamic[index]] for index in item.outputs.written]
+    tensors = [f"  {describe(tensor)}" for tensor in specialization.graph.constants]
+    variables = [f"  {guard}" for guard in specialization.externals]
+    paths = [specialization.paths[specialization.dynamic[index]] for index in specialization.outputs.written]
     written = [f"arguments written after the call: {', '.join(paths)}"] if paths else []
-    written += _describe_execution("", item)
-    if item.derivative is not None:
-        halves = {"forward": item.derivative.forward, "backward": item.derivative.backward.function}
-        for name, half in halves.items():
-            written += _describe_execution(f"{name}: ", half.specialization)
-        written += item.derivative.split.describe()
+    written += _describe_execution("", specialization)
+    if specialization.derivative is not None:
+        derivative = specialization.derivative
+        passes = {"forward": derivative.forward, "backward": derivative.backward.function}
+        for name, function in passes.items():
+            written += _describe_execution(f"{name}: ", function.specialization)
+        written += derivative.split.describe()
     lines = ["captured tensors, read at each call:", *tensors] if tensors else []
     return written + lines + (["variables guarded by identity:", *variables] if variables else [])
 
 
-def _describe_execution(name: str, item: Specialization | None) -> list[str]:
+def _describe_execution(name: str, specialization: Specialization | None) -> list[str]:
     """Describe how calls run: how kernels are launched, and why Python handles calls, if it does."""
-    if item is None:
+    if specialization is None:
         return []
-    value = [f"{name}{item.executable.launching}"] if hasattr(item.executable, "launching") else []
-    reasons = [record for record in item.records.values() if isinstance(record, str)]
-    return value + [f"{name}calls are answered by Python: {reason}" for reason in dict.fromkeys(reasons)]
+    executable = specialization.executable
+    lines = [f"{name}{executable.launching}"] if hasattr(executable, "launching") else []
+    reasons = [record for record in specialization.records.values() if isinstance(record, str)]
+    return lines + [f"{name}calls are answered by Python: {reason}" for reason in dict.fromkeys(reasons)]

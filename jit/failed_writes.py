@@ -46,7 +46,7 @@ def collect_writes(trace: Trace, written: dict[Aliases, int]) -> tuple[Write, ..
 
 
 def run_with_write_recovery(
-    run: Callable[[], object], graph: Graph, parameters: Sequence[object], history: Sequence[Write]
+    run: Callable[[], object], graph: Graph, parameters: Sequence[object], writes: Sequence[Write]
 ) -> object:
     """Run compiled code; if it raises, first apply the writes that preceded the failure.
 
@@ -54,7 +54,7 @@ def run_with_write_recovery(
         run: runs the compiled code.
         graph: the traced program.
         parameters: a tensor or a Python scalar for each of the graph's parameters.
-        history: its writes.
+        writes: its writes.
     """
     before = effects.results
     done: list[Any] = []
@@ -63,14 +63,14 @@ def run_with_write_recovery(
         return run()
     except Exception as fault:
         effects.results = None
-        first = _replay_writes(graph, parameters, history, iter(done))
+        first = _replay_writes(graph, parameters, writes, iter(done))
         raise (fault if first is None else first) from None
     finally:
         effects.results = before
 
 
 def _replay_writes(
-    graph: Graph, parameters: Sequence[object], history: Sequence[Write], done: Iterator[object]
+    graph: Graph, parameters: Sequence[object], writes: Sequence[Write], done: Iterator[object]
 ) -> Exception | None:
     """Apply the writes before the first node that raises; returns its exception, or None if a callback raised."""
     env: Environment = {
@@ -81,10 +81,10 @@ def _replay_writes(
         try:
             results = _rerun_node(node, env, done)
         except Exception as fault:
-            _apply_writes(parameters, history, position, env)
+            _apply_writes(parameters, writes, position, env)
             return fault
         if results is None:
-            _apply_writes(parameters, history, position, env)
+            _apply_writes(parameters, writes, position, env)
             return None
         env.update(zip(node.outputs, results, strict=True))
     return None  # the second run did not fail, so the position of the failure is unknown
@@ -109,7 +109,7 @@ def only_checks(node: Node) -> bool:
 
 
 def _apply_writes(
-    parameters: Sequence[object], history: Sequence[Write], position: int, env: Environment
+    parameters: Sequence[object], writes: Sequence[Write], position: int, env: Environment
 ) -> None:
-    values = {write.number: write.value for write in history if write.position <= position}
+    values = {write.number: write.value for write in writes if write.position <= position}
     write_back(parameters, [(index, env[value].clone()) for index, value in values.items()])

@@ -16,31 +16,35 @@ class ForwardVariants(Variants):
 
     def call(self, level: Level, bound: BoundArguments) -> Any:
         """Call the forward-mode function if ``level``, of ``jvp``, is the innermost level among the arguments."""
-        dynamic, form = split_leaves(bound)
-        given = [unwrap(level, bound.leaves[i]) for i in dynamic]
+        dynamic, static_key = split_leaves(bound)
+        primals = [unwrap(level, bound.leaves[i]) for i in dynamic]
         tangents = [tangent_at(level, bound.leaves[i]) for i in dynamic]
-        own = tuple(tangent is not None for tangent in tangents)
-        made = self._get_variant((form, own), bound, dynamic, own)
-        values, value = made(given, [tangent for tangent in tangents if tangent is not None])
-        leaves, treedef = pytree.flatten(values)
+        has_tangent = tuple(tangent is not None for tangent in tangents)
+        variant = self._get_variant((static_key, has_tangent), bound, dynamic, has_tangent)
+        result, result_tangents = variant(primals, [tangent for tangent in tangents if tangent is not None])
+        leaves, treedef = pytree.flatten(result)
         return treedef.unflatten(
-            [x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, value)]
+            [
+                x if t is None else wrap_level(level, x, ForwardMeta(t))
+                for x, t in zip(leaves, result_tangents)
+            ]
         )
 
     def _make_function(
-        self, bound: BoundArguments, dynamic: tuple[int, ...], own: tuple[bool, ...]
+        self, bound: BoundArguments, dynamic: tuple[int, ...], has_tangent: tuple[bool, ...]
     ) -> object:
-        of_values, name = self._bind_static_leaves(bound, dynamic), f"jvp({self._arguments.name})"
+        function, name = self._bind_static_leaves(bound, dynamic), f"jvp({self._arguments.name})"
 
-        def of_both(given: list[Any], tangents: list[Any]) -> Any:
-            rest = iter(tangents)
+        def jvp_function(primals: list[Any], tangents: list[Any]) -> Any:
+            remaining_tangents = iter(tangents)
             with open_level(name, "", forward) as level:
-                pairs = zip(given, own)
+                pairs = zip(primals, has_tangent)
                 duals = [
-                    wrap_level(level, x, ForwardMeta(next(rest))) if is_own else x for x, is_own in pairs
+                    wrap_level(level, x, ForwardMeta(next(remaining_tangents))) if is_dual else x
+                    for x, is_dual in pairs
                 ]
-                result = of_values(duals)
-            items = [tangent_at(level, leaf) for leaf in pytree.leaves(result)]
-            return pytree.map_tree(lambda leaf: unwrap(level, leaf), result), items
+                result = function(duals)
+            result_tangents = [tangent_at(level, leaf) for leaf in pytree.leaves(result)]
+            return pytree.map_tree(lambda leaf: unwrap(level, leaf), result), result_tangents
 
-        return self._mark_variant(of_both, name, is_part=True)
+        return self._mark_variant(jvp_function, name, is_part=True)

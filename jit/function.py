@@ -20,10 +20,10 @@ from ..operators.creation.devices import assume_device
 from ..registry.dispatch.keys import AUTOGRAD, autograd_keys
 from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import run_restoring
+from ..registry.dtypes import default_float
 from ..registry.native_type import NativeCallable, accept_entries
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
 from .batching import BatchedVariants
-from .captures import CaptureVariants
 from .execute import make_executable
 from .explain import explain
 from .forward_mode import ForwardVariants
@@ -31,6 +31,7 @@ from .guards.externals import captures_gradient
 from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
 from .interceptors import BOUND_INTERCEPTORS, CALL_INTERCEPTORS
 from .joint_trace import specialize_joint
+from .lift_closures import LiftedVariants
 from .native_entry import NativeEntry, use_time
 from .outputs import CapturedValueError
 from .recorded_call import GradientVariants, autograd_meta_at
@@ -71,6 +72,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     _by_key: dict[object, tuple[Specialization, ...]]
     _misses: int
     _evicted_hits: int
+    _as_recorded = False  # see :func:`.partition.partition`
 
     def __init__(self, fn: Function, names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()):
         functools.update_wrapper(self, fn)
@@ -253,7 +255,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             made = specialize(self._fn, self._arguments, bound, keys)
             if not any(tensor._keys & recording for tensor in made.graph.constants):
                 return made
-        return specialize_joint(self._fn, self._arguments, bound, keys, wanted)
+        return specialize_joint(self._fn, self._arguments, bound, keys, wanted, self._as_recorded)
 
     def _drop(self, old: list[Specialization]) -> None:
         """Evict specializations (the lock is held); calls that run one are not affected."""
@@ -274,7 +276,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._native.unlink()
         self._batches = BatchedVariants(self._fn, self._arguments, type(self))
         self._forwards = ForwardVariants(self._fn, self._arguments, type(self))
-        self._captures = CaptureVariants(self._fn, self._arguments, type(self))
+        self._lifted = LiftedVariants(self._fn, self._arguments, type(self))
         self._recorder = GradientVariants(self._fn, self._arguments, type(self))
         self._specializations, self._by_key = [], {}
         self._misses = self._evicted_hits = 0
@@ -362,5 +364,5 @@ def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[object, ...]:
 
 
 def _cache_key(bound: BoundArguments, keys: Keys) -> object:
-    context = context_key(), named_axes()
+    context = context_key(), named_axes(), default_float()
     return bound.treedef, keys, bound.static_keys, state.include, state.exclude, *context

@@ -65,9 +65,9 @@ def print_to_trace(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
     return trace.run_nested(line, lambda: function._bind_and_call(args, kwargs))
 
 
-def lift_captures(function: JitFunction, bound: BoundArguments) -> object:
+def lift_closures(function: JitFunction, bound: BoundArguments) -> object:
     """Run a call whose variables hold values of transforms with these as arguments."""
-    return function._captures.call(bound) if stack.levels else PASS
+    return function._lifted.call(bound) if stack.levels else PASS
 
 
 def run_by_leaves(function: JitFunction, bound: BoundArguments) -> object:
@@ -88,6 +88,6 @@ CALL_INTERCEPTORS: tuple[Callable[[JitFunction, Any, Any], object], ...] = (
     print_to_trace,
 )
 BOUND_INTERCEPTORS: tuple[Callable[[JitFunction, BoundArguments], object], ...] = (
-    lift_captures,
+    lift_closures,
     run_by_leaves,
 )

@@ -50,23 +50,23 @@ class RecordingLevel(NamedTuple):
         """Wrap a captured tensor that requires a gradient as a value of the level."""
         cached = self.captured.get(id(tensor))
         if cached is None:
-            value = wrap_level(self.level, _lower_captured(tensor, self.level), AutogradMeta())
+            value = wrap_level(self.level, _lift_captured(tensor, self.level), AutogradMeta())
             cached = self.captured[id(tensor)] = tensor, value
         return cached[1]
 
 
-def _lower_captured(tensor: object, level: Level) -> Any:
+def _lift_captured(tensor: object, level: Level) -> Any:
     """Lift a captured tensor into the levels and the trace around a level."""
-    around = capture_lifters.stack[:-1]
-    if around:
-        with _set_entrances(around):
-            return around[-1](tensor)
+    enclosing = capture_lifters.stack[:-1]
+    if enclosing:
+        with _set_capture_lifters(enclosing):
+            return enclosing[-1](tensor)
     trace = current_trace()
     return tensor if trace is None else make_tracer(trace, trace.capture(tensor))
 
 
 @contextmanager
-def _set_entrances(stack: list[Any]) -> Iterator[None]:
+def _set_capture_lifters(stack: list[Any]) -> Iterator[None]:
     before = capture_lifters.stack
     capture_lifters.stack = stack
     try:
@@ -80,7 +80,7 @@ def open_recording_level(name: str) -> Iterator[RecordingLevel]:
     """Open a recording level; captured tensors that require gradients become its values when operators use them."""
     with open_level(f"backward of {name}", source_line()) as level:
         result = RecordingLevel(level, {})
-        with _set_entrances([*capture_lifters.stack, result.value]):
+        with _set_capture_lifters([*capture_lifters.stack, result.value]):
             yield result
 
 
@@ -96,6 +96,7 @@ def specialize_joint(
     bound: BoundArguments,
     keys: Sequence[tuple[object, ...]],
     wanted: Sequence[int],
+    as_recorded: bool = False,
 ) -> Specialization:
     """Trace a call with its gradient, and split the graph into a forward and a backward pass, without lowering.
 
@@ -105,77 +106,81 @@ def specialize_joint(
         bound: the call.
         keys: the key of each leaf.
         wanted: indices of the leaves that need gradients.
+        as_recorded: see :func:`.partition.partition`.
     """
     with open_trace(arguments, bound, keys) as call:
         trace, leaves = call.trace, call.leaves
         trace.writes_states = True
-        with open_recording_level(arguments.name) as current:
-            inputs = {index: wrap_level(current.level, leaves[index], AutogradMeta()) for index in wanted}
-            given = [inputs.get(index, leaf) for index, leaf in enumerate(leaves)]
-            result = arguments.call(fn, unflatten_arguments(bound.treedef, given), bound.statics)
-            tree, metas = unwrap_result(current.level, result)
+        with open_recording_level(arguments.name) as recording:
+            inputs = {index: wrap_level(recording.level, leaves[index], AutogradMeta()) for index in wanted}
+            args = [inputs.get(index, leaf) for index, leaf in enumerate(leaves)]
+            result = arguments.call(fn, unflatten_arguments(bound.treedef, args), bound.statics)
+            tree, metas = unwrap_result(recording.level, result)
         memories = find_written(trace, call.memories)
         output_tree = make_output_tree(trace.graph, tree, memories)
         output_tree, roots = _find_gradient_roots(output_tree, metas, trace.graph)
-        sources = [*((index, inputs[index]) for index in wanted), *current.captured.values()]
+        sources = [*((index, inputs[index]) for index in wanted), *recording.captured.values()]
         count, steps = len(trace.graph.inputs), len(trace.graph.nodes)
         gradients = _trace_gradients(trace, output_tree, roots, [value for _, value in sources])
     graph = trace.graph
-    flowing = [number for number, gradient in enumerate(gradients) if gradient is not None]
-    wanted_gradients = [gradient for gradient in gradients if gradient is not None]
-    joint = copy_with_outputs(graph, [*output_tree.computed, *wanted_gradients])
-    split = partition(joint, len(output_tree.computed), len(graph.inputs) - count)
-    needed = _find_needed_parameters(graph.parameters, wanted_gradients)
+    nonzero = [number for number, gradient in enumerate(gradients) if gradient is not None]
+    nonzero_gradients = [gradient for gradient in gradients if gradient is not None]
+    joint = copy_with_outputs(graph, [*output_tree.computed, *nonzero_gradients])
+    split = partition(joint, len(output_tree.computed), len(graph.inputs) - count, as_recorded)
+    needed = _find_needed_parameters(graph.parameters, nonzero_gradients)
     forward = _make_forward_program(graph, output_tree, count)
-    made = make_specialization(fn, bound, call, forward, split.forward, output_tree)
-    made.history = collect_writes(trace, memories)
-    if made.history:
-        made.traced = _make_traced_program(graph, steps, forward)
-    cut = frozenset(n for n, o in enumerate(output_tree.leaves) if o.views and metas[n] is None)
-    if not (roots or cut):
-        return made  # no gradient flows
-    made.derivative = Derivative(
+    specialization = make_specialization(fn, bound, call, forward, split.forward, output_tree)
+    specialization.writes = collect_writes(trace, memories)
+    if specialization.writes:
+        specialization.traced = _make_traced_program(graph, steps, forward)
+    detached = frozenset(n for n, o in enumerate(output_tree.leaves) if o.views and metas[n] is None)
+    if not (roots or detached):
+        return specialization  # no gradient flows
+    specialization.derivative = Derivative(
         name=arguments.name,
         split=split,
-        roots={
-            number: [o.number if o.kind == "result" else -1 for o in output_tree.leaves].index(number)
-            for number in roots
-        },
-        targets=[sources[number][0] for number in flowing],
+        roots=_find_root_positions(output_tree, roots),
+        targets=[sources[number][0] for number in nonzero],
         computed=len(output_tree.computed),
         needed=needed,
         fixed=tuple(index for index, guard in enumerate(call.guards) if guard.kind not in DYNAMIC),
-        dynamic=made.dynamic,
-        cut=cut,
+        dynamic=specialization.dynamic,
+        detached=detached,
     )
-    return made
+    return specialization
+
+
+def _find_root_positions(output_tree: OutputTree, roots: dict[int, AutogradMeta]) -> dict[int, int]:
+    """The index in the flat result of each computed result through which a gradient flows."""
+    numbers = [leaf.number if leaf.kind == "result" else -1 for leaf in output_tree.leaves]
+    return {number: numbers.index(number) for number in roots}
 
 
 def _find_needed_parameters(parameters: list[Value], gradients: list[Value]) -> set[int]:
     """The indices of the parameters that gradients depend on."""
-    seen, waiting = set[Value](), list(gradients)
-    while waiting:
-        value = waiting.pop()
+    seen, worklist = set[Value](), list(gradients)
+    while worklist:
+        value = worklist.pop()
         if value not in seen:
             seen.add(value)
-            waiting.extend(() if value.node is None else value.node.inputs)
+            worklist.extend(() if value.node is None else value.node.inputs)
     return {number for number, value in enumerate(parameters) if value in seen}
 
 
 def _make_traced_program(graph: Graph, steps: int, forward: Graph) -> Graph:
     """The traced program without its gradient: the first ``steps`` nodes, with the forward pass's parameters."""
-    made = copy_with_outputs(forward, forward.outputs)
-    made.nodes = graph.nodes[:steps]
-    return made
+    program = copy_with_outputs(forward, forward.outputs)
+    program.nodes = graph.nodes[:steps]
+    return program
 
 
-def _make_forward_program(graph: Graph, output_tree: OutputTree, given: int) -> Graph:
+def _make_forward_program(graph: Graph, output_tree: OutputTree, input_count: int) -> Graph:
     """The graph without the nodes that only gradients need, for display."""
-    made = copy_with_outputs(graph, [*graph.outputs, *output_tree.computed])
-    made.inputs = graph.inputs[:given]
-    made = remove_dead_code(made)
-    made.outputs = list(graph.outputs)
-    return made
+    program = copy_with_outputs(graph, [*graph.outputs, *output_tree.computed])
+    program.inputs = graph.inputs[:input_count]
+    program = remove_dead_code(program)
+    program.outputs = list(graph.outputs)
+    return program
 
 
 def unwrap_result(level: Level, result: object) -> tuple[object, list[AutogradMeta | None]]:
@@ -219,22 +224,22 @@ def _find_gradient_roots(
 
 def _is_view_chain(meta: AutogradMeta, views: tuple[ViewCall, ...]) -> bool:
     """Whether an autograd graph consists of exactly these views of a leaf."""
-    at: Any = meta.node
+    node: Any = meta.node
     for view in reversed(views):
-        if type(at) is not Node or at.op is not view.op or len(at.edges) != 1:
+        if type(node) is not Node or node.op is not view.op or len(node.edges) != 1:
             return False
-        at = at.edges[0][0]
-    return type(at) is AutogradMeta
+        node = node.edges[0][0]
+    return type(node) is AutogradMeta
 
 
 def _trace_gradients(
     trace: Trace, output_tree: OutputTree, roots: dict[int, AutogradMeta], values: list[LevelTensor]
 ) -> list[Value | None]:
     """Trace the gradient of each value (None if there is none); the cotangents of the roots become graph inputs."""
-    starts = []
+    cotangents = []
     for number, meta in roots.items():
         gradient = make_tracer(trace, trace.graph.add_input(output_tree.computed[number].spec))
-        starts.append((meta.node, meta.index, gradient))
-    result = compute_gradients(starts)
+        cotangents.append((meta.node, meta.index, gradient))
+    result = compute_gradients(cotangents)
     gradients = [result.get(value._meta) for value in values]  # type: ignore[arg-type]
     return [None if g is None else value_of(trace, g) for g in gradients]

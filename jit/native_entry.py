@@ -15,6 +15,7 @@ from ..backends.cpu import fastpath
 from ..backends.cpu.fastpath.glue import traced
 from ..backends.cpu.fastpath.glue.jit_structs import JitStruct, SpecializationStruct
 from ..registry import native_type
+from ..registry.dtypes import default_float
 from ..registry.operator import Operator, change_listeners, lock
 from .arguments import Arguments
 from .native_record import make_native_specialization
@@ -68,6 +69,8 @@ class NativeEntry:
     def _link(self, runtime: Any, function: object, specialization: Specialization, record: Any) -> None:
         if specialization.is_dropped or not specialization.is_current() or self._is_linked(record):
             return  # another thread may have linked or dropped the specialization
+        if specialization.default_dtype is not default_float():
+            return  # another thread has set it meanwhile
         if self._record is None:
             entry = runtime.entry(self._kind)
             self._record = JitStruct(runtime.process, self._fall_back)

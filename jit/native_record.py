@@ -167,6 +167,9 @@ class GuardBuilder:
             self.guards.add(
                 at.GuardCode.LIST if kind is list else at.GuardCode.TUPLE, kind, len(treedef.children)
             )
+        elif treedef._node.variables is not None:
+            self._guard_variables(treedef, numbers)
+            return
         elif treedef._node.attributes is not None:
             labels, fixed = treedef._node.attributes
             self.guards.add(at.GuardCode.ATTRIBUTES, kind, len(labels) + len(fixed))
@@ -180,10 +183,32 @@ class GuardBuilder:
             self.guards.same(name)
             self.add_constant(value)
 
+    def _guard_variables(self, treedef: pytree.TreeDef, numbers: Iterator[int]) -> None:
+        """Add the guard of a ``td.nn`` module: its class, and the dict of its attributes with their names and order."""
+        self.guards.add(at.GuardCode.ATTRIBUTES, treedef.kind, 1)
+        self.guards.same("__dict__")
+        self.guards.add(at.GuardCode.DICT, len(treedef.static))
+        children = dict(zip(map(str, treedef.keys), treedef.children))
+        for name, value in treedef.static:
+            self.guards.same(name)
+            if f".{name}" in children:
+                self._guard_tree(children[f".{name}"], numbers)
+            else:
+                self.add_constant(value)
+
     def add_constant(self, value: object) -> None:
-        """Add a guard that the object at hand equals a string, or is another constant."""
-        self.guards.add(at.GuardCode.STRING if type(value) is str else at.GuardCode.SAME)
-        self.guards.same(value)
+        """Add a guard that the object at hand equals a string, a number or a tuple of those, or is another constant."""
+        if type(value) is tuple:
+            self.guards.add(at.GuardCode.TUPLE, tuple, len(value))
+            for item in value:
+                self.add_constant(item)
+        elif type(value) is int and INT64[0] <= value <= INT64[1]:
+            self.guards.add(at.GuardCode.EQUAL_INT, value)
+        elif type(value) is float:
+            self.guards.add(at.GuardCode.EQUAL_FLOAT, float_bits(value))
+        else:
+            self.guards.add(at.GuardCode.STRING if type(value) is str else at.GuardCode.SAME)
+            self.guards.same(value)
 
     def add_scalar(self, kind: type, parameter: int) -> None:
         """Add a guard that the object at hand is a Python number of a type."""

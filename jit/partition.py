@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import lazy
-from ..lowering.cost_model import recompute_cost, storing_cost
+from ..lowering.cost_model import recompute_cost, store_cost
 from ..lowering.layout import is_view
 from ..lowering.passes.pipeline import (
     canonicalize_views,
@@ -24,6 +24,8 @@ from ..lowering.passes.pipeline import (
 from ..lowering.passes.rewrite import copy_node, has_effects
 from ..named_tuple import NamedTuple
 from ..tracer.graph import Graph, Node, Value
+
+networkx = lazy.Module("networkx")
 
 PASSES = (remove_dead_code, simplify, canonicalize_views, merge_common_subexpressions, remove_dead_code)
 
@@ -75,13 +77,15 @@ def _describe_producer(node: Any) -> str:
     return f"{node.op.schema.name} at {node.source}" if node.source else str(node.op.schema.name)
 
 
-def partition(joint: Graph, results: int, cotangents: int) -> Split:
+def partition(joint: Graph, results: int, cotangents: int, as_recorded: bool = False) -> Split:
     """Partition a joint graph.
 
     Args:
         joint: a graph whose first outputs are the function's results and whose others are gradients of its inputs.
         results: the number of results.
         cotangents: the number of cotangents, which are its last inputs.
+        as_recorded: whether a parameter or a result is a residual only if the derivative reads it itself, so that a
+            write into another one after the call is allowed, as it is after calls that autograd records one by one.
     """
     for run in PASSES:
         joint = run(joint)
@@ -94,7 +98,8 @@ def partition(joint: Graph, results: int, cotangents: int) -> Split:
     if needed <= set(parameters):
         saved, again = needed, set[Node]()
     else:
-        saved, again = _find_minimum_cut(joint, late, needed, {*parameters}, computed_results)
+        excluded = ({*parameters} | computed_results) - _find_bases(needed) if as_recorded else set[Value]()
+        saved, again = _find_minimum_cut(joint, late, needed, {*parameters}, computed_results, excluded)
     there = {*parameters, *computed_results}
     kept = [v for v in _node_outputs(joint) if v in saved and v not in there]
     reads = [v for v in (*parameters, *_node_outputs(joint)) if v in saved] + joint.inputs[given:]
@@ -143,33 +148,54 @@ def _find_needed_values(joint: Graph, gradients: list[object], late: set[Value])
 
 # -- the cut -----------------------------------------------------------------------------------------------------------
 def _find_minimum_cut(
-    joint: Graph, late: set[Value], needed: set[Value], parameters: set[Value], results: set[Value]
+    joint: Graph,
+    late: set[Value],
+    needed: set[Value],
+    parameters: set[Value],
+    results: set[Value],
+    excluded: set[Value],
 ) -> tuple[set[Value], set[Node]]:
     """Find the values that cross from the forward to the backward pass, and the nodes to recompute."""
-    network = lazy.networkx().DiGraph()
+    network = networkx.DiGraph()
     for value in parameters:
-        network.add_edge("forward", value, capacity=storing_cost(value, True))
+        _add_store(network, "forward", value, store_cost(value, True), excluded)
     early = [node for node in joint.nodes if not _is_late(node, late)]
     fixed: set[Value] = set()  # constants, which either half can compute
     for node in early:
-        price = recompute_cost(node)
+        cost = recompute_cost(node)
         if _is_constant(node, fixed):
-            price = 0
-        network.add_edge("forward", node, **({} if price is None else {"capacity": price}))
+            cost = 0
+        network.add_edge("forward", node, **({} if cost is None else {"capacity": cost}))
         for value in node.inputs:
             network.add_edge(value, node)
         for value in node.outputs:
             if is_view(node):
                 network.add_edge(node, value)  # its base is stored instead
             else:
-                network.add_edge(node, value, capacity=storing_cost(value, value in results))
+                _add_store(network, node, value, store_cost(value, value in results), excluded)
     for value in needed:
         network.add_edge(value, "backward")
-    _, (near, far) = lazy.networkx().minimum_cut(network, "forward", "backward")
+    _, (near, far) = networkx.minimum_cut(network, "forward", "backward")
     again = {node for node in early if node in far}
     saved = {v for v in parameters if v in far}
     saved |= {v for node in early if node in near for v in node.outputs if v in far}
     return saved, again
+
+
+def _add_store(network: Any, source: object, value: Value, cost: float, excluded: set[Value]) -> None:
+    """Add the edge whose cut stores a value; an edge without a capacity is never cut."""
+    network.add_edge(source, value, **({} if value in excluded else {"capacity": cost}))
+
+
+def _find_bases(values: Iterable[Value]) -> set[Value]:
+    """The values, and those that they are views of."""
+    result, waiting = set[Value](), list(values)
+    while waiting:
+        value = waiting.pop()
+        if value not in result:
+            result.add(value)
+            waiting.extend(value.node.inputs if value.node is not None and is_view(value.node) else ())
+    return result
 
 
 def _is_constant(node: Node, fixed: set[Value]) -> bool:

@@ -166,12 +166,38 @@ class GradientVariants(Variants):
         value: Specialization = values[0]
         derivative: Derivative = value.derivative
         count, captured = derivative.counts
+        if derivative.is_plain:
+            for index, keys in derivative.tensor_keys:
+                if values[index]._keys != keys:
+                    return PASS
+            return self._add_plain_node(value, derivative, values, 1 + count)
         leaves, end = values[1 : 1 + count], 1 + count + captured
         if [values[index]._keys for index in derivative.tensors] != derivative.keys:
             return PASS
         numbers = compute_derived(value.graph, leaves) if value.scalar_types else ()
         parameters = [*leaves, *numbers, *values[1 + count : end]]
         return self._add_node(value, leaves, derivative.static_leaves(value), parameters, values[end:], None)
+
+    def _add_plain_node(
+        self, specialization: Specialization, derivative: Derivative, values: Sequence[Any], first: int
+    ) -> Any:
+        """Add the autograd node of a native call without writes, captured tensors and derived numbers.
+
+        Args:
+            specialization: the specialization.
+            derivative: its derivative.
+            values: as for :meth:`finish_native_call`.
+            first: the index of the first result.
+        """
+        edges = [edge_of(values[index + 1], values[index + 1]._meta) for index in derivative.indices]
+        pull = partial(self._compute_gradients, specialization, derivative.static_leaves(specialization))
+        node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
+        node.store_residuals(values[1:], derivative.holds, derivative.shown)
+        for number in derivative.roots:
+            require_grad(values[first + number], AutogradMeta(node, number))
+        if derivative.is_single:
+            return values[first]
+        return specialization.outputs.build(values[1:first], values[first : first + derivative.computed])
 
     def _add_node(
         self,
@@ -210,7 +236,7 @@ class GradientVariants(Variants):
             outcome[number] = require_grad(item, meta) if level is None else wrap_level(level, item, meta)
         given = parameters if level is None else [*leaves, *parameters[len(leaves) :]]
         out = specialization.outputs.build(given, outcome)
-        return _detach_leaves(out, derivative.cut) if derivative.cut else out
+        return _detach_leaves(out, derivative.detached) if derivative.detached else out
 
     def _compute_gradients(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..pytree import TreeDef
+from ..registry.dtypes import DType, float32
 from ..registry.values import SCALARS
 from ..tracer.graph import Graph, compute_derived
 from . import writes
@@ -34,6 +35,7 @@ class Specialization:
         statics: keys of the static arguments' values (see :func:`.arguments.static_key`).
         include, exclude: this thread's key sets (the default state is 0, 0).
         context: the dtypes that autocast casts to, if it is on.
+        default_dtype: the dtype of new tensors of Python floats.
         static_values: the static arguments' values.
         externals: closure cells and globals.
         captured: guards on the captured tensors, in step with ``graph.constants``; their data are read at each call.
@@ -44,7 +46,7 @@ class Specialization:
         dynamic: leaf index of each of ``graph.inputs``.
         outputs: the sources of the leaves of the result.
         ranges: bounds on integer scalars.
-        history: the writes into arguments, in program order.
+        writes: the writes into arguments, in program order.
         traced: the whole traced program, if ``graph`` is only a part of it.
         executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
         derivative: the compiled derivative (:class:`.autograd_call.Derivative`) if tensors require gradients.
@@ -70,11 +72,12 @@ class Specialization:
     dynamic: tuple[int, ...]
     outputs: OutputTree
     ranges: tuple[Range, ...]
-    history: tuple[Write, ...] = ()
+    writes: tuple[Write, ...] = ()
     traced: Graph | None = None
     executable: Any = None
     derivative: Any = None
     context: tuple[Any, ...] = ()
+    default_dtype: DType = float32
     hits: int = 0
     used: int = 0
     is_dropped: bool = False
@@ -163,6 +166,6 @@ class Specialization:
             work: runs the compiled code.
             parameters: the graph's parameters.
         """
-        if not self.history:
+        if not self.writes:
             return work()
-        return run_with_write_recovery(work, self.traced or self.graph, parameters, self.history)
+        return run_with_write_recovery(work, self.traced or self.graph, parameters, self.writes)

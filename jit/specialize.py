@@ -15,7 +15,7 @@ from ..eager.tensor.weak_scalars import number_of
 from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
 from ..registry.dispatch.state import state
-from ..registry.dtypes import as_dtype
+from ..registry.dtypes import as_dtype, default_float
 from ..registry.values import TensorSpec
 from ..tracer import generators as _generators  # noqa: F401 - lets generators draw in a trace
 from ..tracer.aliases import Aliases
@@ -28,7 +28,7 @@ from ..tracer.weak import make_weak_tracer
 from .arguments import Arguments, BoundArguments
 from .failed_writes import collect_writes
 from .guards.captured import guard_captured
-from .guards.externals import find_externals
+from .guards.externals import find_attributes, find_externals
 from .guards.integer_ranges import find_ranges
 from .guards.leaves import LeafGuard, make_guard
 from .guards.versions import read_registry_time, read_versions
@@ -79,7 +79,7 @@ def specialize(
     made = make_specialization(
         fn, bound, call, graph, copy_with_outputs(graph, output_tree.computed), output_tree
     )
-    made.history = collect_writes(trace, memories)
+    made.writes = collect_writes(trace, memories)
     return made
 
 
@@ -140,6 +140,7 @@ def make_specialization(
         output_tree: the sources of the results.
     """
     guards, first = call.guards, len(graph.inputs) + len(graph.derived)
+    externals = find_externals(fn)
     return Specialization(
         treedef=bound.treedef,
         guards=guards,
@@ -149,7 +150,8 @@ def make_specialization(
         include=state.include,
         exclude=state.exclude,
         context=context_key(),
-        externals=find_externals(fn),
+        default_dtype=default_float(),
+        externals=(*externals, *find_attributes(fn, externals)),
         captured=tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants)),
         versions=read_versions(call.trace.graph, call.before),
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]

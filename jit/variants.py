@@ -1,4 +1,4 @@
-"""Variants of a jitted function: jitted functions of batches, of dual values, of captures, of gradients."""
+"""Variants of a jitted function: its batched, forward-mode, closure-lifted and gradient functions, jitted."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Variants:
         self._fn, self._arguments, self._jit = fn, arguments, jit
         self._cache: dict[object, object] = {}
 
-    def _get_variant(self, key: object, *what: object) -> Any:
-        """Look up the variant for a key; make it from ``what`` if there is none."""
-        made = self._cache.get(key)
-        if made is None:
+    def _get_variant(self, key: object, *args: object) -> Any:
+        """Look up the variant for a key; make it by ``_make_function(*args)`` if there is none."""
+        variant = self._cache.get(key)
+        if variant is None:
             if len(self._cache) >= MAX_VARIANTS:
                 self._cache.clear()
-            made = self._cache[key] = self._jit(self._make_function(*what))
-        return made
+            variant = self._cache[key] = self._jit(self._make_function(*args))
+        return variant
 
     def _bind_static_leaves(
         self, bound: BoundArguments, dynamic: tuple[int, ...]
@@ -52,11 +52,11 @@ class Variants:
         for index in dynamic:
             template[index] = None
 
-        def call(given: Sequence[Any]) -> Any:
-            filled = list(template)
-            for index, leaf in zip(dynamic, given, strict=True):
-                filled[index] = leaf
-            return self._arguments.call(self._fn, treedef.unflatten(filled), statics)
+        def call(dynamic_leaves: Sequence[Any]) -> Any:
+            leaves = list(template)
+            for index, leaf in zip(dynamic, dynamic_leaves, strict=True):
+                leaves[index] = leaf
+            return self._arguments.call(self._fn, treedef.unflatten(leaves), statics)
 
         return call
 
@@ -75,5 +75,5 @@ def is_data(leaf: object) -> bool:
 def split_leaves(bound: BoundArguments) -> tuple[tuple[int, ...], tuple[object, ...]]:
     """The indices of the dynamic leaves, and a key that is equal for calls that differ only in these."""
     dynamic = tuple(n for n, leaf in enumerate(bound.leaves) if is_data(leaf))
-    fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
-    return dynamic, (bound.treedef, dynamic, fixed, bound.static_keys)
+    static = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
+    return dynamic, (bound.treedef, dynamic, static, bound.static_keys)

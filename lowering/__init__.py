@@ -1,8 +1,8 @@
 """Lowering: from a traced graph to an executable, through passes, kernel selection, fusion and buffer assignment.
 
 lower.py: the stages in order (``STAGES``); ``lower``, ``Lowered``, ``Backend`` and the portable executable
-passes/: passes on graphs, and on the thunks of backends with expensive launches
-cost_model.py: limits and prices of fusion, inlining, rematerialization and partition
+passes/: passes on graphs; on thunks, for backends with expensive launches: duplicate cheap kernels into their readers
+cost_model.py: limits and costs of fusion, inlining, rematerialization and partition
 kernel_selection.py: how each node is computed, and why
 layout.py: shape, strides and offset of views
 fusion/: fusion groups, the loop IR, and the schedule of a group as a kernel

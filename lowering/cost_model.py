@@ -1,4 +1,4 @@
-"""The cost model: the limits and prices by which fusion, inlining, rematerialization and partition decide.
+"""The cost model: limits and costs that decide fusion, inlining, rematerialization and partition.
 
 Arithmetic is counted in cheap instructions per element (:func:`..operators.scalar_ir.cost.cost`), traffic in bytes.
 """
@@ -14,13 +14,13 @@ from .layout import is_view
 from .passes.rewrite import has_effects
 
 MAX_INLINED_COST = 12
-"""Instructions per element: a value that costs at most this is computed again instead of stored."""
+"""Instructions per element: a value that costs at most this is recomputed instead of stored."""
 MAX_GROUP_NODES = 256
 """Nodes of a fusion group: the time to compile a kernel grows faster than its nodes."""
 MAX_ROW_BUFFER_BYTES = 64 * 1024
 """A row buffer beyond this is an intermediate of its own, not scratch memory of the kernel."""
 
-# Prices of the partition of a joint graph, in picoseconds on one core; only the ratios matter.
+# Costs of the partition of a joint graph, in picoseconds on one core; only the ratios matter.
 STORE_OVERHEAD = 100_000  # another result of the forward pass
 BYTE_COST = 100  # a byte that the forward pass writes and the backward pass reads
 INSTRUCTION_COST = 12  # an instruction on each byte of the result
@@ -28,18 +28,18 @@ RESIDENT_COST = 1  # a value that is in memory anyway: an argument or a result
 
 
 def is_cheap(expr: Expr) -> bool:
-    """Whether a value is computed again by each kernel that reads it instead of stored."""
+    """Whether each kernel that reads a value recomputes it instead of loading it."""
     return cost(expr) <= MAX_INLINED_COST
 
 
-def storing_cost(value: Value, is_resident: bool) -> int:
-    """The price of keeping a value for the backward pass; ``is_resident``: it is an argument or a result."""
+def store_cost(value: Value, is_resident: bool) -> int:
+    """The cost of storing a residual for the backward pass; ``is_resident``: it is an argument or a result."""
     nbytes = int(value.spec.size) * value.spec.dtype.itemsize
     return RESIDENT_COST if is_resident else STORE_OVERHEAD + BYTE_COST * nbytes
 
 
 def recompute_cost(node: Node) -> int | None:
-    """The price of computing a node again in the backward pass; None if it must not be computed again."""
+    """The cost of recomputing a node in the backward pass; None if it must not be recomputed."""
     if has_effects(node) or not node.outputs:
         return None
     if is_view(node) or uniform_constant(node) is not None:
@@ -59,5 +59,5 @@ def count_instructions(node: Node) -> int | None:
             return None
     elif decl.kind not in ("cast", "copy") and (decl.kind != "creation" or node.op.schema.name != "full"):
         return None
-    given = [Expr("load", (), dtype, index) for index, dtype in enumerate(operand_types(node))]
-    return cost(node_expr(node, given))
+    operands = [Expr("load", (), dtype, index) for index, dtype in enumerate(operand_types(node))]
+    return cost(node_expr(node, operands))

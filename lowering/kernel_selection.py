@@ -24,6 +24,8 @@ from .passes.iota import match_range
 
 FUSED = ("fused", "reduction", "copy", "constant")
 """The choices that become part of an emitted loop."""
+PREWRITTEN_KINDS = ("random", "gather", "scatter", "scan")
+"""The kinds of operators that backends have prewritten code for."""
 REALS = (bool, int, float)
 NUMBERS = (*REALS, complex)
 
@@ -33,7 +35,7 @@ class Choice(NamedTuple):
 
     Attributes:
         kind: ``"fused"``, ``"reduction"``, ``"copy"``, ``"constant"``, ``"view"``, ``"pieces"``, ``"blas"``,
-            ``"range"``, ``"native"`` (a C function of the user) or ``"callback"``.
+            ``"range"``, ``"native"`` (prewritten code, or a C function of the user) or ``"callback"``.
         why: the reason, as text.
     """
 
@@ -52,7 +54,8 @@ class Target(NamedTuple):
         key: the dispatch key of its eager kernels.
         inlines_producers: whether a launch costs more than recomputing a cheap operand for each element.
         copies: returns which operands of a library kernel or a C function must be copied first, from their layouts;
-            None: operands that are not BLAS matrices, or not contiguous.
+            where it is, or returns, None: those that are not BLAS matrices, or not contiguous.
+        reduces: whether it emits reductions that combine elements of a dtype.
     """
 
     emits: Callable[[DType], bool]
@@ -61,7 +64,8 @@ class Target(NamedTuple):
     loops: bool = False
     key: DispatchKey = DispatchKey.CPU
     inlines_producers: bool = False
-    copies: Callable[[Node, Sequence[Layout]], Sequence[bool]] | None = None
+    copies: Callable[[Node, Sequence[Layout]], Sequence[bool] | None] = lambda node, layouts: None
+    reduces: Callable[[DType], bool] = lambda dtype: True
 
 
 class KernelSelection:
@@ -117,6 +121,9 @@ class KernelSelection:
         library = self.target.library(node)
         if library is not None:
             return Choice("blas", library)
+        native = self.target.native(node) if decl.kind in PREWRITTEN_KINDS else None
+        if native is not None:
+            return Choice("native", native)
         dtypes = [value.spec.dtype for value in (*node.inputs, *node.outputs)]
         unable = next((d for d in dtypes if not self.target.emits(d)), None)
         if unable is not None:
@@ -130,9 +137,6 @@ class KernelSelection:
         kind = node.op.decl.kind
         if kind == "custom":
             return self._choose_custom(node)
-        native = self.target.native(node) if kind in ("random", "gather", "scatter", "scan") else None
-        if native is not None:
-            return Choice("native", native)
         if kind == "random":
             return Choice("callback", "a random has no emitted kernel")
         if self.pieces(node):
@@ -201,6 +205,9 @@ def _choose_fused(node: Node, target: Target) -> Choice:
     if decl.is_elementwise:
         return _choose_elementwise(node, target)
     if decl.fold is not None and decl.kind == "reduction":
+        combined = decl.fold.compute_dtype(node.args[0].spec.dtype, node.outputs[0].spec.dtype)
+        if not target.reduces(combined):
+            return Choice("callback", f"reductions of {combined.name} are not emitted")
         return Choice("reduction", f"{decl.fold.name} over axes {reduced_axes(node)}")
     if decl.kind == "creation" and node.op.schema.name == "full":
         return _choose_filled(node)

@@ -10,6 +10,7 @@ import numpy as np
 from ..eager.tensor.tensor import Tensor
 from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
+from ..registry.dtypes import UNSIGNED, DType, uint64
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value
 from .fusion.concat_in_place import find_pieces, make_piece_kernel
@@ -152,7 +153,8 @@ def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thun
             source = transpose_layout(layout) if turns else layout
             known = around.copies.get((root, source))
             if known is None:
-                copy = copy_thunk(f"{name}_copy{index}", root, source)
+                emits = around.resolution.target.emits(root.spec.dtype)
+                copy = copy_thunk(f"{name}_copy{index}", root, source, emits)
                 steps.append(copy)
                 known = around.copies[root, source] = copy.params[1]
             target = contiguous(source.shape)
@@ -173,10 +175,8 @@ def transpose_layout(layout: Layout) -> Layout:
 
 def _select_copies(kind: str, node: Node, layouts: list[Layout], around: ScheduleContext) -> Sequence[bool]:
     """For each operand, whether it must be copied before the call."""
-    ask = around.resolution.target.copies
-    if kind != "loop" and ask is not None:
-        return ask(node, layouts)
-    return [not IS_ACCEPTED[kind](layout) for layout in layouts]
+    chosen = None if kind == "loop" else around.resolution.target.copies(node, layouts)
+    return [not IS_ACCEPTED[kind](layout) for layout in layouts] if chosen is None else chosen
 
 
 def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
@@ -208,15 +208,28 @@ IS_ACCEPTED: dict[str, Callable[[Layout], bool]] = {
 }
 
 
-def copy_thunk(name: str, root: Value, layout: Layout) -> KernelThunk:
-    """Make a kernel that copies a view into a contiguous buffer."""
+def copy_thunk(name: str, root: Value, layout: Layout, emits: bool = True) -> KernelThunk:
+    """Make a kernel that copies a view into a contiguous buffer; ``emits``: whether code is emitted for its dtype."""
     target = Value(TensorSpec(layout.shape, root.spec.dtype, root.spec.device))
-    source = Buffer("b0", root.spec.dtype, layout.strides, 0, layout.offset)
-    written = Buffer("b1", root.spec.dtype, contiguous(layout.shape).strides, 1)
+    dtype = root.spec.dtype
+    if not emits:
+        dtype, layout = _as_integers(dtype, layout)
+    source = Buffer("b0", dtype, layout.strides, 0, layout.offset)
+    written = Buffer("b1", dtype, contiguous(layout.shape).strides, 1)
     value: Expr = load(source)
     stage = Stage(tuple(range(len(layout.shape))), (Store("b1", value),))
     kernel = FusedKernel(name, (), layout.shape, (source, written), (stage,))
     return KernelThunk(kernel, (root, target), (target,), ())
+
+
+def _as_integers(dtype: DType, layout: Layout) -> tuple[DType, Layout]:
+    """The bytes of the elements as integers of at most eight bytes, several of them along a last axis."""
+    count = max(dtype.itemsize // uint64.itemsize, 1)
+    integer = next(d for d in UNSIGNED if d.itemsize * count == dtype.itemsize)
+    if count == 1:
+        return integer, layout
+    strides = (*(stride * count for stride in layout.strides), 1)
+    return integer, Layout((*layout.shape, count), strides, layout.offset * count)
 
 
 def is_empty(step: KernelThunk) -> bool:

@@ -15,6 +15,7 @@ loop_cost.py: estimated run times of eager loops
 loop_writer.py: scan, while_loop and switch in compiled graphs
 random_bits.py: Philox in emitted code
 row_reads.py: ``x[i]`` for integer rows in compiled graphs
+scans.py: scans in compiled graphs
 step_cost.py: estimated run times of steps
 target.py: LLVM target of this machine, and the width of its vectors
 timestamps.py: executables that write the time after each step

@@ -12,7 +12,7 @@ from ... import lazy
 def find_blas_functions() -> dict[str, int]:
     """Return the addresses of BLAS functions by name; empty if SciPy publishes none."""
     try:
-        table = lazy.scipy_cython_blas().__pyx_capi__
+        table = lazy.module("scipy.linalg.cython_blas").__pyx_capi__
     except ImportError:
         return {}
     api = ctypes.pythonapi

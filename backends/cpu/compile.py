@@ -5,16 +5,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ... import lazy
 from ...lowering.kernel_selection import Target
+from ...lowering.layout import Layout
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...lowering.lower import Backend, Lowered, register_backend
 from ...lowering.thunks import KernelThunk, NodeThunk, is_empty
 from ...operators.declare.shape_rules import promoted_dtype
-from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...registry.values import align_up
 from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
@@ -26,16 +28,18 @@ from .codegen.fused import write_fused
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
-from .fastpath.glue.layout import find_fault
+from .fastpath.glue.layout import find_fault, find_ufunc_fault
 from .fastpath.glue.products import compile_product
+from .fastpath.glue.ufunc_loops import find_node_loop
 from .foreign_calls import ForeignCall, explain_foreign_call
 from .gil import MAIN as MAIN
 from .loop_writer import BodyTable, LoopWriter
 from .random_bits import RandomBitsCall, explain_random_bits
 from .row_reads import RowRead, explain_row_read
-from .target import vector_target
+from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
+_scans = lazy.Module(".backends.cpu.scans")
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
 CALLBACKS = """
 declare ptr @PyLong_FromVoidPtr(ptr)
@@ -62,12 +66,19 @@ failed:
 
 def _explain_native(node: Node) -> str | None:
     """Return why prewritten code serves a node, or None if none does."""
+    if _is_scan(node):
+        why: str | None = _scans.explain_scan(node)
+        return why
     return explain_random_bits(node) or explain_row_read(node) or explain_foreign_call(node)
 
 
-def can_emit(dtype: DType) -> bool:
-    """Return whether code can be emitted for a dtype on this machine."""
-    return dtype.kind != "c" and (dtype is not dt.float16 or vector_target().f16c)
+def _is_scan(node: Node) -> bool:
+    return getattr(node.op.decl, "kind", "") == "scan"
+
+
+def _operands_to_copy(node: Node, layouts: Sequence[Layout]) -> Sequence[bool] | None:
+    """Return which operands of a node are copied first; None if those are that are not contiguous."""
+    return [_scans.must_copy(node, layouts[0])] if _is_scan(node) else None
 
 
 class MainWriter:
@@ -83,7 +94,7 @@ class MainWriter:
     stack_words = STACK_WORDS
 
     def __init__(self, lowered: Lowered, stamps: bool = False):
-        self.lowered, self.module, self.stamps = lowered, Module(), stamps
+        self.lowered, self.module, self.stamps = lowered, Module(find_node_loop), stamps
         self.lines: list[str] = []
         self.extra: list[str] = []
         self.callbacks: list[NodeThunk | Body] = []
@@ -220,6 +231,9 @@ class MainWriter:
             return
         if explain_row_read(step.node):
             self.lines += RowRead(self, step, number).lines
+            return
+        if _is_scan(step.node):
+            self.lines += _scans.scan_lines(self, step, number)
             return
         call = ForeignCall(self, step, number)
         self.extra.append(call.declaration)
@@ -393,10 +407,22 @@ def _promotion_dtype(node: Node) -> DType:
     )
 
 
+def _emits(dtype: DType) -> bool:
+    """Return whether kernels of a dtype are emitted: of complex numbers if NumPy's inner loops can be called."""
+    return can_emit(dtype) and not (dtype.kind == "c" and find_ufunc_fault(np.exp))
+
+
 register_backend(
     "cpu",
     Backend(
-        lambda: Target(can_emit, explain_product, _explain_native, loops=True),
+        lambda: Target(
+            _emits,
+            explain_product,
+            _explain_native,
+            loops=True,
+            copies=_operands_to_copy,
+            reduces=lambda dtype: dtype.kind != "c",
+        ),
         compile_lowered,
         llvm_ir,
         why_not=lambda graph: find_fault() or None,

@@ -26,20 +26,20 @@ def explain_foreign_call(node: Node) -> str | None:
 
 def _find_mismatch(node: Node, function: BufferFunction) -> str:
     """Return which parameter of a C function a node's arguments do not fit; empty if all fit."""
-    for one in function.passed:
-        value = one.of(node.args, node.kwargs, node.outputs)
-        if one.param.is_pointer:
+    for binding in function.bindings:
+        value = binding.select(node.args, node.kwargs, node.outputs)
+        if binding.param.is_pointer:
             known = value is None or (isinstance(value, Value) and value.weak is None)
             if not known:
-                return f"{one.param} gets {value!r}, which has no memory"
-            if value is not None and value.spec.dtype is not one.param.dtype:
-                return f"{one.param} gets {value.spec.dtype.name}"
-        elif not one.param.what and not _fits_exactly(value, one.param.dtype):
-            return f"{one.param} gets {value!r}"
-        elif one.param.what and not isinstance(value, Value):
-            return f"{one.param}: {value!r} has no shape"
-        elif one.param.what == "shape" and not -value.spec.ndim <= one.param.axis < value.spec.ndim:
-            return f"{one.param}: the shape is {value.shape}"
+                return f"{binding.param} gets {value!r}, which has no memory"
+            if value is not None and value.spec.dtype is not binding.param.dtype:
+                return f"{binding.param} gets {value.spec.dtype.name}"
+        elif not binding.param.what and not _fits_exactly(value, binding.param.dtype):
+            return f"{binding.param} gets {value!r}"
+        elif binding.param.what and not isinstance(value, Value):
+            return f"{binding.param}: {value!r} has no shape"
+        elif binding.param.what == "shape" and not -value.spec.ndim <= binding.param.axis < value.spec.ndim:
+            return f"{binding.param}: the shape is {value.shape}"
     return ""
 
 
@@ -76,8 +76,8 @@ class ForeignCall:
         self.symbol, self.address = function.symbol, function.address
         self.lines: list[str] = []
         self.operands = dict(zip(step.node.inputs, step.operands, strict=True))
-        passed = [self._argument(one, index) for index, one in enumerate(function.passed)]
-        kinds = [self._type(one.param) for one in function.passed]
+        passed = [self._argument(binding, index) for index, binding in enumerate(function.bindings)]
+        kinds = [self._type(binding.param) for binding in function.bindings]
         self.declaration = f"declare void @{self.symbol}({', '.join(kinds)})"
         given = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, passed, strict=True))
         self.lines.append(f"  call void @{self.symbol}({given})")
@@ -89,16 +89,16 @@ class ForeignCall:
         widened = " signext" if small and param.dtype.kind == "i" else " zeroext" if small else ""
         return REGISTER[param.dtype] + widened
 
-    def _argument(self, one: ParameterBinding, index: int) -> str:
+    def _argument(self, binding: ParameterBinding, index: int) -> str:
         node = self.step.node
-        value = one.of(node.args, node.kwargs, node.outputs)
-        if one.param.is_pointer:
+        value = binding.select(node.args, node.kwargs, node.outputs)
+        if binding.param.is_pointer:
             return self._pointer(value, index)
-        if one.param.what:
-            return literal(measure(one, tuple(value.shape)), one.param.dtype)
+        if binding.param.what:
+            return literal(measure(binding, tuple(value.shape)), binding.param.dtype)
         if isinstance(value, Value):
-            return self._scalar(value, one.param.dtype, index)
-        return literal(value, one.param.dtype)
+            return self._scalar(value, binding.param.dtype, index)
+        return literal(value, binding.param.dtype)
 
     def _pointer(self, value: Value | None, index: int) -> str:
         if value is None:

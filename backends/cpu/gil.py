@@ -15,8 +15,7 @@ from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Lowered
 from ...lowering.thunks import NodeThunk
 from .fastpath.compiler import lang
-from .fastpath.compiler.engine import Code, KeepFirst
-from .fastpath.compiler.objects import build_once
+from .fastpath.compiler.engine import Code, KeepFirst, build_once
 from .fastpath.compiler.structs import sizeof
 from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS

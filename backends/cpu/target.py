@@ -16,7 +16,10 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from ... import background, lazy
 from ...named_tuple import NamedTuple
+from ...registry.dtypes import DType, float16
 from . import cache
+
+binding = lazy.Module("llvmlite.binding")
 
 CPUINFO = "/proc/cpuinfo"
 _SEPARATOR = "\n"
@@ -77,6 +80,11 @@ def vector_target() -> VectorTarget:
     return VectorTarget(size, has("f16c"), size == 64, size >= 32 and has("fma"))
 
 
+def can_emit(dtype: DType) -> bool:
+    """Return whether code can be emitted for a dtype on this machine."""
+    return dtype is not float16 or vector_target().f16c
+
+
 def _find_target() -> Target:
     key = _cache_key()
     stored = cache.read(key) if key else None
@@ -89,7 +97,6 @@ def _find_target() -> Target:
 
 
 def _ask_llvm() -> Target:
-    binding = lazy.llvmlite_binding()
     version = ".".join(map(str, binding.llvm_version_info))
     features = binding.get_host_cpu_features().flatten()
     return Target(binding.get_process_triple(), binding.get_host_cpu_name(), features, version)

@@ -23,11 +23,11 @@ from .kernels import creation, indexing, sparse
 from .kernels.casting import contiguous, convert_into, copy_array
 from .kernels.elementwise import elementwise_kernel
 from .kernels.folds import reduction_kernel
+from .kernels.inplace import inplace_kernel
 from .kernels.library_ops import library_kernel
 from .kernels.scans import scan_kernel
 from .kernels.tensor import CudaTensor, cuda_tensor
 from .kernels.views import view_kernel
-from .kernels.writes import inplace_kernel
 from .runtime import copies, devices, interop
 from .runtime import toolkit as tools
 from .runtime.arrays import contiguous_layout

@@ -1,9 +1,9 @@
-"""Guards on the closure cells and globals that a function reads, by identity."""
+"""Guards on the closure cells and globals that a function reads, and on attributes of modules in them, by identity."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from sys import intern
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from ... import pytree
 from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
 from ...eager.autograd.kernel import eager_meta
 from ...named_tuple import NamedTuple
+from ...pytree.nodes import node_of
 from ...registry.values import TensorBase, describe
 from .leaves import NotNative
 
@@ -32,9 +33,9 @@ class ExternalGuard(NamedTuple):
     """A guard that a cell or global still holds the object that it held when the function was traced.
 
     Attributes:
-        kind: ``"cell"`` or ``"global"``.
+        kind: ``"cell"``, ``"global"`` or ``"attribute"``.
         name: the variable.
-        holder: the cell, or the dict of globals.
+        holder: the cell, or the dict of globals or attributes.
         value: the object that it held; :data:`ABSENT` if the cell was empty.
     """
 
@@ -45,7 +46,7 @@ class ExternalGuard(NamedTuple):
 
     def get_value(self) -> object:
         """The current value of the variable; :data:`ABSENT` if it is not set."""
-        if self.kind == "global":
+        if self.kind != "cell":
             return self.holder.get(self.name, ABSENT)
         try:
             return self.holder.cell_contents
@@ -54,7 +55,7 @@ class ExternalGuard(NamedTuple):
 
     def assign(self, value: Any) -> None:
         """Assign to the variable."""
-        if self.kind == "global":
+        if self.kind != "cell":
             self.holder[self.name] = value
         else:
             self.holder.cell_contents = value
@@ -87,7 +88,7 @@ class ExternalGuard(NamedTuple):
         builder.guards.same(self.value)
 
     def _describe_variable(self) -> str:
-        return f"{'closure variable' if self.kind == 'cell' else 'global'} {self.name}"
+        return f"{'closure variable' if self.kind == 'cell' else self.kind} {self.name}"
 
     def __str__(self) -> str:
         return f"{self._describe_variable()} = {_summarize(self.value)}"
@@ -103,8 +104,9 @@ def _summarize(value: object) -> str:
 def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
     """Make guards for the variables that a function reads, and for those of functions of its module that it calls.
 
-    Modules, builtins and attributes of guarded objects are not guarded. A variant names the function that it replaces
-    in its attribute ``replaces``, and the variables of that function that it assigns in ``assigned``.
+    Modules of Python, builtins and attributes of guarded objects are not guarded; :func:`find_attributes` has those of
+    ``td.nn`` modules. A variant names the function that it replaces in its attribute ``replaces``, and the variables of
+    that function that it assigns in ``assigned``.
     """
     guards: dict[tuple[int, str], ExternalGuard] = {}
     assigned: set[object] = set()
@@ -133,7 +135,44 @@ def captures_gradient(fn: Function) -> bool:
 
 
 def _external_leaves(fn: Function) -> Iterator[object]:
-    return (leaf for guard in find_externals(fn) for leaf in pytree.leaves(guard.value))
+    yield from pytree.leaves(_find_owner(fn))
+    for guard in find_externals(fn):
+        yield from pytree.leaves(guard.value)
+
+
+def find_attributes(fn: Function, externals: Iterable[ExternalGuard]) -> Iterator[ExternalGuard]:
+    """Make guards for the attributes of the ``td.nn`` modules that a function captures, or is a method of.
+
+    So a module that is in training mode during the trace is not used by a call after ``eval()``.
+    """
+    seen = set()
+    for value in (_find_owner(fn), *(guard.value for guard in externals)):
+        for holder in _find_variables(value):
+            if id(holder) not in seen:
+                seen.add(id(holder))
+                yield from (ExternalGuard("attribute", name, holder, held) for name, held in holder.items())
+
+
+def _find_variables(value: object) -> Iterator[dict[str, object]]:
+    """The dicts of attributes of the modules in a value, which is a module or a container of some."""
+    pending, seen = [value], dict[int, object]()
+    while pending:
+        item = pending.pop()
+        node = node_of(type(item))
+        if node is None or id(item) in seen:  # a container may hold itself
+            continue
+        seen[id(item)] = item  # which keeps it alive, and so its id
+        if node.variables is not None:
+            yield from node.variables(item)
+        else:
+            pending.extend(node.flatten(item)[0])
+
+
+def _find_owner(fn: object) -> object:
+    """The instance of a bound method, or a callable object itself; None for a plain function."""
+    fn = getattr(fn, "__wrapped__", fn)
+    owner = getattr(fn, "__self__", fn)
+    return None if isinstance(owner, FunctionType) else owner
 
 
 def unwrap_function(fn: object) -> FunctionType | None:

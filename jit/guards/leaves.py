@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..native_record import GuardBuilder
 
 _STATIC_TYPES = (
+    type(np._NoValue),
     str,
     bytes,
     DType,
@@ -58,14 +59,14 @@ class LeafGuard(NamedTuple):
 
     Attributes:
         kind: ``"tensor"``, ``"array"`` (NumPy), ``"scalar"`` and ``"weak"`` (a Python number and a weak scalar, whose
-            value is passed at run time), ``"fixed"`` (a string, a function, ...: equal to ``value``) or ``"same"`` (the
-            object that ``value`` refers to, for ``self``).
+            value is passed at run time), ``"static"`` (a string, a function, ...: equal to ``value``) or ``"identity"``
+            (the object that ``value`` refers to, for ``self``).
         type: its exact type.
         dtype: NumPy dtype of a tensor or an array.
         shape: its shape.
         contiguous: whether it is C-contiguous.
         keys: key set of a tensor.
-        value: of a fixed leaf, or the :class:`IdentityKey` of an object.
+        value: of a static leaf, or the :class:`IdentityKey` of an object.
         device: the device of a tensor.
     """
 
@@ -82,8 +83,10 @@ class LeafGuard(NamedTuple):
         if self.kind in ("tensor", "array"):
             layout = "" if self.contiguous else ", not contiguous"
             grad = ", requires_grad" if self.keys & AUTOGRAD else ""
-            where = "" if self.device == "cpu" else f" on {self.device}"
-            return f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{where}{layout}{grad}"
+            device = "" if self.device == "cpu" else f" on {self.device}"
+            return (
+                f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{device}{layout}{grad}"
+            )
         if self.kind == "scalar":
             return f"a Python {self.type.__name__}"
         if self.kind == "weak":
@@ -101,17 +104,20 @@ class LeafGuard(NamedTuple):
             path: the name of the leaf.
             key: its cache key now.
         """
-        now = make_guard(key)
-        if now == self:
+        current = make_guard(key)
+        if current == self:
             return ""
-        if self.kind in ("tensor", "array") and self.kind == now.kind:
-            parts = [("shape", self.shape, now.shape), ("dtype", self.dtype, now.dtype)]
-            parts += [("contiguity", self.contiguous, now.contiguous), ("device", self.device, now.device)]
-            if self.device == now.device:
-                parts.append(("key set", self.keys, now.keys))
-            changes = [f"{what} was {old}, now {new}" for what, old, new in parts if old != new]
+        if self.kind in ("tensor", "array") and self.kind == current.kind:
+            properties = [("shape", self.shape, current.shape), ("dtype", self.dtype, current.dtype)]
+            properties += [
+                ("contiguity", self.contiguous, current.contiguous),
+                ("device", self.device, current.device),
+            ]
+            if self.device == current.device:
+                properties.append(("key set", self.keys, current.keys))
+            changes = [f"{name} was {old}, now {new}" for name, old, new in properties if old != new]
             return f"argument {path}: {', '.join(changes)}"
-        return f"argument {path} was {self}, now {now}"
+        return f"argument {path} was {self}, now {current}"
 
     def emit(self, builder: GuardBuilder, parameter: int) -> None:
         """Add the guard to the guard program of a native entry.
@@ -123,10 +129,10 @@ class LeafGuard(NamedTuple):
         Raises:
             NotNative: machine code cannot check it.
         """
-        if self.kind == "same":
+        if self.kind == "identity":
             builder.guards.add(GuardCode.SAME)
             builder.guards.weakly(self.value._ref())
-        elif self.kind == "fixed":
+        elif self.kind == "static":
             builder.add_constant(self.value)
         elif self.kind == "scalar":
             builder.add_scalar(self.type, parameter)
@@ -137,7 +143,7 @@ class LeafGuard(NamedTuple):
 
 
 class DefaultValue:
-    """A default value that a call uses: a constant of the specialization."""
+    """A default value that a call uses: it is static, a constant of the specialization."""
 
     __slots__ = ("value",)
 
@@ -163,8 +169,8 @@ class IdentityKey:
             self._ref = lambda: value
 
     def __eq__(self, other: object) -> bool:
-        mine = self._ref()
-        return isinstance(other, IdentityKey) and mine is not None and mine is other._ref()
+        value = self._ref()
+        return isinstance(other, IdentityKey) and value is not None and value is other._ref()
 
     def __hash__(self) -> int:
         return self._hash
@@ -207,7 +213,7 @@ def _check_keys(value: Any) -> None:
     if value._keys & ~AUTOGRAD != CPU_KEYS:
         raise UnsupportedError(
             f"a jitted function was called with a tensor {describe(value)} of the keys {from_bits(value._keys)}; "
-            "dense CPU tensors are what jit takes so far"
+            "jit takes dense tensors only"
         )
 
 
@@ -221,7 +227,7 @@ _KEY_FUNCTIONS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     # meta tensors serve tracing and lowering without data; calls on them are not compiled
     MetaTensor: lambda x: (Tensor, x.dtype.np, x.shape, x.is_contiguous(), CPU_KEYS),
     np.ndarray: _array_key,
-    DefaultValue: lambda leaf: ("fixed", type(leaf.value), leaf.value),
+    DefaultValue: lambda leaf: ("static", type(leaf.value), leaf.value),
     **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]
 }
 
@@ -247,9 +253,9 @@ def leaf_key(value: object, identity: bool = False) -> tuple[object, ...]:
     if isinstance(value, np.generic):
         return (np.generic, as_dtype(value.dtype).np, ())
     if _is_static(value):
-        return ("fixed", type(value), value)
+        return ("static", type(value), value)
     if identity:
-        return ("same", type(value), IdentityKey(value))
+        return ("identity", type(value), IdentityKey(value))
     raise ArgumentError(
         f"a {type(value).__name__} is given; jit takes tensors, NumPy arrays, Python numbers, strings, "
         "functions and containers of them (dict, list, tuple, namedtuple, dataclass). Name the argument in "
@@ -275,25 +281,25 @@ def _is_hashable(value: object) -> bool:
 def _make_subclass_error(value: object) -> Exception:
     check_alive(value)
     return UnsupportedError(
-        f"a jitted function was called with a {type(value).__name__}; Tensor itself is what it takes"
+        f"a jitted function was called with a {type(value).__name__}; jit takes Tensor itself, not its subclasses"
     )
 
 
 def make_guard(key: tuple[Any, ...]) -> LeafGuard:
     """Make the guard for a cache key."""
-    head = key[0]
-    if head is Tensor:
+    kind = key[0]
+    if kind is Tensor:
         device = key[4] if len(key) == 6 else "cpu"
         return LeafGuard("tensor", Tensor, key[1], key[2], key[3], key[-1], None, device)
-    if head is np.ndarray:
+    if kind is np.ndarray:
         return LeafGuard("array", np.ndarray, *key[1:])
-    if head is np.generic:
+    if kind is np.generic:
         return LeafGuard("array", np.generic, *key[1:])
-    if head in SCALARS:
-        return LeafGuard("scalar", head)
-    if head == "weak":
+    if kind in SCALARS:
+        return LeafGuard("scalar", kind)
+    if kind == "weak":
         return LeafGuard("weak", key[1])
-    return LeafGuard(head, key[1], value=key[2])
+    return LeafGuard(kind, key[1], value=key[2])
 
 
 def without_data(value: object) -> object:

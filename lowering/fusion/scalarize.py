@@ -49,7 +49,11 @@ def _argument_dtype(argument: object) -> DType:
         return argument.spec.dtype
     if isinstance(argument, complex):
         return dt.complex128
-    return dt.bool_ if isinstance(argument, bool) else dt.int64 if isinstance(argument, int) else dt.float64
+    if isinstance(argument, bool):
+        return dt.bool_
+    if isinstance(argument, int):
+        return dt.int64 if argument < 2**63 else dt.uint64
+    return dt.float64
 
 
 def _function(node: Node) -> ScalarFunction:

@@ -4,10 +4,10 @@ pipeline.py: the list of graph passes, dead code, common subexpressions, constan
 rewrite.py: the walk that passes share, and copies of nodes
 simplify.py: algebraic rules
 loop_passes.py: tools for passes on scans; hoisting of accumulated products
-hoist_scatter_add.py: hoisting of scatter-adds out of scans
+hoist_scatter_add.py: hoisting of scatter-adds into an accumulator out of scans
 licm.py: loop-invariant code motion
 loop_dce.py: dead-code elimination for loops and branches
 iota.py: ranges as kernels
-inline_producers.py: recomputing cheap operands in the kernels that read them
+inline_producers.py: duplicating cheap producers into the kernels that read them
 rematerialize.py: recomputing intermediates that cost more to store
 """

@@ -154,7 +154,7 @@ def test_random_expressions(dtype):
     values = specials(dtype)
     pairs = np.array(list(itertools.product(values, values)), dtype.np)
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(body=bodies(dtype.kind))
     def check(body):
         expr = s.instantiate(body, [dtype] * 2)

@@ -51,7 +51,7 @@ def test_target_is_read_from_the_cache(where, monkeypatch):
 
 
 def test_target_is_llvms_own():
-    binding = lazy.llvmlite_binding()
+    binding = lazy.module("llvmlite.binding")
     found = target.find_target()
     assert (found.triple, found.cpu) == (binding.get_process_triple(), binding.get_host_cpu_name())
     for feature, present in binding.get_host_cpu_features().items():

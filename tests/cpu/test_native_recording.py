@@ -12,7 +12,7 @@ import tandem as td
 from tandem import config, errors
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler.structs import sizeof
-from tandem.backends.cpu.fastpath.glue import recording
+from tandem.backends.cpu.fastpath.glue import layout
 from tandem.backends.cpu.fastpath.runtime import rt_base, rt_record, rt_saved
 from tandem.eager.autograd.autograd_meta import AutogradMeta
 from tandem.eager.autograd.node import Node
@@ -161,7 +161,7 @@ def test_elementwise_nodes_are_those_of_python(stub):
     arity, decl = len(stub.operator.schema.arguments), stub.operator.decl
     conditions = len(decl.conditions)
     for dtype in (dt.float32, dt.float64, dt.float16, dt.bfloat16, dt.complex64):
-        if dtype not in decl.dtypes or not native_layer.serves(stub.operator, dtype, "contiguous"):
+        if dtype not in decl.dtypes or not native_layer.serves(stub.operator, dtype):
             continue
         for shapes in SHAPES:
             kinds = [dt.bool_] * conditions + [dtype] * (arity - conditions)
@@ -340,7 +340,7 @@ def test_unusual_records_are_left_to_python():
 
 
 def test_recorded_classes_have_known_slots():
-    assert recording.class_constants()
+    assert layout.class_constants()
     spec = TensorSpec((1,), dt.float32)
     assert type(spec).__basicsize__ == tuple.__basicsize__
 

@@ -11,7 +11,7 @@ from cuda_jit_harness import linked, native, on_cpu, random
 from tandem import errors
 from tandem.backends.cuda.blas import cublas
 from tandem.backends.cuda.blas.gemm_plan import Side, choose_calls
-from tandem.backends.cuda.fastpath.eager import entries_of
+from tandem.backends.cuda.fastpath.eager import entries_by_operator
 from tandem.lowering.layout import Layout, contiguous
 from tandem.registry.operator import find_operator
 
@@ -181,7 +181,7 @@ def test_machine_code_calls_cublas_without_python(blas, monkeypatch):
 @native
 def test_hot_eager_products_are_answered_by_machine_code(blas):
     x, w = random(6, 5), random(7, 5, seed=1)
-    entries = entries_of(find_operator("td::matmul"))
+    entries = entries_by_operator[find_operator("td::matmul")]
     stacks = random(3, 4, 5)
 
     def results():

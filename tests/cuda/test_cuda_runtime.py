@@ -15,7 +15,7 @@ from cuda_host import build
 from tandem import errors
 from tandem.backends.cuda.codegen.kernel import module_source
 from tandem.backends.cuda.kernels import sources
-from tandem.backends.cuda.runtime import compiler, driver, memory, modules, streams, toolkit
+from tandem.backends.cuda.runtime import compiler, driver, launching, memory, streams, toolkit
 from tandem.backends.cuda.runtime.arrays import contiguous_layout, layout_of
 from tandem.backends.cuda.runtime.devices import device_at
 
@@ -369,14 +369,14 @@ def test_layouts_are_shared_objects():
     one = layout_of((2, 3), (3, 1), td.float32, 0)
     assert one is contiguous_layout((2, 3), td.float32, 0)
     assert one is not contiguous_layout((2, 3), td.float32, 1)
-    assert layout_of((2, 3), (-3, 1), td.float32, 0).extent() == (-3, 2)
+    assert layout_of((2, 3), (-3, 1), td.float32, 0).span() == (-12, 12)
 
 
 def test_a_module_that_does_not_compile(cuda):
     with pytest.raises(RuntimeError, match="refused"):
-        modules.Module('extern "C" __global__ void f(int *out) { out[0] = missing; }', device_at(0))
+        launching.Module('extern "C" __global__ void f(int *out) { out[0] = missing; }', device_at(0))
     with pytest.raises(errors.CudaError, match="CUDA_ERROR_NOT_FOUND"):
-        modules.Module('extern "C" __global__ void f(int *out) { out[0] = 1; }', device_at(0)).function("g")
+        launching.Module('extern "C" __global__ void f(int *out) { out[0] = 1; }', device_at(0)).function("g")
 
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")

@@ -11,7 +11,7 @@ import pytest
 import tandem as td
 from tandem import errors
 from tandem.backends.cuda import load
-from tandem.backends.cuda.runtime import memory, modules, toolkit
+from tandem.backends.cuda.runtime import launching, memory, toolkit
 from tandem.backends.cuda.runtime.devices import device_at
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
@@ -29,11 +29,11 @@ def kernels(cuda):
     """Launches of the kernels above: names, two addresses, and how."""
     at = device_at(0)
     at.make_current()
-    module = modules.Module(SOURCE, at)
+    module = launching.Module(SOURCE, at)
 
     def launch(name, one, two, grid=(1, 1, 1), block=(4, 1, 1), shared=0, stream=None):
-        packed = modules.Parameters([ctypes.c_uint64(one), ctypes.c_uint64(two)])
-        at.driver.cuLaunchKernel(module.function(name), *grid, *block, shared, stream, packed.address, None)
+        packed = launching.pack_parameters([ctypes.c_uint64(one), ctypes.c_uint64(two)])
+        at.driver.cuLaunchKernel(module.function(name), *grid, *block, shared, stream, packed, None)
 
     return launch
 
@@ -171,7 +171,7 @@ def test_what_is_collected_needs_no_current_context(cuda):
     driver = toolkit.toolkit().driver
     x, stream, event = ones(), td.cuda.Stream(), td.cuda.Event()
     event.record(stream)
-    module = modules.Module(SOURCE, device_at(0))
+    module = launching.Module(SOURCE, device_at(0))
     memory = td.ones(4).pin_memory()
     driver.cuCtxSetCurrent(None)
     del x, stream, event, module, memory

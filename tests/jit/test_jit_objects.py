@@ -11,7 +11,8 @@ import weakref
 import numpy as np
 import tandem as td
 from jit_arguments import check, tensor
-from tandem.jit.api import JitFunction, jit
+from tandem.jit.api import jit
+from tandem.jit.function import JitFunction
 
 SCALE = 2.0
 

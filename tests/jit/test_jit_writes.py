@@ -148,7 +148,7 @@ class NoReshape(Program):
         return step
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.sampled_from([(4,), (2, 3), (2, 2, 3)]))
 def test_random_programs(data, shape):
     drawn = NoReshape(data.draw)

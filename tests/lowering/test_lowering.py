@@ -132,9 +132,13 @@ def test_scalar_arithmetic_is_pythons():
     agree(lambda x, n: x + (1 / n) * 3, X.astype("f8"), 7)
 
 
-# -- callbacks ---------------------------------------------------------------------------------------------------------
-def test_complex_numbers_run_by_callback():
+def test_functions_of_complex_numbers():
     agree(lambda x: td.exp(x) * 2 + x, (RNG.normal(size=5) + 1j).astype("c8"))
+
+
+# -- callbacks ---------------------------------------------------------------------------------------------------------
+def test_products_of_complex_numbers_run_by_callback():
+    agree(lambda x: td.prod(td.exp(x) * 2 + x), (RNG.normal(size=5) + 1j).astype("c16"))
 
 
 @pytest.fixture

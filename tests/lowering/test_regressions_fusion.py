@@ -62,3 +62,12 @@ def test_positions_are_counted_in_axis_order(name, order):
     assert [p.item() for p in td.jit(position)(x)][:2] == [p.item() for p in position(x)][:2]
     ties = td.asarray(np.ones((4, 3, 5)))
     assert [p.item() for p in td.jit(position)(ties)][:2] == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [td.uint64, td.float32])
+def test_fills_with_integers_beyond_int64(dtype):
+    def fill(x):
+        return x + td.full((2,), 2**64 - 1, dtype=dtype)
+
+    x = td.zeros(2, dtype=dtype)
+    assert td.jit(fill)(x).tolist() == fill(x).tolist()

@@ -5,13 +5,15 @@ from __future__ import annotations
 from ....errors import UnsupportedError
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from .text import REGISTER, Function
+from .text import PARTS, REGISTER, Function
 
 
 def emit_cast(f: Function, x: str, source: DType, target: DType) -> str:
     """Return ``x`` of type ``source`` converted to ``target``."""
     if source is target:
         return x
+    if "c" in (source.kind, target.kind):
+        return _cast_complex(f, x, source, target)
     if source in (dt.float16, dt.bfloat16):
         return emit_cast(f, _widen_half(f, x, source), dt.float32, target)
     if target is dt.bool_:
@@ -25,6 +27,20 @@ def emit_cast(f: Function, x: str, source: DType, target: DType) -> str:
     if source.kind == "f":
         return float_to_integer(f, x, source, target)
     return _resize(f, x, source, target)
+
+
+def _cast_complex(f: Function, x: str, source: DType, target: DType) -> str:
+    """Convert to or from complex numbers; a real number is the real part, and a complex one true if either part is."""
+    if source not in PARTS:
+        part = PARTS[target]
+        return f.interleave(REGISTER[part], emit_cast(f, x, source, part), "zeroinitializer")
+    if target is not dt.bool_ and target not in PARTS:
+        return emit_cast(f, f.deinterleave(REGISTER[PARTS[source]], x)[0], PARTS[source], target)
+    with f.parts(source) as part:
+        result = emit_cast(f, x, part, PARTS.get(target, target))
+    if target in PARTS:
+        return result
+    return f.op(f"or {f.vec('i1')} {', '.join(f.deinterleave('i1', result))}")
 
 
 def _convert(f: Function, instruction: str, x: str, source: DType, target: DType) -> str:
@@ -118,7 +134,5 @@ def _to_uint64(f: Function, x: str, source: DType) -> str:
 def check_emittable(*dtypes: DType, f16c: bool) -> None:
     """Raise UnsupportedError for dtypes without emitted code on this machine."""
     for dtype in dtypes:
-        if dtype.kind == "c":
-            raise UnsupportedError(f"{dtype.name} kernels are not emitted; NumPy runs them")
         if dtype is dt.float16 and not f16c:
             raise UnsupportedError("float16 kernels are emitted only for processors with F16C instructions")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from .casts import emit_cast
-from .folds import block_reducer, block_rows
-from .reducers import FloatSum, Reducer, make_reducer
+from .folds.order import block_reducer, block_rows
+from .folds.reducers import FloatSum, Reducer, make_reducer
 from .vectors import VectorLoop, vector_loop
 
 if TYPE_CHECKING:

@@ -13,8 +13,10 @@ from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .casts import check_emittable
+from .complex_nodes import is_ufunc_alone
 from .nodes import emit_exprs
-from .text import Function, Module, memory_type
+from .text import Function, Module, memory_block, part_size
+from .ufunc_calls import write_ufunc_rows
 
 BLOCK = 256
 """Elements of a packed block; a multiple of every vector's lanes."""
@@ -28,17 +30,18 @@ def lanes_for(roots: Sequence[Expr], widest: int = 1) -> int:
     exprs = order(*roots)
     if any(e.op == "call" for e in exprs):
         return 1
-    size: int = max([widest, *(e.dtype.itemsize for e in exprs if e.op != "const")])
+    size: int = max([widest, *(part_size(e.dtype) for e in exprs if e.op != "const")])
     return vector_target().vector_bytes // size
 
 
 def lanes_below(f: Function, count: str) -> str:
     """Return the mask of the first ``count`` lanes (all, if there are fewer); ``count`` is any i64."""
-    numbers = ", ".join(f"i32 {k}" for k in range(f.lanes))
+    number = "i8" if f.lanes == 64 else "i32"  # 64 bytes are one register
+    numbers = ", ".join(f"{number} {k}" for k in range(f.lanes))
     f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
     bounded = f.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {f.lanes})")
-    limit = f.broadcast(f.op(f"trunc i64 {bounded} to i32"), "i32")
-    return f.op(f"icmp slt {f.vec('i32')} <{numbers}>, {limit}")
+    limit = f.broadcast(f.op(f"trunc i64 {bounded} to {number}"), number)
+    return f.op(f"icmp slt {f.vec(number)} <{numbers}>, {limit}")
 
 
 def pack_helper(module: Module, itemsize: int, unpack: bool = False) -> str:
@@ -47,7 +50,7 @@ def pack_helper(module: Module, itemsize: int, unpack: bool = False) -> str:
     if name in module.parts:
         return name
     module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
-    f, element = Function(module, 1), f"i{8 * itemsize}"
+    f, element = Function(module, 1), memory_block(itemsize)
     target, source = ("%strided", "%packed") if unpack else ("%packed", "%strided")
     f.branch(f.op(f"icmp eq i64 %stride, {itemsize}"), "dense", "sparse")
     f.label("dense")
@@ -65,6 +68,10 @@ def pack_helper(module: Module, itemsize: int, unpack: bool = False) -> str:
         name, f.text(f"internal void @{name}(ptr %packed, ptr %strided, i64 %stride, i64 %count) #1")
     )
     return name
+
+
+LONG_ROW = 512
+"""Elements of a row from which on its stores are aligned."""
 
 
 class Operand:
@@ -86,9 +93,7 @@ class Operand:
         f = self.f
         self.base = f.address(self.start, f.op(f"mul i64 {row}, {self.outer}"))
         with f.when(f.op(f"and i1 {self.same}, {f.op(f'xor i1 {unless}, true')}")):
-            value = f.load(memory_type(self.dtype), self.base)
-            spread = f.broadcast(value, memory_type(self.dtype))
-            f.do(f"store {f.vec(memory_type(self.dtype))} {spread}, ptr {self.scratch}, align 64")
+            f.store_vector(self.dtype, f.load_splat(self.dtype, self.base), self.scratch)
 
     def begin_block(self, position: str, whole: str, count: str, read: bool) -> None:
         """Choose between the row itself and a packed copy of this block; if ``read``, make the copy."""
@@ -131,32 +136,28 @@ class Operand:
         self.f.do(f"call void @{helper}(ptr {packed}, ptr {strided}, i64 {stride}, i64 {count})")
 
 
-def emit_loop(name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType) -> str:
-    """Return LLVM IR of ``void name(char **ptrs, int64_t *dims, int64_t *strides)``.
+def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType) -> None:
+    """Add ``void name(char **ptrs, int64_t *dims, int64_t *strides)`` to a module.
+
+    ``ptrs`` holds the inputs, then the output; ``dims`` the sizes of an outer and an inner loop; ``strides`` an outer
+    and an inner stride in bytes for each of ``ptrs``. The output may be one of the inputs exactly, but not overlap one
+    otherwise.
 
     Args:
+        module: the module.
         name: the function's name.
         body: an expression of ``out_dtype`` over ``arg(0)``, ``arg(1)``, ...
         in_dtypes: the operands' types.
         out_dtype: the result's type.
 
-    Returns:
-        A module's text. ``ptrs`` holds the inputs, then the output; ``dims`` the sizes of an outer and an inner loop;
-        ``strides`` an outer and an inner stride in bytes for each of ``ptrs``. The output may be one of the inputs
-        exactly, but not overlap one otherwise.
-
     Raises:
-        UnsupportedError: a complex dtype, or float16 where the processor lacks it.
+        UnsupportedError: a node of complex numbers without emitted code, or float16 where the processor lacks it.
     """
-    module = Module()
-    write_loop(module, name, body, in_dtypes, out_dtype)
-    return str(module)
-
-
-def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType) -> None:
-    """Add the function of ``emit_loop`` to a module, which may hold several."""
     check_emittable(*in_dtypes, out_dtype, *[e.dtype for e in order(body)], f16c=vector_target().f16c)
-    f = Function(module, lanes_for([body], max(d.itemsize for d in (*in_dtypes, out_dtype))))
+    if is_ufunc_alone(body):
+        write_ufunc_rows(module, name, body, len(in_dtypes))
+        return
+    f = Function(module, lanes_for([body], max(map(part_size, (*in_dtypes, out_dtype)))))
     count = f.load("i64", f.address("%dims", "8"))
     # nothing may be read from empty rows
     rows = f.op(f"select i1 {f.op(f'icmp eq i64 {count}, 0')}, i64 0, i64 {f.load('i64', '%dims')}")
@@ -193,12 +194,16 @@ def block_size(f: Function, position: str, count: str, limit: str) -> tuple[str,
 def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count: str, limit: str) -> None:
     head, run, end, before = f.fresh("head"), f.fresh("run"), f.fresh("end"), f.block
     position, following = "%" + f.fresh("p"), "%" + f.fresh("q")
+    lead = _unaligned_elements(f, output, count)
     f.jump(head)
     f.label(head)
     index = len(f.lines)
     f.branch(f.op(f"icmp slt i64 {position}, {count}"), run, end)
     f.label(run)
     size, whole = block_size(f, position, count, limit)
+    is_lead = f.op(f"icmp slt i64 {position}, {lead}")
+    size = f.op(f"select i1 {is_lead}, i64 {lead}, i64 {size}")
+    whole = f.op(f"and i1 {whole}, {f.op(f'xor i1 {is_lead}, true')}")
     for x in inputs:
         x.begin_block(position, whole, size, read=True)
     output.begin_block(position, whole, size, read=False)
@@ -210,9 +215,22 @@ def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count:
     f.label(end)
 
 
+def _unaligned_elements(f: Function, output: Operand, count: str) -> str:
+    """Return the elements of a long row before the first at the address of an aligned vector; they are a block.
+
+    Stores of unaligned vectors to the second level cache take up to twice the time.
+    """
+    start = f.op(f"sub i64 0, {f.op(f'ptrtoint ptr {output.base} to i64')}")
+    size = f.op(f"and i64 {start}, {vector_target().vector_bytes - 1}")
+    is_long = f.op(f"icmp sge i64 {count}, {LONG_ROW}")
+    return f.op(f"select i1 {is_long}, i64 {f.op(f'udiv i64 {size}, {output.size}')}, i64 0")
+
+
 def _vectors(f: Function, body: Expr, inputs: list[Operand], output: Operand, size: str) -> None:
     operands, mask = [*inputs, output], lanes_below(f, size)
     with f.loop("0", size, str(f.lanes), [("ptr", x.pointer) for x in operands]) as loop:
+        rest = f.op(f"sub i64 {size}, {loop.index}")
+        f.count = f.op(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {f.lanes})")
         leaves = {e: e.payload for e in order(body) if e.op == "arg"}
         registers = {k: inputs[k].load(loop.carried[k], mask) for k in sorted(set(leaves.values()))}
         known = {e: registers[k] for e, k in leaves.items()}

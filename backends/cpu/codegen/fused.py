@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ....errors import LoweringError
+from ....errors import LoweringError, UnsupportedError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr
@@ -18,10 +18,10 @@ from ..target import vector_target
 from .casts import check_emittable, emit_cast
 from .columns import ColumnPrinter
 from .elementwise import lanes_for
-from .folds import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
+from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
+from .folds.reducers import FloatSum, Reducer, State, make_reducer
 from .nodes import emit_exprs
-from .reducers import FloatSum, Reducer, State, make_reducer
-from .text import REGISTER, Function, Module
+from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
 from .vectors import Access, VectorLoop, vector_loop
 
@@ -44,11 +44,14 @@ def write_fused(module: Module, kernel: FusedKernel) -> Scratch:
         The memory needed around ``scratch``, which is a multiple of 64. Its initial content does not matter.
 
     Raises:
-        UnsupportedError: a dtype that is not emitted here (complex; float16 without F16C).
+        UnsupportedError: float16 without F16C, or a reduction of complex numbers.
         LoweringError: a stage that mixes reductions to row values with reductions that keep dimensions.
     """
     dtypes = [e.dtype for s in kernel.stages for e in s.exprs()] + [b.dtype for b in kernel.buffers]
     check_emittable(*dtypes, f16c=vector_target().f16c)
+    for reduction in (item for s in kernel.stages for item in s.body if isinstance(item, Reduce)):
+        if reduction.value.dtype in PARTS:
+            raise UnsupportedError(f"reductions of {reduction.value.dtype.name} are not emitted")
     printer = Printer(module, kernel)
     printer.rows(0)
     f = printer.f
@@ -203,7 +206,7 @@ class StagePrinter:
         return block_reducer(fold, dtype) if self.count <= block_length(dtype) else make_reducer(fold, dtype)
 
     def _lanes(self) -> int:
-        widest = max((u.buffer.dtype.itemsize for u in self.uses.values()), default=1)
+        widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
         lanes = lanes_for([s.value for s in self.stage.body], widest)
         last = self.shape[-1]
         if self.reduces and not _COSTLY.intersection(e.op for e in self.exprs) and last >= 8 * lanes:

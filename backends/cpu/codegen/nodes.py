@@ -11,6 +11,7 @@ from ....registry.dtypes import DType
 from ..target import vector_target
 from . import integers, libm, remainders
 from .casts import emit_cast
+from .complex_nodes import emit_complex
 from .functions import table
 from .text import REGISTER, Function, Module, literal
 from .user import call_user
@@ -189,12 +190,14 @@ EMIT: dict[str, Emit] = {
     "isfinite": _test_magnitude("olt"),
     "signbit": _signbit,
 }
-"""How each node is emitted. The nodes of complex numbers are not."""
+"""How each node is emitted on real numbers; on complex ones see :mod:`.complex_nodes`."""
 
 
 def _select(f: Function, expr: Expr, values: list[str]) -> str:
-    vec = f.vec(REGISTER[expr.dtype])
-    return f.op(f"select {f.vec('i1')} {values[0]}, {vec} {values[1]}, {vec} {values[2]}")
+    condition = f.each_part(values[0], expr.dtype)
+    with f.parts(expr.dtype) as part:
+        vec = f.vec(REGISTER[part])
+        return f.op(f"select {f.vec('i1')} {condition}, {vec} {values[1]}, {vec} {values[2]}")
 
 
 def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
@@ -212,6 +215,8 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
         raise UnsupportedError(
             f"{expr.op} on {operand.name}: bodies compute in float32, see scalar.instantiate"
         )
+    if "c" in (operand.kind, expr.dtype.kind):
+        return emit_complex(f, expr, values, EMIT.get(expr.op))
     return EMIT[expr.op](f, operand, *values)
 
 

@@ -1,7 +1,8 @@
 """Small matrix products with sizes and strides known at run time: ``c += a @ b``, one chain of FMAs per element.
 
-Each element of the result is ``fma(a[i, k], b[k, j], ...)`` for k = 0, 1, 2, ...: its bits do not depend on strides,
-block size or vector width.
+A micro-kernel computes a register tile of ``c``: some rows by some vectors of columns. Rows of ``b`` that are not
+contiguous are packed first. Each element of the result is ``fma(a[i, k], b[k, j], ...)`` for k = 0, 1, 2, ...: its bits
+do not depend on strides, block size or vector width.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from .elementwise import lanes_below
 from .text import REGISTER, Function, Module
 
 DEPTH = 128  # rows of ``b`` that are packed at a time if its rows are not contiguous
-# Rows of a tile, by the number of vectors; 0: one vector of half the width, for a few columns.
+# Rows of a register tile, by the number of vectors; 0: one vector of half the width, for a few columns.
 Heights = dict[int, tuple[int, ...]]
 HEIGHTS: Heights = {0: (12, 4, 2, 1), 1: (12, 4, 2, 1), 2: (8, 4, 2, 1), 3: (8, 4, 2, 1), 4: (6, 4, 2, 1)}
 NARROW_HEIGHTS: Heights = {1: (8, 4, 2, 1), 2: (6, 4, 2, 1)}
@@ -20,7 +21,7 @@ SIZES = "i64 %m, i64 %k, i64 %n, i64 %a_row, i64 %a_column, i64 %b_row, i64 %c_r
 
 
 def tile_heights() -> Heights:
-    """Return the tiles of this machine: for each number of vectors, the numbers of rows."""
+    """Return the register tiles of this machine: for each number of vectors, the numbers of rows."""
     return HEIGHTS if vector_target().masks else NARROW_HEIGHTS
 
 
@@ -97,14 +98,14 @@ def _write_rows(module: Module, name: str, dtype: DType, lanes: int, vectors: in
         )
     for height, (stop, _, _) in zip((high, *lower), starts):
         with f.loop(row, stop, str(height)) as at:
-            _tile(f, dtype, at.index, height, vectors, mask)
+            _write_micro_kernel(f, dtype, at.index, height, vectors, mask)
         row = stop
     f.do("ret void")
     module.helper(name, f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c, {SIZES}) #1"))
 
 
-def _tile(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: str) -> None:
-    """Write some rows from ``row`` on by some vectors of columns; results stay in registers in the loop over ``b``."""
+def _write_micro_kernel(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: str) -> None:
+    """Write the loop over ``k`` of a register tile: ``height`` rows from ``row`` on, ``vectors`` vectors of columns."""
     size, element = dtype.itemsize, REGISTER[dtype]
     vec, short = f.vec(element), vectors - 1
     a_rows = [f.address("%a", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %a_row")) for r in range(height)]

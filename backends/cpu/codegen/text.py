@@ -6,12 +6,13 @@ Parsing text takes a fraction of the time of building an object graph of the sam
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from ....operators.scalar_ir.expr import Expr
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.values import align_up
@@ -24,7 +25,20 @@ REGISTER = {
     dt.float32: "float",
     dt.float64: "double",
 }
-"""The element type of each dtype in a register. bfloat16 is its bits; complex types are not emitted."""
+"""The element type of each dtype in a register. bfloat16 is its bits; complex numbers are pairs, see ``PARTS``."""
+
+PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
+"""The dtype of the parts of a complex one. A vector of complex numbers holds their real and imaginary parts in turn."""
+
+
+def memory_block(size: int) -> str:
+    """Return the type of ``size`` bytes in memory, for copies."""
+    return f"i{8 * size}" if size <= 8 else f"<{size} x i8>"
+
+
+def part_size(dtype: DType) -> int:
+    """Return the bytes of an element, or of a part of a complex number."""
+    return PARTS.get(dtype, dtype).itemsize
 
 
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}  # in the names of intrinsics
@@ -57,11 +71,13 @@ class Module:
     """Declarations and helper functions shared by the functions of one module, each written once.
 
     Attributes:
-        imports: addresses of users' functions that the code calls.
+        imports: addresses of functions that the code calls.
         linked: texts of modules that define users' functions, by the function's name.
+        find_loop: returns the addresses of the inner loop of a node's ufunc and of its data, or None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, find_loop: Callable[[Expr], tuple[int, int] | None] = lambda node: None) -> None:
+        self.find_loop = find_loop
         self.parts: dict[str, str] = {}
         self.imports: dict[str, int] = {}
         self.linked: dict[str, str] = {}
@@ -102,6 +118,7 @@ class Function:
 
     Attributes:
         lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
+        count: the register of the number of elements in the current vector, if not all lanes hold one.
         scratch: the register of the scratch memory that the caller gives the function; without one :meth:`allocate`
             takes memory from the stack. It points between what lasts for the call, which lies ``below`` it, and what
             :meth:`allocate_scratch` gives out, which lies above: ``above`` bytes are in use, ``most`` at the same time.
@@ -111,15 +128,16 @@ class Function:
         self.scratch, self.below, self.above, self.most = scratch, 0, 0, 0
         self.module = module
         self.lanes = lanes
+        self.count = ""
         self.lines: list[str] = []
         self.prologue: list[str] = []
         self.block = "entry"
-        self._count = 0
+        self._serial = 0
         self._known: dict[str, str] = {}
 
     def fresh(self, prefix: str = "v") -> str:
-        self._count += 1
-        return f"{prefix}{self._count}"
+        self._serial += 1
+        return f"{prefix}{self._serial}"
 
     def op(self, text: str) -> str:
         """Write ``%new = text``; within a block the same text is written once."""
@@ -228,8 +246,46 @@ class Function:
     def vec(self, element: str) -> str:
         return f"<{self.lanes} x {element}>"
 
+    @contextmanager
+    def parts(self, dtype: DType) -> Iterator[DType]:
+        """Use vectors of a complex dtype as those of its parts, of twice the width; yield the parts' dtype.
+
+        Vectors of any other dtype stay what they are.
+        """
+        with self.width(self.lanes * (1 + (dtype in PARTS))):
+            yield PARTS.get(dtype, dtype)
+
+    def register_type(self, dtype: DType) -> str:
+        """Return the type of a vector of a dtype."""
+        with self.parts(dtype) as part:
+            return self.vec(REGISTER[part])
+
+    def interleave(self, element: str, a: str, b: str) -> str:
+        """Return the elements of two vectors in turn."""
+        picks = ", ".join(f"i32 {i}, i32 {i + self.lanes}" for i in range(self.lanes))
+        vec = self.vec(element)
+        return self.op(f"shufflevector {vec} {a}, {vec} {b}, <{2 * self.lanes} x i32> <{picks}>")
+
+    def deinterleave(self, element: str, pairs: str) -> tuple[str, str]:
+        """Return the two vectors whose elements are in turn in another one."""
+        vec = f"<{2 * self.lanes} x {element}>"
+        halves = [", ".join(f"i32 {i}" for i in range(first, 2 * self.lanes, 2)) for first in range(2)]
+        a, b = (
+            self.op(f"shufflevector {vec} {pairs}, {vec} poison, <{self.lanes} x i32> <{half}>")
+            for half in halves
+        )
+        return a, b
+
+    def each_part(self, mask: str, dtype: DType) -> str:
+        """Return the mask of the parts of complex numbers; for other dtypes the mask itself."""
+        return self.interleave("i1", mask, mask) if dtype in PARTS else mask
+
     def splat(self, value: Any, dtype: DType) -> str:
         """Return a constant in every lane."""
+        if dtype in PARTS:
+            number, part = np.asarray(value).astype(dtype.np), PARTS[dtype]
+            pair = [f"{REGISTER[part]} {literal(x, part)}" for x in (number.real, number.imag)]
+            return f"<{', '.join(pair * self.lanes)}>"
         return f"splat ({REGISTER[dtype]} {literal(value, dtype)})"
 
     def broadcast(self, value: str, element: str) -> str:
@@ -261,7 +317,8 @@ class Function:
 
     def load_vector(self, dtype: DType, pointer: str) -> str:
         """Return ``lanes`` elements of ``dtype`` at ``pointer``."""
-        return self.from_memory(self.load(self.vec(memory_type(dtype)), pointer), dtype)
+        with self.parts(dtype) as part:
+            return self.from_memory(self.load(self.vec(memory_type(part)), pointer), part)
 
     def from_memory(self, value: str, dtype: DType) -> str:
         if dtype is not dt.bool_:
@@ -270,34 +327,44 @@ class Function:
 
     def load_splat(self, dtype: DType, pointer: str) -> str:
         """Return one element at ``pointer``, in every lane."""
-        element = memory_type(dtype)
-        value = self.load(element, pointer)
-        return self.from_memory(self.broadcast(value, element), dtype)
+        with self.parts(dtype) as part:
+            element, count = memory_type(part), dtype.itemsize // part.itemsize
+            value = self.load(f"<{count} x {element}>", pointer)
+            picks = ", ".join(f"i32 {i % count}" for i in range(self.lanes))
+            pair = f"<{count} x {element}>"
+            spread = f"shufflevector {pair} {value}, {pair} poison, <{self.lanes} x i32> <{picks}>"
+            return self.from_memory(self.op(spread), part)
 
     def store_vector(self, dtype: DType, value: str, pointer: str) -> None:
-        if dtype is dt.bool_:
-            value = self.op(f"zext {self.vec('i1')} {value} to {self.vec('i8')}")
-        self.do(f"store {self.vec(memory_type(dtype))} {value}, ptr {pointer}, align 1")
+        with self.parts(dtype) as part:
+            value = self.to_memory(value, part)
+            self.do(f"store {self.vec(memory_type(part))} {value}, ptr {pointer}, align 1")
+
+    def to_memory(self, value: str, dtype: DType) -> str:
+        return self.op(f"zext {self.vec('i1')} {value} to {self.vec('i8')}") if dtype is dt.bool_ else value
 
     def load_masked(self, dtype: DType, pointer: str, mask: str) -> str:
         """Return the elements at ``pointer`` in the lanes of ``mask``, 0 elsewhere; nothing else is read."""
-        vec, element = self.vec(memory_type(dtype)), memory_type(dtype)
-        symbol = f"llvm.masked.load.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
-        self.module.declare(symbol, vec, "ptr", self.vec("i1"), vec)
-        # not through op(): memory changes, so loads are never shared
-        name = "%" + self.fresh()
-        arguments = f"ptr align 1 {pointer}, {self.vec('i1')} {mask}, {vec} zeroinitializer"
-        self.lines.append(f"  {name} = call {vec} @{symbol}({arguments})")
-        return self.from_memory(name, dtype)
+        mask = self.each_part(mask, dtype)
+        with self.parts(dtype) as part:
+            vec, element = self.vec(memory_type(part)), memory_type(part)
+            symbol = f"llvm.masked.load.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
+            self.module.declare(symbol, vec, "ptr", self.vec("i1"), vec)
+            # not through op(): memory changes, so loads are never shared
+            name = "%" + self.fresh()
+            arguments = f"ptr align 1 {pointer}, {self.vec('i1')} {mask}, {vec} zeroinitializer"
+            self.lines.append(f"  {name} = call {vec} @{symbol}({arguments})")
+            return self.from_memory(name, part)
 
     def store_masked(self, dtype: DType, value: str, pointer: str, mask: str) -> None:
         """Write the lanes of ``mask``; nothing else is written."""
-        if dtype is dt.bool_:
-            value = self.op(f"zext {self.vec('i1')} {value} to {self.vec('i8')}")
-        vec, element = self.vec(memory_type(dtype)), memory_type(dtype)
-        symbol = f"llvm.masked.store.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
-        self.module.declare(symbol, "void", vec, "ptr", self.vec("i1"))
-        self.do(f"call void @{symbol}({vec} {value}, ptr align 1 {pointer}, {self.vec('i1')} {mask})")
+        mask = self.each_part(mask, dtype)
+        with self.parts(dtype) as part:
+            value = self.to_memory(value, part)
+            vec, element = self.vec(memory_type(part)), memory_type(part)
+            symbol = f"llvm.masked.store.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
+            self.module.declare(symbol, "void", vec, "ptr", self.vec("i1"))
+            self.do(f"call void @{symbol}({vec} {value}, ptr align 1 {pointer}, {self.vec('i1')} {mask})")
 
     def text(self, header: str) -> str:
         """Return the whole function; ``header`` is the text between ``define`` and ``{``."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ....lowering.fusion.loop_ir import Store
-from .text import Function, Module
+from .text import Function, Module, memory_block
 
 if TYPE_CHECKING:
     from .fused import StagePrinter, Use
@@ -92,7 +92,7 @@ class TilePrinter:
 
 def transpose_helper(module: Module, size: int) -> str:
     """Return the name of a function that copies a tile: ``to[r][c] = from[c * step + r]`` with rows of ``COLUMNS``."""
-    name, element = f"transpose{size}", f"i{8 * size}"
+    name, element = f"transpose{size}", memory_block(size)
     if name in module.parts:
         return name
     f = Function(module, 1)

@@ -1,8 +1,9 @@
-"""Products of a matrix and a vector, ``c += x @ v``, with sizes and strides known at run time.
+"""Matrix-vector and dot products (``gemv`` and ``dot`` of BLAS), with sizes and strides known at run time.
 
-Element ``k`` of the sum is added to partial sum ``k % LANES``, and the partial sums are added in a fixed tree. So the
-bits of a result do not depend on the matrix's layout: a row of memory is read either as elements of one sum, a vector
-of partial sums at a time, or as elements of several sums, with as many vectors as there are partial sums.
+They compute ``c += x @ v``. Element ``k`` of a sum is added to partial sum ``k % LANES``, and the partial sums are
+added in a fixed tree. So the bits of a result do not depend on the matrix's layout: a row of memory is read either as
+elements of one sum, a vector of partial sums at a time, or as elements of several sums, with as many vectors as there
+are partial sums.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from .elementwise import lanes_below
 from .small_product import multiply_add
 from .text import REGISTER, Function, Module
 
-ROWS = (4, 1)  # rows whose partial sums are in registers
+ROW_TILES = (4, 1)  # rows whose partial sums are in registers
 DOT_FACTOR = 4  # factor of partial sums in a product of two vectors
 TILE = 512  # columns whose partial sums are in memory
-FEW = 4  # maximum partial sums of a sum of so few elements: the others would be 0
+SHORT_LANES = 4  # maximum partial sums of a sum of so few elements: the others would be 0
 ROWS_PER_STEP = 4  # rows that are added to a partial sum in one step
 SIGNATURE = "ptr %x, ptr %v, ptr %c, i64 %m, i64 %k, i64 %row, i64 %column, i64 %step"
 
@@ -35,12 +36,12 @@ def write_vector_products(module: Module, dtype: DType) -> None:
     columns; ``dot_product``: one row, and both are contiguous.
     """
     lanes = lane_count(dtype)
-    _write_rows(module, "rows_by_vector", dtype, lanes, ROWS)
+    _write_rows(module, "rows_by_vector", dtype, lanes, ROW_TILES)
     _write_rows(module, "dot_product", dtype, DOT_FACTOR * lanes, (1,))
     _write_columns(module, "long_columns", dtype, lanes)
-    _write_columns(module, "short_columns", dtype, FEW)
+    _write_columns(module, "short_columns", dtype, SHORT_LANES)
     f = Function(module, 1)
-    f.branch(f.op(f"icmp sle i64 %k, {FEW}"), "short", "long")
+    f.branch(f.op(f"icmp sle i64 %k, {SHORT_LANES}"), "short", "long")
     for label in ("short", "long"):
         f.label(label)
         f.do(f"call void @{label}_columns({SIGNATURE})")
@@ -63,23 +64,26 @@ def _write_rows(module: Module, name: str, dtype: DType, lanes: int, heights: tu
 
 
 def _emit_rows(f: Function, dtype: DType, row: str, height: int, whole: str, mask: str) -> None:
+    """Write the dot products of some rows from ``row`` on with the vector; partial sums stay in registers."""
     size, element = dtype.itemsize, REGISTER[dtype]
     vec = f.vec(element)
-    starts = [f.address("%x", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %row")) for r in range(height)]
+    row_addresses = [
+        f.address("%x", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %row")) for r in range(height)
+    ]
     with f.loop("0", whole, str(f.lanes), [(vec, "zeroinitializer")] * height) as step:
-        along = f.op(f"mul i64 {step.index}, {size}")
-        factor = f.load_vector(dtype, f.address("%v", along))
-        for r, start in enumerate(starts):
-            x = f.load_vector(dtype, f.address(start, along))
+        offset = f.op(f"mul i64 {step.index}, {size}")
+        factor = f.load_vector(dtype, f.address("%v", offset))
+        for r, row_address in enumerate(row_addresses):
+            x = f.load_vector(dtype, f.address(row_address, offset))
             step.next[r] = multiply_add(f, element, x, factor, step.carried[r])
-    along = f.op(f"mul i64 {whole}, {size}")
-    factor = f.load_masked(dtype, f.address("%v", along), mask)
-    for r, start in enumerate(starts):
-        x = f.load_masked(dtype, f.address(start, along), mask)
-        more = multiply_add(f, element, x, factor, step.carried[r])
-        kept = f.op(f"select {f.vec('i1')} {mask}, {vec} {more}, {vec} {step.carried[r]}")
+    offset = f.op(f"mul i64 {whole}, {size}")
+    factor = f.load_masked(dtype, f.address("%v", offset), mask)
+    for r, row_address in enumerate(row_addresses):
+        x = f.load_masked(dtype, f.address(row_address, offset), mask)
+        updated = multiply_add(f, element, x, factor, step.carried[r])
+        masked = f.op(f"select {f.vec('i1')} {mask}, {vec} {updated}, {vec} {step.carried[r]}")
         address = f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, {size}"))
-        total = f.op(f"fadd {element} {f.load(element, address)}, {_sum_lanes(f, element, kept, f.lanes)}")
+        total = f.op(f"fadd {element} {f.load(element, address)}, {_sum_lanes(f, element, masked, f.lanes)}")
         f.do(f"store {element} {total}, ptr {address}, align 1")
 
 
@@ -108,8 +112,8 @@ def _write_columns(module: Module, name: str, dtype: DType, lanes: int) -> None:
             sums = f.address(buffer, f.op(f"mul i64 {lane.index}, {TILE * size}"))
             with f.loop("0", count, str(width)) as at:
                 f.store_vector(dtype, "zeroinitializer", f.address(sums, f.op(f"mul i64 {at.index}, {size}")))
-        with f.loop("0", whole, str(lanes * ROWS_PER_STEP)) as some, f.loop("0", str(lanes), "1") as lane:
-            first = f.op(f"add i64 {some.index}, {lane.index}")
+        with f.loop("0", whole, str(lanes * ROWS_PER_STEP)) as block, f.loop("0", str(lanes), "1") as lane:
+            first = f.op(f"add i64 {block.index}, {lane.index}")
             rows = [f.op(f"add i64 {first}, {lanes * d}") for d in range(ROWS_PER_STEP)]
             _add_rows(
                 f, dtype, x, rows, f.address(buffer, f.op(f"mul i64 {lane.index}, {TILE * size}")), count
@@ -119,12 +123,14 @@ def _write_columns(module: Module, name: str, dtype: DType, lanes: int) -> None:
             _add_rows(f, dtype, x, [row.index], f.address(buffer, lane_at), count)
         for offset, mask in _loop_over_vectors(f, dtype, count):
             addresses = [f.address(f.address(buffer, str(at * TILE * size)), offset) for at in range(lanes)]
-            parts = [f.load_vector(dtype, address) for address in addresses]
-            while len(parts) > 1:
-                pairs = zip(parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True)
-                parts = [f.op(f"fadd {f.vec(REGISTER[dtype])} {one}, {two}") for one, two in pairs]
+            partial_sums = [f.load_vector(dtype, address) for address in addresses]
+            while len(partial_sums) > 1:
+                half = len(partial_sums) // 2
+                pairs = zip(partial_sums[:half], partial_sums[half:], strict=True)
+                partial_sums = [f.op(f"fadd {f.vec(REGISTER[dtype])} {one}, {two}") for one, two in pairs]
             address = f.address(c, offset)
-            total = f.op(f"fadd {f.vec(REGISTER[dtype])} {_load(f, dtype, address, mask)}, {parts[0]}")
+            before = _load_with_mask(f, dtype, address, mask)
+            total = f.op(f"fadd {f.vec(REGISTER[dtype])} {before}, {partial_sums[0]}")
             if mask:
                 f.store_masked(dtype, total, address, mask)
             else:
@@ -143,7 +149,7 @@ def _loop_over_vectors(f: Function, dtype: DType, count: str) -> Iterator[tuple[
         yield f.op(f"mul i64 {whole}, {dtype.itemsize}"), lanes_below(f, left)
 
 
-def _load(f: Function, dtype: DType, address: str, mask: str) -> str:
+def _load_with_mask(f: Function, dtype: DType, address: str, mask: str) -> str:
     return f.load_masked(dtype, address, mask) if mask else f.load_vector(dtype, address)
 
 
@@ -154,6 +160,6 @@ def _add_rows(f: Function, dtype: DType, x: str, rows: list[str], sums: str, cou
     for offset, mask in _loop_over_vectors(f, dtype, count):
         total = f.load_vector(dtype, f.address(sums, offset))
         for address, factor in zip(addresses, factors, strict=True):
-            part = _load(f, dtype, f.address(address, offset), mask)
+            part = _load_with_mask(f, dtype, f.address(address, offset), mask)
             total = multiply_add(f, REGISTER[dtype], part, factor, total)
         f.store_vector(dtype, total, f.address(sums, offset))

@@ -119,7 +119,9 @@ def vector_loop(
         for a in accesses:
             a.stage(around.index, loop)
         _emit_tails(f, loop, [a for a in accesses if not a.writes])
+        f.count = loop.count
         around.next = body(loop, around.carried)
+        f.count = ""
         for a in accesses:
             if a.writes:
                 a.finish(loop)

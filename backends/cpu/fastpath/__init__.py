@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 from ....eager.layers import level_allocations
-from ....eager.tensor.tensor import Tensor
 from ....registry import native_type
 from ....registry.dispatch import trace
 from ....registry.dispatch.precedence import Entry
@@ -20,7 +19,7 @@ from ....registry.function import functions
 from ....registry.operator import Operator
 from .glue import backward, layout, subscript, traced
 from .glue.runtime import Runtime
-from .glue.table import Stubs, describe_failures, is_row_served
+from .glue.table import Stubs, is_row_served
 from .runtime import rt_base as rt
 
 _installed: list[Stubs] = []
@@ -36,7 +35,7 @@ def install() -> None:
     if why_off():
         return
     if not _installed:
-        _installed.append(Stubs(Runtime(Tensor)))
+        _installed.append(Stubs(Runtime()))
         trace.listeners.append(_follow_trace)
         trace.answer_natively = _answer_natively
         _follow_trace()
@@ -47,7 +46,7 @@ def install() -> None:
         if function.operator not in known and function.operator not in _installed[0].kernels:
             _installed[0].add(function)
     _installed[0].add_methods()
-    subscript.attach(_installed[0].runtime)
+    subscript.attach(_installed[0])
     backward.attach(_installed[0].runtime)
 
 
@@ -61,15 +60,16 @@ def stubs() -> Stubs | None:
     return _installed[0] if _installed else None
 
 
-def serves(operator: Operator, dtype: DType, layout: str) -> bool:
-    """Return whether a hot call of an operator on this dtype and layout (see `overhead.coverage`) runs native code."""
+def serves(operator: Operator, dtype: DType) -> bool:
+    """Return whether a hot call of an operator on this dtype, in any layout, runs native code."""
     stub = _installed[0].by_operator.get(operator) if _installed else None
-    return stub is not None and not stub.failure and is_row_served(operator, dtype, layout)
+    return stub is not None and not stub.failure and is_row_served(operator, dtype)
 
 
 def failures() -> dict[str, str]:
     """Return the operators whose native code could not be compiled, and why."""
-    return describe_failures(_installed[0]) if _installed else {}
+    known = _installed[0].by_operator if _installed else {}
+    return {op.name: stub.failure for op, stub in known.items() if stub.failure}
 
 
 def _follow_levels(is_open: bool) -> None:

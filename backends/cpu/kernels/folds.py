@@ -12,7 +12,7 @@ from .... import config, lazy
 from ....eager.tensor.tensor import Tensor, wrap
 from ....operators.declare.quiet import call_quietly
 from ....operators.declare.shape_rules import normalize_axes
-from ....operators.scalar_ir.expr import Expr, arg
+from ....operators.scalar_ir.expr import Expr, arg, order
 from ....operators.scalar_ir.fold import Fold
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel
 from ....registry.dtypes import DType, as_dtype, bool_
@@ -22,7 +22,8 @@ from .elementwise import find_function
 if TYPE_CHECKING:
     from ....registry.types import Array, Axes
 
-_native = lazy.Functions("backends.cpu.fastpath.glue.folds")
+_fastpath = lazy.Module(".backends.cpu.fastpath")
+_native = lazy.Module(".backends.cpu.fastpath.glue.folds")
 _LOGICAL: dict[str, Any] = {"or": np.logical_or, "and": np.logical_and}
 """The ufuncs that test other dtypes for truth while they fold them."""
 _INDEX_FUNCTIONS: dict[str, Any] = {"maximum": np.argmax, "minimum": np.argmin}
@@ -53,7 +54,7 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
             options = {} if dtype is None else {"dtype": dtype}
             out = meta(self, axis, keepdims=keepdims, **options).dtype
             run = run or known.setdefault(key, NumpyFold(fold, as_dtype(array.dtype), out))
-        if config.flags.native and run.is_emitted() and not lazy.native_layer().why_off():
+        if config.flags.native and run.has_own_order() and not _fastpath.why_off():
             result = run.fold_natively(array, axis, keepdims)
             if result is not None:
                 return wrap(result)
@@ -80,6 +81,7 @@ class NumpyFold:
             _LOGICAL.get(fold.node(self.dtype)) if self.dtype is bool_ and fold.prepare is None else None
         )
         converts = fold.prepare is not None or (self.dtype is bool_ and logical is None)
+        converts = converts or [e.op for e in order(operand)].count("cast") > 1
         self._operand = _compile(operand) if converts else None  # otherwise the ufunc converts
         self._finish = None if fold.finish is None else _compile(fold.finished(arg(0, self.dtype)))
         combined = fold.combined(self.dtype)
@@ -88,13 +90,13 @@ class NumpyFold:
         )
         self._is_ufunc = isinstance(self._combine, np.ufunc)
         self._within = None if self.dtype is self.source or logical is not None else self.dtype.np
-        self._emitted: bool | None = None
+        self._has_own_order: bool | None = None
 
-    def is_emitted(self) -> bool:
+    def has_own_order(self) -> bool:
         """Return whether native code computes the fold, in an order of its own."""
-        if self._emitted is None:
-            self._emitted = _native.is_emitted(self.fold, self.source, self.out)
-        return self._emitted
+        if self._has_own_order is None:
+            self._has_own_order = _native.has_own_order(self.fold, self.source, self.out)
+        return self._has_own_order
 
     def fold_natively(self, array: Array, axis: Axes, keepdims: bool) -> Array | None:
         """Reduce an array with the loop that hot and jitted calls run; None if the loop cannot be built."""

@@ -19,6 +19,9 @@ from ....registry.operator import Operator
 from ....registry.values import TensorSpec, describe
 from ....tracer.infer import infer, specs_of
 
+fastpath = lazy.Module(".backends.cpu.fastpath")
+foreign_loops = lazy.Module(".backends.cpu.kernels.foreign_loops")
+
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
     "float32": ctypes.c_float,
@@ -76,7 +79,7 @@ class ScalarKernel:
         self._loop(arrays, out)
 
     def _make_loop(self) -> Callable[..., None]:
-        off = lazy.native_layer().why_off()
+        off = fastpath.why_off()
         if not off:
             return compile_scalar_loop(self.function, self)
         if self.function.ir:
@@ -105,7 +108,7 @@ def _make_portable_loop(function: ScalarFunction) -> Callable[..., None]:
 
 def compile_scalar_loop(function: ScalarFunction, owner: Any) -> Callable[..., None]:
     """Return an emitted loop that calls, or has inlined, the function."""
-    code = lazy.module(f"{__package__}.foreign_loops").compile_loop(function, make_call_expr(function))
+    code = foreign_loops.compile_loop(function, make_call_expr(function))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(code["loop"])
 
     def loop(arrays: list[Any], out: Any) -> None:
@@ -146,7 +149,8 @@ class BufferKernel:
         kept: list[Any] = []
         changed: list[tuple[Any, Any]] = []
         given = [
-            self._convert_argument(one, args, kwargs, results, kept, changed) for one in self.function.passed
+            self._convert_argument(binding, args, kwargs, results, kept, changed)
+            for binding in self.function.bindings
         ]
         self._call(*given)
         for target, copy in changed:
@@ -157,7 +161,7 @@ class BufferKernel:
 
     def _convert_argument(
         self,
-        one: ParameterBinding,
+        binding: ParameterBinding,
         args: Any,
         kwargs: Any,
         results: list[Any],
@@ -170,52 +174,52 @@ class BufferKernel:
             kept: receives arrays that must live until the call returns.
             changed: receives (array, copy) pairs; each copy is written back after the call.
         """
-        value = one.of(args, kwargs, results)
-        if not one.param.is_pointer:
-            return to_c_number(self.op, one.param.dtype, _number_of(one, value))
+        value = binding.select(args, kwargs, results)
+        if not binding.param.is_pointer:
+            return to_c_number(self.op, binding.param.dtype, _number_of(binding, value))
         if value is None:
             return None
         array = (
             value
-            if one.result >= 0
-            else operand_array(self.op, self._argument_index(one), value, one.param.dtype)
+            if binding.result_index >= 0
+            else operand_array(self.op, self._argument_index(binding), value, binding.param.dtype)
         )
-        if array.dtype != one.param.dtype.np:
+        if array.dtype != binding.param.dtype.np:
             raise DTypeError(
-                f"{self.op.name}: its kernel writes {one.param.dtype.name}, but the fake declares {array.dtype}"
+                f"{self.op.name}: its kernel writes {binding.param.dtype.name}, but the fake declares {array.dtype}"
             )
         whole = np.ascontiguousarray(array)
         kept.append(whole)
-        if not one.param.is_const and whole is not array:
+        if not binding.param.is_const and whole is not array:
             changed.append((array, whole))
         return whole.ctypes.data
 
-    def _argument_index(self, one: ParameterBinding) -> int:
+    def _argument_index(self, binding: ParameterBinding) -> int:
         names = [argument.name for argument in self.op.schema.arguments]
-        return names.index(one.keyword or self.op.schema.positional[one.number].name)
+        return names.index(binding.kwarg_name or self.op.schema.positional[binding.arg_index].name)
 
 
-def _number_of(one: ParameterBinding, value: Any) -> Any:
+def _number_of(binding: ParameterBinding, value: Any) -> Any:
     """Return a size of an argument or a result, or the number itself."""
-    if not one.param.what:
+    if not binding.param.what:
         return value
-    if value is None and one.param.what != "shape":
+    if value is None and binding.param.what != "shape":
         return 0  # an optional argument that is not given
     shape = np.shape(value) if not hasattr(value, "shape") else value.shape
-    return measure(one, tuple(shape))
+    return measure(binding, tuple(shape))
 
 
-def measure(one: ParameterBinding, shape: tuple[int, ...]) -> int:
+def measure(binding: ParameterBinding, shape: tuple[int, ...]) -> int:
     """Return the size that a parameter asks for.
 
     Raises:
         ShapeError: there is no such axis.
     """
-    if one.param.what == "shape" and not -len(shape) <= one.param.axis < len(shape):
-        raise ShapeError(f"a kernel asks for {one.param}, and the shape is {shape}")
-    if one.param.what == "size":
+    if binding.param.what == "shape" and not -len(shape) <= binding.param.axis < len(shape):
+        raise ShapeError(f"a kernel asks for {binding.param}, and the shape is {shape}")
+    if binding.param.what == "size":
         return int(np.prod(shape, dtype=np.int64))
-    return len(shape) if one.param.what == "ndim" else shape[one.param.axis]
+    return len(shape) if binding.param.what == "ndim" else shape[binding.param.axis]
 
 
 def to_c_number(op: Operator, dtype: DType, value: Any) -> Any:

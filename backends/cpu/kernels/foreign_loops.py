@@ -10,7 +10,7 @@ from ..fastpath.compiler import engine
 
 
 def compile_loop(function: ScalarFunction, body: Expr) -> engine.Code:
-    """Compile ``void loop(char **ptrs, int64_t *dims, int64_t *strides)``, see ``emit_loop``."""
+    """Compile ``void loop(char **ptrs, int64_t *dims, int64_t *strides)``, see ``write_loop``."""
     module = Module()
     write_loop(module, "loop", body, function.params, function.result)
     return engine.compile_ir(str(module), ["loop"], module.imports)

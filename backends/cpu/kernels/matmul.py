@@ -11,7 +11,8 @@ from ....eager.tensor.tensor import Tensor, wrap
 from ....operators.declare.quiet import call_quietly
 from ....registry.operator import Operator
 
-_native = lazy.Functions("backends.cpu.fastpath.glue.products")
+_fastpath = lazy.Module(".backends.cpu.fastpath")
+_native = lazy.Module(".backends.cpu.fastpath.glue.products")
 
 
 def product_kernel(op: Operator) -> Callable[..., Tensor]:
@@ -25,7 +26,7 @@ def product_kernel(op: Operator) -> Callable[..., Tensor]:
         spec = decl.shape_rule(self, other)
         dtype = spec.dtype.np
         one, two = (call_quietly(np.asarray, x._array, dtype) for x in (self, other))
-        if config.flags.native and not lazy.native_layer().why_off():
+        if config.flags.native and not _fastpath.why_off():
             out = np.empty(spec.shape, dtype)
             if _native.multiply(one, two, out):
                 return wrap(out)

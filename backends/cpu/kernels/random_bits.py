@@ -11,6 +11,8 @@ from .... import lazy
 from ..fastpath.compiler import engine
 from ..random_bits import bits_function_ir
 
+fastpath = lazy.Module(".backends.cpu.fastpath")
+
 _SIGNATURE: Any = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p
 )
@@ -19,7 +21,7 @@ _SIGNATURE: Any = ctypes.CFUNCTYPE(
 @engine.KeepFirst
 def _compile() -> tuple[Any, Any]:
     """Return the compiled code and a function that calls it; None for both if machine code is off in this process."""
-    if lazy.native_layer().why_off():
+    if fastpath.why_off():
         return None, None
     code = engine.compile_ir(bits_function_ir(""), ["philox_words"], {}, level=1)
     return code, _SIGNATURE(code["philox_words"])

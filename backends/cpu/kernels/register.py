@@ -1,4 +1,4 @@
-"""NumPy kernels for the CPU key, made from the declarations: the portable path, and the reference semantics."""
+"""Register the NumPy kernels of the CPU key, made from the declarations; they define the reference semantics."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from .elementwise import elementwise_kernel
 from .folds import reduction_kernel, scan_kernel
 from .matmul import product_kernel
 
-_views = lazy.Functions("backends.cpu.kernels.views")
+_views = lazy.Module(".backends.cpu.kernels.views")
 
 
 def array_kernel(op: Operator) -> Callable[..., Any]:
     """Return the kernel of an operator that declares an array kernel; views share their first argument's storage."""
     decl: Declaration = op.decl
-    creates = decl.kind == "creation"
-    wrap_result = _wrap_view if op.is_view else _wrap_own
+    is_creation = decl.kind == "creation"
+    wrap_result = _wrap_view if op.is_view else _wrap_array
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        spec = decl.shape_rule(*args, **kwargs)  # type: ignore[misc]  # raises on invalid arguments
-        if creates and spec.device != "cpu":
+        out_spec = decl.shape_rule(*args, **kwargs)  # type: ignore[misc]  # raises on invalid arguments
+        if is_creation and out_spec.device != "cpu":
             raise DeviceError(
-                f"{op.schema.name}: an argument is on cpu, but the result is requested on {spec.device}; move it "
-                f"with .to({spec.device!r})"
+                f"{op.schema.name}: an argument is on cpu, but the result is requested on {out_spec.device}; move it "
+                f"with .to({out_spec.device!r})"
             )
-        result = decl.kernel(np, *map(_payload, args), **{k: _payload(v) for k, v in kwargs.items()})  # type: ignore[misc]
+        result = decl.kernel(np, *map(_to_array, args), **{k: _to_array(v) for k, v in kwargs.items()})  # type: ignore[misc]
         if isinstance(result, tuple):
             return tuple([wrap_result(part, args) for part in result])
         return wrap_result(result, args)
@@ -42,13 +42,13 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
     return kernel
 
 
-def _wrap_own(result: Any, args: tuple[Any, ...]) -> Tensor:
+def _wrap_array(result: Any, args: tuple[Any, ...]) -> Tensor:
     """Wrap a kernel's result in a tensor; a result that shares memory with an argument is copied."""
     array = np.asarray(result)
-    root = owner_of(array)
+    owner = owner_of(array)
     for value in args:
         for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Tensor) and owner_of(item._array) is root:
+            if isinstance(item, Tensor) and owner_of(item._array) is owner:
                 return wrap(array.copy())
     return wrap(array)
 
@@ -56,16 +56,16 @@ def _wrap_own(result: Any, args: tuple[Any, ...]) -> Tensor:
 def _wrap_view(result: Any, args: tuple[Any, ...]) -> Tensor:
     """Wrap a kernel's result in a tensor that shares the first argument's storage if it shares its memory."""
     array = np.asarray(result)
-    source = args[0] if args else None
-    if isinstance(source, Tensor) and owner_of(array) is owner_of(source._array):
-        return wrap_view(array, source)
+    base = args[0] if args else None
+    if isinstance(base, Tensor) and owner_of(array) is owner_of(base._array):
+        return wrap_view(array, base)
     return wrap(array)
 
 
-def _payload(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value._array
-    return tuple(map(_payload, value)) if isinstance(value, tuple) else value
+    return tuple(map(_to_array, value)) if isinstance(value, tuple) else value
 
 
 def _make_kernel(op: Operator) -> Callable[..., Any] | None:

@@ -117,7 +117,7 @@ def _library() -> Any:
     if make is not None:
         return make()
     try:
-        return ctypes.PyDLL(lazy.cupy_cublas().__file__)
+        return ctypes.PyDLL(lazy.module("cupy.cuda").cublas.__file__)
     except (ImportError, AttributeError, OSError, RuntimeError) as fault:
         first = str(fault).strip().partition("\n")[0]
         raise BackendUnavailableError(

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from .... import lazy
 from ....registry.dtypes import DType
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import lock
-from ...cpu.fastpath.compiler import engine
-from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.glue.structs import StructMemory
-from ..fastpath import gemm_entries as rt
-from ..runtime.launcher import native_code
+from ..fastpath import gemm_entries
+from ..runtime.launching import launch_code
 from .cublas import DEFAULT, Cublas, gemm_type
 from .gemm_plan import Call, Side
 
-
-@functools.cache
-def _entry_code() -> engine.Code:
-    """The native code of all products."""
-    return native_code("gemm", {"multiply": rt.multiply})
+fastpath = lazy.Module(".backends.cpu.fastpath")
 
 
 @accept_entries
@@ -38,22 +31,18 @@ class Gemm(NativeCallable):  # type: ignore[misc]
     """
 
     def __init__(self, blas: Cublas, call: Call, dtype: DType):
-        kind, record = gemm_type(dtype), StructMemory(sizeof(rt.Gemm))
-        fields = {rt.Gemm.blas: blas.address, rt.Gemm.one: blas.address + kind.one, rt.Gemm.kind: kind.kind}
-        fields |= {
-            rt.Gemm.zero: blas.address + kind.zero,
-            rt.Gemm.compute: kind.compute,
-            rt.Gemm.count: call.matrices,
-        }
-        fields |= {rt.Gemm.sizes + 8 * i: size for i, size in enumerate(call[:3])}
-        for at, side in ((rt.Gemm.a, call.a), (rt.Gemm.b, call.b), (rt.Gemm.c, call.c)):
-            words = (side.first * dtype.itemsize, int(side.transposed), side.lead, side.step)
-            fields |= {at + 8 * i: word for i, word in enumerate(words)}
-        for offset, value in fields.items():
-            record.set(offset, value)
-        record.kept.append(blas)
-        self.record, self._code = record, _entry_code()
-        set_entry(self, self._code["multiply"], record.address)
+        self.record = StructMemory(gemm_entries.Gemm)
+        fields, kind = gemm_entries.Gemm(self.record.address), gemm_type(dtype)
+        fields.blas, fields.one, fields.zero = (blas.address + offset for offset in (0, kind.one, kind.zero))
+        fields.kind, fields.compute, fields.count = kind.kind, kind.compute, call.matrices
+        fields.m, fields.n, fields.k = call[:3]
+        for address, side in ((fields.a, call.a), (fields.b, call.b), (fields.c, call.c)):
+            matrix = gemm_entries.Matrix(address)
+            matrix.first, matrix.transposed = side.first * dtype.itemsize, side.transposed
+            matrix.lead, matrix.step = side.lead, side.step
+        self.record.kept.append(blas)
+        self._code = launch_code(product=True)
+        set_entry(self, self._code["launch"], self.record.address)
 
     def __call__(self, *args: Any) -> Any:
         raise RuntimeError("a product has a native entry")
@@ -61,13 +50,13 @@ class Gemm(NativeCallable):  # type: ignore[misc]
 
 def make_gemm(blas: Cublas, call: Call, dtype: DType) -> Any:
     """A :class:`Gemm`, or a Python function that does the same if native code is off."""
-    return _make_python_gemm(blas, call, dtype) if lazy.native_layer().why_off() else Gemm(blas, call, dtype)
+    return _make_python_gemm(blas, call, dtype) if fastpath.why_off() else Gemm(blas, call, dtype)
 
 
 def _make_python_gemm(blas: Cublas, call: Call, dtype: DType) -> Any:
     """A function that does the same as :class:`Gemm`, without native code.
 
-    Native twin: backends/cuda/fastpath/gemm_entries.py:multiply
+    Native twin: backends/cuda/fastpath/launch_entries.py:launch
     """
     kind, size, many = gemm_type(dtype), dtype.itemsize, call.matrices > 1
     function = blas.functions["cublasGemmStridedBatchedEx" if many else "cublasGemmEx"]

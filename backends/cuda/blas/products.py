@@ -12,19 +12,17 @@ from ....operators.declare.shape_rules import broadcast_shapes
 from ....registry.dtypes import COMPLEX, FLOATS
 from ....registry.operator import Operator
 from ....tracer.graph import Node, Value
-from ..fastpath import eager_entries
 from ..fastpath.eager import OperatorEntries, make_call_record
-from ..fastpath.result import device_record, result_record
+from ..fastpath.eager_entries import ANY_ADDRESS
 from ..kernels.casting import copy_array
 from ..kernels.library_ops import library_kernel
 from ..kernels.operands import check_devices
 from ..kernels.tensor import CudaTensor, cuda_tensor
-from ..runtime import devices
 from ..runtime import toolkit as tools
 from ..runtime.arrays import DeviceArray, Layout, contiguous_layout
 from ..runtime.devices import device_at
 from ..runtime.launching import fill_bytes
-from ..runtime.memory import empty_cache, pool_of
+from ..runtime.memory import empty_cache, note_uses, pool_of
 from ..runtime.streams import stream_at
 from . import cublas
 from .gemm import Gemm, make_gemm
@@ -70,12 +68,11 @@ class Product:
         if len(self.calls) != 1 or any(self.copies) or not isinstance(self.calls[0], Gemm):
             return ()
         layouts = [one._data.layout for one in args]
-        record = self.record = make_call_record(tuple(map(id, layouts)), self)
-        record.kept.append(layouts)
-        record.point(eager_entries.CacheEntry.device, device_record(self.layout.index))
-        record.point(eager_entries.CacheEntry.result, result_record(self.layout))
-        record.point(eager_entries.CacheEntry.strided, self.calls[0].record)
-        return tuple(map(id, layouts))
+        key = tuple(map(id, layouts))
+        self.record = make_call_record(key, self, layouts, self.layout)
+        for offset in ANY_ADDRESS:
+            self.record.point(offset, self.calls[0].record)
+        return key
 
     def into(self, one: DeviceArray, two: DeviceArray, out: DeviceArray) -> None:
         """Compute the product in the current stream, into a contiguous array of the result's shape.
@@ -84,8 +81,7 @@ class Product:
             CudaError: cuBLAS reports an error.
             OutOfMemoryError: there is no memory for copies, or for cuBLAS.
         """
-        if devices.current_thread.context != self.at.context:
-            self.at.make_current()
+        self.at.make_current()
         if not self.calls:
             fill_bytes(out, 0)
             return
@@ -98,10 +94,7 @@ class Product:
                 empty_cache()
                 status = call(stream.number, one.ptr, two.ptr, out.ptr)
             cublas.check("matmul: cublasGemmEx", status)
-        for array in (one, two, out):
-            pool = array.buffer.pool
-            if pool is None or pool.stream is not stream:
-                array.buffer.used_by(stream)
+        note_uses((one, two, out), stream)
 
     def compute(self, one: DeviceArray, two: DeviceArray) -> DeviceArray:
         """The product as a new array."""

@@ -16,7 +16,7 @@ reducers.py: the state of reductions
 nodes.py: nodes of the scalar IR
 complex_nodes.py: nodes on complex numbers
 text.py: lines, names and helpers of a kernel
-pointers.py: parameters, addresses and indices
+parameters.py: parameters of fused kernels, addresses and indices
 types.py: C types and literals
 kernel.py: CudaKernel, and the text of modules
 helpers.py: the table of device functions

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
 from ....operators.scalar_ir.expr import Expr
 from .kernel import CudaKernel
-from .pointers import Parameters, decompose, linear, scalar_text, shift_pointer
+from .parameters import Parameters, decompose, linear, scalar_text, shift_pointer
 from .space import INT_MAX, Space, extent, stores
 from .text import Scope, Text, unify
 from .types import CTYPE

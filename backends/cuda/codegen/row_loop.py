@@ -9,7 +9,7 @@ from typing import Any
 from ....lowering.fusion.loop_ir import Buffer, Reduce, Stage, Store
 from ....operators.scalar_ir.expr import Expr
 from .elementwise import at, times
-from .pointers import decompose, linear, scalar_text, shift_pointer
+from .parameters import decompose, linear, scalar_text, shift_pointer
 from .reducers import make_reducer
 from .schedule import BATCH, Schedule
 from .space import reductions, stores

@@ -9,7 +9,7 @@ from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr, arg, cast, order
 from .elementwise import at
 from .kernel import STATIC_SHARED, CudaKernel
-from .pointers import Parameters, decompose, linear, scalar_text, shift_pointer
+from .parameters import Parameters, decompose, linear, scalar_text, shift_pointer
 from .reducers import Reducer
 from .row_loop import StageLoop
 from .schedule import COLUMNS, Schedule, is_among

@@ -14,7 +14,7 @@ from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
 from ....operators.scalar_ir.expr import Expr
 from .elementwise import at, times
 from .kernel import STATIC_SHARED, CudaKernel
-from .pointers import Parameters, decompose, linear, scalar_text, shift_pointer
+from .parameters import Parameters, decompose, linear, scalar_text, shift_pointer
 from .space import INT_MAX, Space, extent, stores, uses_index
 from .text import Scope, Text, unify
 from .types import CTYPE

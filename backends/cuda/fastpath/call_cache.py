@@ -7,25 +7,28 @@ other results the kernels report their launches.
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ....eager.tensor.tensor import Tensor
 from ....locks import ThreadLocal
 from ....registry.dispatch.keys import CUDA_KEYS
-from ....registry.dtypes import DType
 from ....registry.operator import Operator
-from ...cpu.fastpath.runtime import rt_base
+from ...cpu.fastpath.runtime import capi, rt_base
 from ..kernels.tensor import CudaTensor
 from ..runtime.arrays import Layout
 from . import call_cache_entries as rt
-from .eager import EagerEntry, OperatorEntries, make_call_record
-from .eager_entries import MAX_KEY, CacheEntry
-from .result import block_record, device_record, result_record
+from .eager import EagerEntry, OperatorEntries, entry_code, make_call_record
+from .eager_entries import ANY_ADDRESS, MAX_INTEGERS, MAX_KEY, CacheEntry
+from .result import backend_record, block_record
 
 T = TypeVar("T")
 MAX_CALLS = 1 << 12
+_ENCODER = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64, *[ctypes.c_void_p] * 3)
 
 
 class _LaunchLog(ThreadLocal):
@@ -33,7 +36,7 @@ class _LaunchLog(ThreadLocal):
 
     Attributes:
         is_on: whether a cache miss is in progress in this thread.
-        result: (result, launches, temporaries, mask) of the last report.
+        result: the arguments of the last report.
     """
 
     is_on = False
@@ -43,7 +46,7 @@ class _LaunchLog(ThreadLocal):
 _log = _LaunchLog()
 
 
-def report_launches(result: T, launches: list[Any], temporaries: int = 0, mask: int = 0) -> T:
+def report_launches(result: T, launches: list[Any], temporaries: int = 0, any_address: bool = True) -> T:
     """Return ``result``; if a call cache is recording, also pass it the launches that computed the result.
 
     Args:
@@ -51,10 +54,10 @@ def report_launches(result: T, launches: list[Any], temporaries: int = 0, mask: 
         launches: one :class:`..runtime.launching.Launch` of the parameters (source, result), or two of which the first
             writes scratch memory that the second reads.
         temporaries: bytes of scratch memory.
-        mask: the bits of the argument's address that have to be 0.
+        any_address: whether the address of the argument may be any, or has to be a multiple of 16.
     """
     if _log.is_on:
-        _log.result = result, launches, temporaries, mask
+        _log.result = result, launches, temporaries, any_address
     return result
 
 
@@ -64,43 +67,39 @@ class CachedCall:
     Args:
         key: of the call.
         kept: the objects whose addresses are in the key.
-        source: the argument's layout.
-        result: the result of the first call.
+        out: the layout of the result.
     """
 
     __slots__ = ("is_registered", "key", "record")
 
-    def __init__(self, key: tuple[int, ...], kept: Any, source: Layout, result: CudaTensor):
+    def __init__(self, key: tuple[int, ...], kept: Any, out: Layout):
         self.key, self.is_registered = key, False
-        self.record = make_call_record(key, self)
-        self.record.kept.extend((kept, source, result._data.layout))
-        self.record.set(rt.CachedKernels.layout, id(result._data.layout))
+        self.record = make_call_record(key, self, kept, out)
 
     def make_record(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """The key by which native code finds the call; the struct exists already."""
         return self.key
 
-    def set_launches(self, launches: list[Any], temporaries: int, mask: int, out: Layout) -> None:
+    def set_launches(self, launches: list[Any], temporaries: int, any_address: bool) -> None:
         """Store the launches that compute the result; see :func:`report_launches`."""
-        self.record.set(rt.CachedKernels.mask, mask)
-        self.record.point(CacheEntry.device, device_record(out.index))
-        self.record.point(CacheEntry.result, result_record(out))
-        self.record.point(rt.CachedKernels.scratch, block_record(temporaries))
-        for offset, launch in zip((rt.CachedKernels.first, rt.CachedKernels.second), launches):
-            self.record.point(offset, launch.record)
+        for offset in ANY_ADDRESS if any_address else ANY_ADDRESS[:1]:
+            self.record.point(offset, launches[0].record)
+        if len(launches) > 1:
+            self.record.point(CacheEntry.second, launches[1].record)
+            self.record.point(CacheEntry.scratch, block_record(temporaries))
 
-    def set_view(self, offset: int, steps: list[tuple[int, int]]) -> None:
-        """Store the offset and the steps of a view.
+    def set_view(self, layout: Layout, offset: int, steps: list[tuple[int, int]]) -> None:
+        """Store the layout, the offset and the steps of a view.
 
         Args:
+            layout: of the view.
             offset: bytes from the argument's first element to the view's, if all integers of the key are 0.
             steps: for each integer of the key: the size of its axis, and the stride of the axis in bytes.
         """
-        self.record.set(rt.CachedKernels.offset, offset)
-        self.record.set(rt.CachedKernels.integers, len(steps))
-        for i, (size, step) in enumerate(steps):
-            self.record.set(rt.CachedKernels.steps + 16 * i, size)
-            self.record.set(rt.CachedKernels.steps + 16 * i + 8, step)
+        entry = CacheEntry(self.record.address)
+        entry.layout, entry.offset, entry.integers = id(layout), offset, len(steps)
+        for i, word in enumerate(itertools.chain(*steps)):
+            self.record.set(CacheEntry.steps + 8 * i, word)
 
 
 class CallCache(OperatorEntries):
@@ -112,15 +111,9 @@ class CallCache(OperatorEntries):
 
     def prepare(self, entry: EagerEntry) -> None:
         """Make an entry pass its cache misses to :meth:`call_and_add`."""
+        entry.record.refer(rt_base.OperatorEntry.miss, functools.partial(self.call_and_add, entry.fallback))
 
-        def miss(*args: Any, **kwargs: Any) -> Any:
-            return self.call_and_add(entry.fallback, args, kwargs)
-
-        entry.record.refer(rt_base.OperatorEntry.miss, miss)
-
-    def call_and_add(
-        self, fallback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def call_and_add(self, fallback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that missed the cache, and cache it if it has been repeated."""
         before = _log.is_on
         _log.is_on = True
@@ -131,21 +124,21 @@ class CallCache(OperatorEntries):
             report, _log.result = _log.result, None
         if type(result) is CudaTensor and result is not args[0] and result._keys is CUDA_KEYS:
             report = report if report is not None and report[0] is result else None
-            key: Any = (id(args[0]._data.layout), *self.encode_arguments(args[1:], kwargs))
-            if self._is_repeated(key):
-                call = self._make_call(key, args, kwargs, result, report)
+            key, integers = self.encode_call(args, kwargs)
+            if key and self._is_repeated(key):
+                call = self._make_call(key, integers, args, kwargs, result, report)
                 if len(self.cached_calls) >= MAX_CALLS:
                     self.clear()
                 self._seen[key] = call is not None and not self.add(call, args)
         return result
 
-    def _is_repeated(self, key: tuple[Any, ...]) -> bool:
+    def _is_repeated(self, key: tuple[int, ...]) -> bool:
         """Whether a call can be cached and was seen before; many calls are made only once."""
         cached = self._seen.get(key)
         if cached is None:
             if len(self._seen) >= MAX_CALLS:
                 self._seen.clear()
-            self._seen[key] = None not in key and len(key) <= MAX_KEY
+            self._seen[key] = True
         return bool(cached)
 
     def clear(self) -> None:
@@ -155,6 +148,7 @@ class CallCache(OperatorEntries):
     def _make_call(
         self,
         key: tuple[int, ...],
+        integers: list[int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         result: CudaTensor,
@@ -164,38 +158,36 @@ class CallCache(OperatorEntries):
         source, given = args[0]._data, result._data
         if not given.layout.size:
             return None
-        call = CachedCall(key, (args[1:], kwargs), source.layout, result)
+        call = CachedCall(key, (args[1:], kwargs, source.layout), given.layout)
         if report is not None:
-            _, launches, temporaries, mask = report
+            _, launches, temporaries, any_address = report
             if len(launches) not in (1, 2) or any(launch.record is None for launch in launches):
                 return None
-            call.set_launches(launches, temporaries, mask, given.layout)
+            call.set_launches(launches, temporaries, any_address)
             return call
         if given.buffer is not source.buffer or result._storage is not args[0]._storage:
             return None
-        steps, integers = self.get_integer_steps(source.layout, args[1:])
-        call.set_view(
-            given.ptr - source.ptr - sum(at * step for at, (_, step) in zip(integers, steps)), steps
-        )
+        steps = get_integer_steps(source.layout, args[1]) if integers else []
+        start = sum((at + size if at < 0 else at) * step for at, (size, step) in zip(integers, steps))
+        call.set_view(given.layout, given.ptr - source.ptr - start, steps)
         return call
 
-    def encode_arguments(self, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[int | None]:
-        """The key of the arguments after the first, without their layout; None for a value that has no encoding.
-
-        Native twin: backends/cuda/fastpath/call_cache_entries.py:encode_arguments
-        """
-        yield len(rest) + 1
-        for value in rest:
-            yield from encode_value(value)
-        for name, value in kwargs.items():
-            yield id(sys.intern(name))
-            yield from encode_value(value)
-
-    def get_integer_steps(
-        self, layout: Layout, rest: tuple[Any, ...]
-    ) -> tuple[list[tuple[int, int]], list[int]]:
-        """(size, stride in bytes) of the axes that integers of a subscript select from, and the integers."""
-        return [], []
+    def encode_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
+        """The key of a call, as its entry computes it, and the integers of a subscript; () for a call without a key."""
+        key, integers = (ctypes.c_int64 * MAX_KEY)(), (ctypes.c_int64 * (MAX_INTEGERS + 1))()
+        values, names = (*args, *kwargs.values()), tuple(map(sys.intern, kwargs))
+        encode = _ENCODER(entry_code(self.kind)["encode"])
+        used = encode(
+            backend_record().address,
+            id(values) + capi.PyTuple.items,
+            len(args),
+            id(names) if names else None,
+            key,
+            integers,
+        )
+        if used == rt.INVALID:
+            return (), []
+        return (id(args[0]._data.layout), *key[1:used]), integers[1 : 1 + integers[0]]
 
 
 class SubscriptCache(CallCache):
@@ -205,60 +197,17 @@ class SubscriptCache(CallCache):
         super().__init__(op, "subscript")
 
     def operator_entries(self) -> Iterable[Any]:
-        method = Tensor.__dict__.get("__getitem__")
-        return [method] if hasattr(method, "set_fallback") else []
-
-    def encode_arguments(self, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[int | None]:
-        """Yield the cache key of a subscript; None for what a cached call cannot take.
-
-        Native twin: backends/cuda/fastpath/call_cache_entries.py:encode_subscript
-        """
-        items, integers = _items(rest), 0
-        if type(rest[0]) is tuple:
-            yield rt.TUPLE | len(items) << 8
-        for item in items:
-            if type(item) is int:
-                integers += 1
-                yield rt.DYNAMIC if integers <= rt.MAX_INTEGERS else None
-            elif type(item) in (tuple, list):
-                yield None
-            else:
-                yield from encode_value(item)
-
-    def get_integer_steps(
-        self, layout: Layout, rest: tuple[Any, ...]
-    ) -> tuple[list[tuple[int, int]], list[int]]:
-        items = _items(rest)
-        steps, indices, axis = [], [], 0
-        taken = sum(item is not None and item is not ... for item in items)
-        for item in items:
-            if type(item) is int:
-                size = layout.shape[axis]
-                steps.append((size, layout.strides[axis] * layout.dtype.itemsize))
-                indices.append(item + size if item < 0 else item)
-            axis += len(layout.shape) - taken if item is ... else item is not None
-        return steps, indices
+        stub = getattr(Tensor.__dict__.get("__getitem__"), "stub", None)
+        return () if stub is None else stub.patch_points
 
 
-def _items(rest: tuple[Any, ...]) -> tuple[Any, ...]:
-    return rest[0] if type(rest[0]) is tuple else rest
-
-
-def encode_value(value: Any) -> Iterator[int | None]:
-    """The key of one value; None for a value that has no encoding.
-
-    Native twin: backends/cuda/fastpath/call_cache_entries.py:encode_value
-    """
-    kind = type(value)
-    if kind is int:
-        yield from (rt.INTEGER, value) if -(1 << 63) <= value < 1 << 63 else (None,)
-    elif kind in (tuple, list):
-        yield (rt.TUPLE if kind is tuple else rt.LIST) | len(value) << 8
-        for item in value:
-            yield from encode_value(item) if type(item) is int else (None,)
-    elif kind is slice:
-        yield rt.SLICE
-        for item in (value.start, value.stop, value.step):
-            yield from encode_value(item) if item is None or type(item) is int else (None,)
-    else:
-        yield id(value) if value is None or value is ... or kind in (bool, DType) else None
+def get_integer_steps(layout: Layout, subscript: Any) -> list[tuple[int, int]]:
+    """(size, stride in bytes) of the axes that the integers of a subscript select from."""
+    items = subscript if type(subscript) is tuple else (subscript,)
+    steps, axis = [], 0
+    indexed = sum(item is not None and item is not ... for item in items)
+    for item in items:
+        if type(item) is int:
+            steps.append((layout.shape[axis], layout.strides[axis] * layout.dtype.itemsize))
+        axis += len(layout.shape) - indexed if item is ... else item is not None
+    return steps

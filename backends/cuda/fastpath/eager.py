@@ -18,34 +18,42 @@ from ....eager.autograd.ad_inplace_or_view import ad_inplace_or_view
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
-from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.glue.structs import StructMemory
+from ...cpu.fastpath.glue.structs import EntryStruct, StructMemory
 from ...cpu.fastpath.runtime import rt_base
 from ..runtime import toolkit as tools
-from . import call_cache_entries, eager_entries, result, write_entries
+from ..runtime.arrays import Layout
+from ..runtime.launching import native_code
+from . import call_cache_entries, eager_entries, result
 
-# kind of entry -> its function and compile-time constants
-KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
-    **{f"elementwise{n}": (eager_entries.elementwise, {"NIN": n, "PRODUCT": 0}) for n in (1, 2, 3)},
-    **{f"inplace{n}": (write_entries.inplace, {"NIN": n}) for n in (1, 2, 3)},
-    "product": (eager_entries.elementwise, {"NIN": 2, "PRODUCT": 1}),
-    "keyed": (call_cache_entries.call_cached, {"NIN": 1, "SUBSCRIPT": 0}),
-    "subscript": (call_cache_entries.call_cached, {"NIN": 1, "SUBSCRIPT": 1}),
+native_layer = lazy.Module(".backends.cpu.fastpath")
+
+_ELEMENTWISE = {"entry": eager_entries.elementwise}
+# callees come before their callers
+_CACHED = {"encode": call_cache_entries.encode_arguments, "entry": call_cache_entries.call_cached}
+
+# kind of entry -> its functions and compile-time constants
+KINDS: dict[str, tuple[dict[str, Callable[..., Any]], dict[str, int]]] = {
+    **{f"elementwise{n}": (_ELEMENTWISE, {"NIN": n}) for n in (1, 2, 3)},
+    **{f"inplace{n}": (_ELEMENTWISE, {"NIN": n, "WRITES": 1}) for n in (1, 2, 3)},
+    "product": (_ELEMENTWISE, {"NIN": 2, "PRODUCT": 1}),
+    "keyed": (_CACHED, {"NIN": 1, "SUBSCRIPT": 0}),
+    "subscript": (_CACHED, {"NIN": 1, "SUBSCRIPT": 1}),
 }
 
 
 @functools.cache
-def _code(kind: str) -> Any:
-    function, own = KINDS[kind]
+def entry_code(kind: str) -> Any:
+    """The native code of a kind of entry."""
     result.result_code()  # installs the native finalizer of buffers too
-    return result.build_code(kind, {kind: function}, own)
+    functions, own = KINDS[kind]
+    return native_code(kind, functions, result.constants() | own)
 
 
 @functools.cache
 def _can_build(kind: str) -> bool:
     """Whether there is native code for a kind; a failed build warns once, and Python answers the calls."""
     try:
-        return bool(_code(kind))
+        return bool(entry_code(kind))
     except (RuntimeError, OSError, SyntaxError, ImportError) as error:
         fault = f"{type(error).__name__}: {error}"
         warnings.warn(f"CUDA: {kind} calls run without native code: {fault}", RuntimeWarning, stacklevel=2)
@@ -58,20 +66,18 @@ class EagerEntry(NativeCallable):  # type: ignore[misc]
 
     Args:
         fallback: the callable for calls that this entry does not answer.
-        table: of the cached calls.
+        table: of the cached calls; the caller keeps it alive.
     """
 
     def __init__(self, fallback: Callable[..., Any], table: StructMemory):
         self.fallback = fallback
-        self.record = StructMemory(sizeof(eager_entries.CudaEntry))
-        self.record.point(rt_base.OperatorEntry.globals_, lazy.native_layer().runtime().process)
-        self.record.refer(rt_base.OperatorEntry.fall_back, fallback)
-        self.record.point(eager_entries.CudaEntry.backend, result.backend_record())
-        self.set_table(table)
-
-    def set_table(self, table: StructMemory) -> None:
-        """Set the table of cached calls, which the caller keeps alive."""
-        self.record.set(rt_base.OperatorEntry.variants, table.address)
+        self.record = EntryStruct(
+            eager_entries.CudaEntry,
+            native_layer.runtime().process,
+            fallback,
+            backend=result.backend_record(),
+            variants=table.address,
+        )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.fallback(*args, **kwargs)
@@ -94,7 +100,7 @@ class OperatorEntries:
         self.entries: list[EagerEntry] = []
         self.cached_calls: dict[tuple[int, ...], Any] = {}
         self.table = _make_table({})
-        _by_operator[op] = self
+        entries_by_operator[op] = self
         tools.change_listeners.append(self.clear)
 
     @property
@@ -108,7 +114,7 @@ class OperatorEntries:
     @property
     def calls(self) -> int:
         """The number of calls answered by native code."""
-        return sum(entry.record.get(rt_base.OperatorEntry.calls) for entry in self.entries)
+        return sum(entry.record.calls for entry in self.entries)
 
     def add(self, call: Any, args: tuple[Any, ...]) -> bool:
         """Add a call to the table.
@@ -143,7 +149,7 @@ class OperatorEntries:
 
     def update(self) -> None:
         """Enable or disable the native code after a change of the operator's kernels or keys; the lock is held."""
-        function = _code(self.kind)[self.kind] if self.entries and self.is_usable else 0
+        function = entry_code(self.kind)["entry"] if self.entries and self.is_usable else 0
         for entry in self.entries:
             set_entry(entry, function, entry.record.address)
 
@@ -171,31 +177,35 @@ class OperatorEntries:
 
     def operator_entries(self) -> Iterable[Any]:
         """The CPU entries of the operator."""
-        stub = lazy.native_layer().stubs().by_operator.get(self.op)
+        stub = native_layer.stubs().by_operator.get(self.op)
         return () if stub is None else stub.patch_points
 
     def _publish(self) -> None:
         before, self.table = self.table, _make_table(self.cached_calls)
         for entry in self.entries:
-            entry.set_table(self.table)
+            entry.record.set(rt_base.OperatorEntry.variants, self.table.address)
         del before  # unused now: entries hold the GIL while they read a table
 
 
-_by_operator: dict[Operator, OperatorEntries] = {}
+entries_by_operator: dict[Operator, OperatorEntries] = {}
 
 
-def make_call_record(key: Sequence[int], owner: Any) -> StructMemory:
-    """The native struct of a cached call, with its key and owner only.
+def make_call_record(key: Sequence[int], owner: Any, kept: Any, out: Layout) -> StructMemory:
+    """The native struct of a cached call, without its launches.
 
     Args:
         key: the integers by which the entry finds the call.
         owner: the object that keeps the struct.
+        kept: the objects whose addresses are in the key.
+        out: the layout of the result.
     """
-    result = StructMemory(sizeof(eager_entries.CacheEntry))
-    result.set(eager_entries.CacheEntry.count, len(key))
-    result.set(eager_entries.CacheEntry.owner, id(owner))
-    struct.pack_into(f"<{len(key)}q", result.memory, eager_entries.CacheEntry.keys, *key)
-    return result
+    device, spec = result.device_record(out.index), result.result_record(out)
+    record = StructMemory(
+        eager_entries.CacheEntry, count=len(key), owner=id(owner), device=device, result=spec
+    )
+    record.kept.extend((kept, out))
+    struct.pack_into(f"<{len(key)}q", record.memory, eager_entries.CacheEntry.keys, *key)
+    return record
 
 
 def _make_table(calls: dict[tuple[int, ...], Any]) -> StructMemory:
@@ -223,13 +233,8 @@ def _insert(table: StructMemory, key: tuple[int, ...], call: Any) -> None:
     table.set(8 * slot + 8, call.record.address)
 
 
-def entries_of(op: Operator) -> OperatorEntries | None:
-    """The native entries of an operator, if it has any."""
-    return _by_operator.get(op)
-
-
 def _on_change(op: Operator) -> None:
-    cached = _by_operator.get(op)
+    cached = entries_by_operator.get(op)
     if cached is not None:
         cached.update()
 

@@ -12,11 +12,12 @@ from ...cpu.fastpath.compiler.structs import Struct, array
 from ...cpu.fastpath.runtime import capi, rt_entry, rt_operands
 from ...cpu.fastpath.runtime import rt_base as base
 from ...cpu.fastpath.runtime.rt_entry import Outcome
-from . import gemm_entries, launch_entries, result_entries
+from . import launch_entries, result_entries
 
-# Compile-time constants of each instance of the entry: the number of operands; whether it serves matrix products
+# Compile-time constants of each instance of the entry: the number of operands; whether it writes the result into the
+# first operand
 NIN: i64 = template(2)
-PRODUCT: i64 = template(0)
+WRITES: i64 = template(0)
 
 
 # The struct of an entry begins like that of any operator's entry; then the backend's struct
@@ -27,29 +28,29 @@ class CudaEntry(base.OperatorEntry):
 
 
 class CacheEntry(Struct):
-    """A cached call of an elementwise operator or a product."""
+    """A cached call: the launchers of its kernels or of its product, or the layout of its view."""
 
     count: i64  # length of its key
     owner: ptr  # the object that keeps it alive
     device: ptr
     result: ptr
-    dense: i64  # whether all arrays have the same dense layout
-    contiguous: ptr
-    unaligned: ptr
-    strided: ptr
+    aligned: ptr  # launcher for addresses that are multiples of 16; NULL: there is none yet
+    unaligned: ptr  # launcher for other addresses
+    second: ptr  # launcher of a kernel that reads what the first has written to scratch memory
+    scratch: ptr
+    layout: ptr  # of a view, else NULL
+    offset: i64  # bytes from the source's first byte to the view's
+    integers: i64  # number of integers of the subscript
+    steps: ptr = array(12)  # per integer: size and stride in bytes of its axis
     to: ptr = array(16)  # per operand: the dtype that a Python number is converted to
     keys: ptr = array(24)
 
 
-# For elementwise operators: whether all arrays have the same dense layout; the launchers by variant; for each operand
-# the dtype that a Python number is converted to
-
-
-MAX_KEY = 24
-
-
+ANY_ADDRESS = CacheEntry.aligned, CacheEntry.unaligned  # the fields of a launcher for all addresses
+MAX_KEY, MAX_INTEGERS = 24, 6
 CODE_MASK: i64 = 0xFFFFFFFFFFFF
 ALIGNED = 15  # bits of an address that have to be zero for vector accesses
+FAILED: i64 = -1  # in place of a status: an exception is set
 
 
 @native
@@ -64,9 +65,7 @@ def plain_array(backend: result_entries.Backend, x: base.TensorObject, flags: i6
     if unlikely(capi.type_of(x) != backend.tensor):
         return NULL
     array, keys = x.array, x.keys
-    if unlikely(array == NULL):
-        return NULL
-    if unlikely(capi.type_of(array) != backend.array):
+    if unlikely(array == NULL or capi.type_of(array) != backend.array):
         return NULL
     if likely(keys == backend.keys and x.meta == capi.Py_None):
         return array
@@ -104,15 +103,15 @@ def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
 
 @rt_entry.entry(records=False)
 def elementwise(entry: CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """The entry of elementwise operators and matrix products."""
+    """The entry of elementwise operators, also in place, and of matrix products."""
     if unlikely(kwnames != NULL or count != NIN or notes_tensors(entry)):
         return Outcome.FALL_BACK
-    backend, arrays, key = entry.backend, dsl.stack(NIN * 8), dsl.stack(NIN * 8)
-    make_key(backend, args, flags, arrays, key)
+    arrays, key = dsl.stack(NIN * 8), dsl.stack(NIN * 8)
+    make_key(entry.backend, args, flags, arrays, key)
     cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
         return Outcome.FALL_BACK
-    return count_call(entry, compute(cached, args, arrays))
+    return compute(entry, cached, args, arrays)
 
 
 @native
@@ -120,73 +119,38 @@ def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None
     """Store the key of a call, the layouts of arrays and the types of other arguments; and the arrays."""
     for i in range(NIN):
         x = load(ptr, args, i * 8)
-        array = plain_array(backend, x, flags)
+        array: result_entries.ArrayObject = plain_array(backend, x, flags)
         store(ptr, arrays, i * 8, array)
-        store(
-            ptr,
-            key,
-            i * 8,
-            load(ptr, array, result_entries.A_LAYOUT) if likely(array != NULL) else capi.type_of(x),
-        )
+        store(ptr, key, i * 8, array.layout if likely(array != NULL) else capi.type_of(x))
 
 
 @native
-def count_call(entry: CudaEntry, result: ptr) -> ptr:
-    """Count a call and return its result; pass an outcome on, but do not retry on the device's OutOfMemoryError."""
-    if likely(i64(result) > 0):
-        entry.calls += 1
-    elif i64(result) == Outcome.RETRY and is_out_of_memory(entry.backend):
-        return NULL
-    return result
-
-
-@dsl.noinline
-def is_out_of_memory(backend: result_entries.Backend) -> bool:
-    """Return whether the exception that is set is the device's OutOfMemoryError, which Python would raise again."""
-    return i64(capi.PyErr_ExceptionMatches(backend.out_of_memory)) != 0
-
-
-@native
-def compute(cached: CacheEntry, args: ptr, arrays: ptr) -> ptr:
-    """Launch a cached call and return its result, or an `Outcome`."""
-    device, values = cached.device, dsl.stack(NIN * 8 + 8)
-    stream = result_entries.current_stream(device)
+def compute(entry: CudaEntry, cached: CacheEntry, args: ptr, arrays: ptr) -> ptr:
+    """Launch a cached call, count it and return its result, or an `Outcome`."""
+    values = dsl.stack(NIN * 8 + 8)
+    stream: result_entries.Stream = result_entries.current_stream(cached.device)
     if unlikely(stream == NULL):
         return Outcome.FALL_BACK
-    bits = store_operands(cached, args, arrays, load(ptr, stream, result_entries.S_POOL), values)
-    if unlikely(bits < 0):
-        return Outcome.FALL_BACK
-    launcher = select_launcher(cached, bits)
-    if unlikely(launcher == NULL):
+    bits = store_operands(cached, args, arrays, stream.pool, values)
+    launcher = cached.aligned if likely(bits == 0) else cached.unaligned
+    if unlikely(bits < 0 or launcher == NULL):
         return Outcome.FALL_BACK
     owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
     capi.incref(owner)
-    incref_all(arrays)
-    tensor = result_entries.make_result(device, stream, cached.result, values + NIN * 8)
-    if unlikely(tensor == NULL):
-        tensor = Outcome.RETRY
-    elif unlikely(launch_kernel(launcher, load(ptr, stream, result_entries.S_HANDLE), values) != 0):
-        capi.decref(tensor)
-        tensor = Outcome.FALL_BACK  # Python launches again, and raises the error of the driver or cuBLAS
-    decref_all(arrays)
+    for i in range(NIN):
+        if load(ptr, arrays, i * 8) != NULL:
+            capi.incref(load(ptr, arrays, i * 8))
+    result: ptr = NULL
+    if WRITES:
+        result = launch_in_place(entry, cached, launcher, stream, args, arrays, values)
+    else:
+        result = launch_new(entry, cached, launcher, stream, values)
+    for i in range(NIN):
+        result_entries.release(load(ptr, arrays, i * 8))
     capi.decref(owner)
-    return tensor
-
-
-@native
-def launch_kernel(launcher: ptr, stream: ptr, values: ptr) -> i64:
-    """Put a kernel or a matrix product into a stream, and return the status of the driver or cuBLAS."""
-    if PRODUCT:
-        return i64(gemm_entries.queue_product(launcher, stream, values))
-    return launch_entries.queue_kernel(launcher, stream, values)
-
-
-@native
-def select_launcher(cached: CacheEntry, bits: i64) -> ptr:
-    """The launcher for addresses with these bits; NULL if there is none yet."""
-    if unlikely(cached.dense == 0):
-        return cached.strided
-    return load(ptr, cached, CacheEntry.contiguous if likely((bits & ALIGNED) == 0) else CacheEntry.unaligned)
+    if likely(i64(result) > 0):
+        entry.calls += 1
+    return result
 
 
 @native
@@ -197,33 +161,102 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
     """
     bits: i64 = 0
     for i in range(NIN):
-        array = load(ptr, arrays, i * 8)
+        array: result_entries.ArrayObject = load(ptr, arrays, i * 8)
         if likely(array != NULL):
-            if unlikely(load(ptr, load(ptr, array, result_entries.A_BUFFER), result_entries.B_POOL) != pool):
+            if unlikely(array.buffer.pool != pool):
                 return -1
-            address = capi.PyLong_AsUnsignedLongLongMask(load(ptr, array, result_entries.A_PTR))
+            address = capi.PyLong_AsUnsignedLongLongMask(array.ptr)
             store(i64, values, i * 8, address)
             bits |= address & ALIGNED
         else:
-            x = load(ptr, args, i * 8)
-            if unlikely(
-                not rt_operands.write_scalar(
-                    x, rt_operands.scalar_code(x), load(i64, cached, CacheEntry.to + i * 8), values + i * 8
-                )
-            ):
+            x, to = load(ptr, args, i * 8), load(i64, cached, CacheEntry.to + i * 8)
+            if unlikely(not rt_operands.write_scalar(x, rt_operands.scalar_code(x), to, values + i * 8)):
                 return -1
     return bits
 
 
+# -- launches ----------------------------------------------------------------------------------------------------------
 @native
-def incref_all(arrays: ptr) -> None:
-    for i in range(NIN):
-        if load(ptr, arrays, i * 8) != NULL:
-            capi.incref(load(ptr, arrays, i * 8))
+def launch_new(entry: CudaEntry, cached: CacheEntry, launcher: ptr, stream: ptr, values: ptr) -> ptr:
+    """Allocate the result and launch the kernels of a cached call: the result, or an `Outcome`."""
+    tensor = result_entries.make_result(cached.device, stream, cached.result, values + NIN * 8)
+    status: i64 = FAILED
+    if likely(tensor != NULL):
+        status = launch_kernels(cached, launcher, stream, values)
+        if likely(status == 0):
+            return tensor
+        capi.decref(tensor)
+    if status != FAILED:
+        return Outcome.FALL_BACK  # Python launches again, and raises the error of the driver or cuBLAS
+    if is_out_of_memory(entry.backend):
+        return NULL
+    return Outcome.RETRY
+
+
+@dsl.noinline
+def is_out_of_memory(backend: result_entries.Backend) -> bool:
+    """Return whether the exception that is set is the device's OutOfMemoryError, which Python would raise again."""
+    return i64(capi.PyErr_ExceptionMatches(backend.out_of_memory)) != 0
 
 
 @native
-def decref_all(arrays: ptr) -> None:
-    for i in range(NIN):
-        if load(ptr, arrays, i * 8) != NULL:
-            capi.decref(load(ptr, arrays, i * 8))
+def launch_kernels(cached: CacheEntry, launcher: ptr, stream: result_entries.Stream, values: ptr) -> i64:
+    """Put the kernels or the product of a call into a stream: the driver's or cuBLAS's status, or FAILED."""
+    if launch_entries.PRODUCT or likely(cached.second == NULL):
+        return launch_entries.queue(launcher, stream.handle, values)
+    return launch_both(cached, launcher, stream, values)
+
+
+@dsl.noinline
+def launch_both(cached: CacheEntry, launcher: ptr, stream: result_entries.Stream, values: ptr) -> i64:
+    """Launch two kernels with scratch memory between them: the driver's status, or FAILED with an exception set."""
+    middle = dsl.stack(16)
+    scratch = result_entries.allocate(cached.device, stream, cached.scratch, middle)
+    if unlikely(scratch == NULL):
+        return FAILED
+    store(i64, middle, 8, load(i64, values, 8))
+    store(i64, values, 8, load(i64, middle, 0))
+    status = launch_entries.queue_kernel(launcher, stream.handle, values)
+    if likely(status == 0):
+        status = launch_entries.queue_kernel(cached.second, stream.handle, middle)
+    capi.decref(scratch)
+    return status
+
+
+@native
+def launch_in_place(
+    entry: CudaEntry, cached: ptr, launcher: ptr, stream: ptr, args: ptr, arrays: ptr, values: ptr
+) -> ptr:
+    """Launch the kernel with the first operand as its result, and increment the version of its storage."""
+    target, array = load(ptr, args, 0), result_entries.ArrayObject(load(ptr, arrays, 0))
+    result: ptr = Outcome.FALL_BACK
+    storage: base.StorageObject = result_entries.get_storage(
+        entry.globals_, entry.backend, target, array.buffer
+    )
+    if unlikely(storage == NULL):
+        return result
+    before = storage.version
+    after = capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(before) + 1)
+    store(i64, values, NIN * 8, load(i64, values, 0))
+    if unlikely(after == NULL):
+        capi.PyErr_Clear()
+    elif likely(have_no_overlap(arrays, values) and launch_kernels(cached, launcher, stream, values) == 0):
+        storage.version = after
+        after = before
+        result = capi.new_ref(target)
+    result_entries.release(after)
+    capi.decref(storage)
+    return result
+
+
+@native
+def have_no_overlap(arrays: ptr, values: ptr) -> bool:
+    """Whether no operand shares the target's buffer, except as the same array."""
+    target: result_entries.ArrayObject = load(ptr, arrays, 0)
+    for i in range(1, NIN):
+        array: result_entries.ArrayObject = load(ptr, arrays, i * 8)
+        if array == NULL or array.buffer != target.buffer:
+            continue
+        if load(i64, values, i * 8) != load(i64, values, 0) or array.layout != target.layout:
+            return False
+    return True

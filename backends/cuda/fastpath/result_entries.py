@@ -4,7 +4,7 @@ The structs, which :mod:`.result` and :mod:`tandem.backends.cuda.runtime.streams
 
 * the backend's (:class:`Backend`): the classes of the objects that are created;
 * a device's (:class:`Device`): the pthread keys of a thread's context and current stream;
-* a stream's (``S_*``): its handle, and its pool, once it has one;
+* a stream's (:class:`Stream`): its handle, and its pool, once it has one;
 * a device's counters (:class:`Counters`), which :class:`..runtime.memory.Stats` reads;
 * a result's spec (:class:`ResultSpec`): its layout and the size of its block.
 """
@@ -12,29 +12,44 @@ The structs, which :mod:`.result` and :mod:`tandem.backends.cuda.runtime.streams
 from __future__ import annotations
 
 from ...cpu.fastpath.compiler import dsl
-from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
+from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, unlikely
 from ...cpu.fastpath.compiler.structs import Struct
-from ...cpu.fastpath.glue import jit_layout
 from ...cpu.fastpath.runtime import capi
 from ...cpu.fastpath.runtime import rt_base as base
 
-# Compile-time constants from `result.constants`: the slot offsets of the classes.
-A_PTR: i64 = template(0)
-A_LAYOUT: i64 = template(0)
-A_BUFFER: i64 = template(0)
-B_PTR: i64 = template(0)
-B_NBYTES: i64 = template(0)
-B_SIZE: i64 = template(0)
-B_POOL: i64 = template(0)
-B_BLOCK: i64 = template(0)
-B_FREE_LIST: i64 = template(0)
-B_USERS: i64 = template(0)
-P_COUNTS: i64 = template(0)
+
+class BufferObject(capi.PyObject):
+    """The slots of a Buffer."""
+
+    slot_prefix = "B_"
+
+    nbytes: ptr
+    size: ptr
+    pool: PoolObject
+    block: ptr
+    free_list: ptr
+    users: ptr
+    ptr: ptr
 
 
-# The backend's struct: the process struct; the classes of tensors, arrays and buffers; the key set of a plain tensor;
-# the name "get"; the class OutOfMemoryError; the classes of dtypes and storages; the key set of a tensor that requires
-# a gradient
+class ArrayObject(capi.PyObject):
+    """The slots of a DeviceArray."""
+
+    slot_prefix = "A_"
+
+    layout: ptr
+    buffer: BufferObject
+    ptr: ptr
+
+
+class PoolObject(capi.PyObject):
+    """The slots of a Pool that native code reads."""
+
+    slot_prefix = "P_"
+
+    counts: ptr
+
+
 class Backend(Struct):
     """The backend's struct: the classes and key sets to compare with."""
 
@@ -50,8 +65,6 @@ class Backend(Struct):
     grad_keys: ptr
 
 
-# A device's struct: the driver's context and cuCtxSetCurrent; the pthread keys of the context that a thread has set
-# (-1: it is set at each call) and of its current stream; the default stream
 class Device(Struct):
     """A device, its context and its streams."""
 
@@ -63,12 +76,14 @@ class Device(Struct):
     default_stream: ptr
 
 
-# A stream's struct: its handle; its pool or NULL; the pool's free blocks by size, NULL if it caches none
-S_HANDLE, S_POOL, S_FREE = jit_layout.STREAM_HANDLE, jit_layout.STREAM_POOL, 16
-S_SIZE = 24
+class Stream(Struct):
+    """A stream and the free blocks of its pool; entries of compiled graphs read the first two by `jit_layout`."""
+
+    handle: ptr
+    pool: ptr  # NULL: there is none yet
+    free: ptr  # the pool's free blocks by size; NULL if it caches none
 
 
-# A device's counters, CPython's finalizer of buffers, and the most bytes that are cached
 class Counters(Struct):
     """A device's counters of memory, and its allocator's settings."""
 
@@ -83,7 +98,6 @@ class Counters(Struct):
     bound: i64  # most bytes that are cached
 
 
-# A result's spec: its layout; its requested size and the size of its block, as Python ints; the latter as a number
 class ResultSpec(Struct):
     """The layout and the sizes of a result."""
 
@@ -94,12 +108,19 @@ class ResultSpec(Struct):
 
 
 @native
+def release(x: ptr) -> None:
+    """Release a reference; NULL is none."""
+    if x != NULL:
+        capi.decref(x)
+
+
+@native
 def current_stream(device: Device) -> ptr:
     """Make the device's context current; return the struct of this thread's stream, or NULL: call Python."""
-    stream = capi.pthread_getspecific(dsl.i32(device.stream_key))
+    stream: Stream = capi.pthread_getspecific(dsl.i32(device.stream_key))
     if likely(stream == NULL):
         stream = device.default_stream
-    if unlikely(load(ptr, stream, S_POOL) == NULL):
+    if unlikely(stream.pool == NULL):
         return NULL
     context, key = device.context, dsl.i32(device.context_key)
     if unlikely(key < 0 or capi.pthread_getspecific(key) != context):
@@ -120,18 +141,48 @@ def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> 
         spec: the result's spec.
         address: 8 bytes that receive the address of its data.
     """
-    backend: Backend = device.backend
-    buffer = allocate(device, stream, spec, address)
+    buffer: BufferObject = allocate(device, stream, spec, address)
     if unlikely(buffer == NULL):
         return NULL
-    array = capi.PyType_GenericAlloc(backend.array, 0)
+    return make_tensor(device.backend, capi.new_ref(buffer.ptr), spec.layout, buffer)
+
+
+@native
+def make_tensor(backend: Backend, address: ptr, layout: ptr, buffer: ptr) -> ptr:
+    """Return a new tensor, which takes over the references to its address and its buffer, or NULL, an exception set."""
+    array: ArrayObject = NULL
+    if likely(address != NULL):
+        array = capi.PyType_GenericAlloc(backend.array, 0)
     if unlikely(array == NULL):
+        release(address)
         capi.decref(buffer)
         return NULL
-    store(ptr, array, A_PTR, capi.new_ref(load(ptr, buffer, B_PTR)))
-    store(ptr, array, A_LAYOUT, capi.new_ref(spec.layout))
-    store(ptr, array, A_BUFFER, buffer)
+    array.ptr = address
+    array.layout = capi.new_ref(layout)
+    array.buffer = buffer
     return base.make_plain_tensor(backend.tensor, backend.keys, array)
+
+
+@native
+def get_storage(g: base.Globals, backend: Backend, source: base.TensorObject, buffer: ptr) -> ptr:
+    """A new reference to the storage of a tensor, created if there is none; NULL: call Python."""
+    known = source.storage
+    if likely(known != capi.Py_None):
+        if known != NULL:
+            capi.incref(known)
+        return known
+    made: base.StorageObject = capi.PyType_GenericAlloc(backend.storage, 0)
+    if unlikely(made == NULL):
+        capi.PyErr_Clear()
+        return NULL
+    made.owner = capi.new_ref(buffer)
+    made.version = capi.new_ref(g.zero)
+    if unlikely(source.storage != capi.Py_None):
+        capi.decref(made)
+        return NULL  # the allocation has run other code, which has created another storage
+    source.storage = capi.new_ref(made)
+    capi.decref(capi.Py_None)
+    return made
 
 
 @native
@@ -140,30 +191,28 @@ def allocate(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
 
     Python twin: backends/cuda/runtime/memory.py:allocate
     """
-    made = take_free_block(device, stream, spec)
+    made: BufferObject = take_free_block(device, stream, spec)
     if unlikely(made == NULL):
         made = call_pool_get(device, stream, spec)
         if unlikely(made == NULL):
             return NULL
-    store(i64, address, 0, capi.PyLong_AsUnsignedLongLongMask(load(ptr, made, B_PTR)))
+    store(i64, address, 0, capi.PyLong_AsUnsignedLongLongMask(made.ptr))
     return made
 
 
 @native
-def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
+def take_free_block(device: Device, stream: Stream, spec: ResultSpec) -> ptr:
     """Return a buffer of a free block of the pool; NULL (call Python) if there is none or an allocation fails.
 
     Python twin: backends/cuda/runtime/memory.py:Pool.get
     """
-    blocks: capi.PyList = load(ptr, stream, S_FREE)
+    blocks: capi.PyList = stream.free
     if unlikely(blocks == NULL):
         return NULL
     blocks = capi.PyDict_GetItemWithError(blocks, spec.key)
-    if unlikely(blocks == NULL):
+    if unlikely(blocks == NULL or blocks.size == 0):
         return NULL
-    if unlikely(blocks.size == 0):
-        return NULL
-    pool = load(ptr, stream, S_POOL)
+    pool = stream.pool
     capi.incref(blocks)
     capi.incref(pool)
     buffer = capi.PyType_GenericAlloc(Backend(device.backend).buffer, 0)
@@ -171,8 +220,7 @@ def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
     if unlikely(buffer == NULL or count == 0):
         capi.decref(blocks)
         capi.decref(pool)
-        if buffer != NULL:
-            capi.decref(buffer)
+        release(buffer)
         capi.PyErr_Clear()
         return NULL
     result = load(ptr, blocks.items, count * 8 - 8)
@@ -183,20 +231,20 @@ def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
 
 
 @native
-def fill_buffer(buffer: ptr, buffer_struct: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
+def fill_buffer(buffer: BufferObject, block: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    store(ptr, buffer, B_PTR, capi.new_ref(load(ptr, buffer_struct, capi.PyTuple.items)))
-    store(ptr, buffer, B_NBYTES, capi.new_ref(spec.nbytes))
-    store(ptr, buffer, B_SIZE, capi.new_ref(spec.key))
-    store(ptr, buffer, B_POOL, pool)
-    store(ptr, buffer, B_BLOCK, buffer_struct)
-    store(ptr, buffer, B_FREE_LIST, blocks)
-    store(ptr, buffer, B_USERS, capi.new_ref(capi.Py_None))
+    buffer.ptr = capi.new_ref(load(ptr, block, capi.PyTuple.items))
+    buffer.nbytes = capi.new_ref(spec.nbytes)
+    buffer.size = capi.new_ref(spec.key)
+    buffer.pool = pool
+    buffer.block = block
+    buffer.free_list = blocks
+    buffer.users = capi.new_ref(capi.Py_None)
 
 
 @native
-def counts_of(pool: ptr) -> ptr:
-    return ptr(capi.PyLong_AsLongLong(load(ptr, pool, P_COUNTS)))
+def counts_of(pool: PoolObject) -> ptr:
+    return ptr(capi.PyLong_AsLongLong(pool.counts))
 
 
 @native
@@ -211,10 +259,10 @@ def count_request(pool: ptr, size: i64) -> None:
 
 
 @dsl.noinline
-def call_pool_get(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
+def call_pool_get(device: Device, stream: Stream, spec: ResultSpec) -> ptr:
     """Call ``pool.get(nbytes)``; used when the pool caches nothing or has no free block of this size."""
     arguments = dsl.stack(16)
-    pool = load(ptr, stream, S_POOL)
+    pool = stream.pool
     store(ptr, arguments, 0, capi.new_ref(pool))
     store(ptr, arguments, 8, spec.nbytes)
     made = capi.PyObject_VectorcallMethod(Backend(device.backend).get, arguments, 2, NULL)
@@ -223,22 +271,21 @@ def call_pool_get(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
 
 
 @native
-def finalize(buffer: ptr) -> None:
+def finalize(buffer: BufferObject) -> None:
     """Return the block to the pool; call Python if too much is cached.
 
     Python twin: backends/cuda/runtime/memory.py:Buffer.__del__
     """
-    pool = load(ptr, buffer, B_POOL)
-    none: ptr = capi.Py_None
+    pool, none, blocks = buffer.pool, ptr(capi.Py_None), buffer.free_list
     if unlikely(pool in (NULL, none)):
         return
-    counts, blocks = counts_of(pool), load(ptr, buffer, B_FREE_LIST)
-    allocated = Counters(counts).allocated - capi.PyLong_AsLongLong(load(ptr, buffer, B_SIZE))
-    fits = Counters(counts).reserved - allocated <= Counters(counts).bound
-    if likely(fits and load(ptr, buffer, B_USERS) == none and blocks != NULL and blocks != none):
-        if likely(capi.PyList_Append(blocks, load(ptr, buffer, B_BLOCK)) == 0):
-            Counters(counts).allocated = allocated
-            Counters(counts).returned += 1
+    counts: Counters = counts_of(pool)
+    allocated = counts.allocated - capi.PyLong_AsLongLong(buffer.size)
+    fits = counts.reserved - allocated <= counts.bound
+    if likely(fits and buffer.users == none and blocks != NULL and blocks != none):
+        if likely(capi.PyList_Append(blocks, buffer.block) == 0):
+            counts.allocated = allocated
+            counts.returned += 1
             return
         capi.PyErr_Clear()
-    dsl.call_void(Counters(counts).finalize, buffer)
+    dsl.call_void(counts.finalize, buffer)

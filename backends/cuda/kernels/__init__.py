@@ -11,7 +11,7 @@ scans.py: scans
 indexing.py: indexing operators
 gathers.py: eager gather, scatter and nonzero
 positions.py: launches of gather, scatter and scatter-add
-writes.py: in-place operators
+inplace.py: in-place operators
 sparse.py: sparse tensors
 library.py: the array library (cupy)
 library_ops.py: operators that the array library computes

@@ -12,7 +12,6 @@ from ....registry.dtypes import DType, complex64, complex128, float32, float64
 from ..codegen.eager import write_elementwise
 from ..codegen.kernel import MAX_RANK, CudaKernel, pack_layout
 from ..fastpath.call_cache import report_launches
-from ..fastpath.eager_entries import ALIGNED
 from ..runtime import toolkit as tools
 from ..runtime.arrays import DeviceArray, Ints, Layout, contiguous_layout, empty, layout_of
 from ..runtime.launching import Launch, fill_bytes
@@ -130,7 +129,7 @@ def copy_tensor(tensor: CudaTensor, dtype: DType | None = None) -> CudaTensor:
     """A contiguous copy of a tensor, in another dtype if one is given; the launch is reported to the call cache."""
     result = cuda_tensor(copy_array(tensor._data, dtype))
     launch = _launches.get((result._data.layout, tensor._data.layout, True))
-    return result if launch is None else report_launches(result, [launch], mask=ALIGNED)
+    return result if launch is None else report_launches(result, [launch], any_address=False)
 
 
 def contiguous(array: DeviceArray, dtype: DType | None = None) -> DeviceArray:

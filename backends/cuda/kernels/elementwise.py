@@ -25,7 +25,6 @@ from ..codegen.nodes import explain_unsupported
 from ..codegen.types import CTYPE
 from ..fastpath import eager_entries as rt
 from ..fastpath.eager import OperatorEntries, make_call_record
-from ..fastpath.result import device_record, result_record
 from ..runtime import toolkit as tools
 from ..runtime.arrays import DeviceArray, Layout, contiguous_layout, layout_of
 from ..runtime.launching import Launch
@@ -36,10 +35,11 @@ from .tensor import CudaTensor, cuda_tensor
 
 MOST_PLANS = 1 << 12
 NUMBERS = (bool, int, float, complex)
-VARIANTS = {
-    "contiguous": rt.CacheEntry.contiguous,
-    "unaligned": rt.CacheEntry.unaligned,
-    "strided": rt.CacheEntry.strided,
+# the fields of the launcher of each variant of a kernel in the native struct of a cached call
+LAUNCHERS = {
+    "contiguous": rt.ANY_ADDRESS[:1],
+    "unaligned": rt.ANY_ADDRESS[1:],
+    "strided": rt.ANY_ADDRESS,
 }
 BLOCKS = 1 << 16
 Ints = tuple[int, ...]
@@ -144,11 +144,7 @@ class ElementwisePlan:
         ):
             return ()
         key = tuple(map(id, kinds))
-        record = self.record = make_call_record(key, self)
-        record.kept.append(kinds)
-        record.point(rt.CacheEntry.device, device_record(self.out.index))
-        record.point(rt.CacheEntry.result, result_record(self.out))
-        record.set(rt.CacheEntry.dense, int(self.dense))
+        record = self.record = make_call_record(key, self, kinds, self.out)
         for i, dtype in self.numbers:
             record.set(rt.CacheEntry.to + 8 * i, CODES.index(dtype))
         for variant, launch in self.launches.items():
@@ -157,7 +153,8 @@ class ElementwisePlan:
 
     def _link_launch(self, variant: str, launch: Launch) -> None:
         if self.record is not None and launch.record is not None:
-            self.record.point(VARIANTS[variant], launch.record)
+            for offset in LAUNCHERS[variant]:
+                self.record.point(offset, launch.record)
 
     def _make_launch(self, variant: str) -> Launch:
         name, root, stored, rest = self._kernel_args

@@ -15,8 +15,7 @@ from ....tracer.infer import infer, specs_of
 from ...cpu.kernels.foreign import C_TYPES, measure, to_c_number
 from ..runtime.arrays import DeviceArray, contiguous_layout, empty
 from ..runtime.compiler import USER_OPTIONS
-from ..runtime.launching import launch_function
-from ..runtime.modules import load_module
+from ..runtime.launching import launch_function, load_module
 from .casting import contiguous, convert_into
 from .operands import device_index, flatten
 from .tensor import cuda_tensor
@@ -25,7 +24,7 @@ THREADS = 256
 
 
 def user_kernel(
-    op: Operator, source: str, name: str, passed: Sequence[ParameterBinding]
+    op: Operator, source: str, name: str, bindings: Sequence[ParameterBinding]
 ) -> Callable[..., Any]:
     """The kernel of an operator.
 
@@ -33,7 +32,7 @@ def user_kernel(
         op: the operator.
         source: CUDA C.
         name: of the ``__global__`` function in it.
-        passed: the argument of each of its parameters.
+        bindings: the argument of each of its parameters.
     """
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -42,7 +41,10 @@ def user_kernel(
         results = [empty(contiguous_layout(s.shape, s.dtype, index)) for s in specs_of(declared)]
         kept: list[DeviceArray] = []
         changed: list[tuple[DeviceArray, DeviceArray]] = []
-        cells = [_to_parameter(op, one, one.of(args, kwargs, results), kept, changed) for one in passed]
+        cells = [
+            _to_parameter(op, binding, binding.select(args, kwargs, results), kept, changed)
+            for binding in bindings
+        ]
         written = [*results, *(copy for _, copy in changed)] or kept
         count = max((a.layout.size for a in written), default=0)
         if count:
@@ -59,7 +61,7 @@ def user_kernel(
 
 def _to_parameter(
     op: Operator,
-    one: ParameterBinding,
+    binding: ParameterBinding,
     value: Any,
     kept: list[DeviceArray],
     changed: list[tuple[DeviceArray, DeviceArray]],
@@ -68,27 +70,27 @@ def _to_parameter(
 
     Args:
         op: the operator.
-        one: the parameter.
+        binding: the parameter.
         value: its argument.
         kept: collects the arrays of the call.
         changed: collects (array, contiguous copy) of the arrays that the kernel writes.
     """
-    if not one.param.is_pointer:
+    if not binding.param.is_pointer:
         current = value
-        if one.param.what:
-            current = 0 if value is None else measure(one, tuple(getattr(value, "shape", ())))
-        return C_TYPES[one.param.dtype.name](to_c_number(op, one.param.dtype, current))
+        if binding.param.what:
+            current = 0 if value is None else measure(binding, tuple(getattr(value, "shape", ())))
+        return C_TYPES[binding.param.dtype.name](to_c_number(op, binding.param.dtype, current))
     if value is None:
         return ctypes.c_uint64(0)
     array = value if isinstance(value, DeviceArray) else getattr(value, "_data", None)
-    if not isinstance(array, DeviceArray) or array.dtype is not one.param.dtype:
+    if not isinstance(array, DeviceArray) or array.dtype is not binding.param.dtype:
         raise DTypeError(
-            f"{op.name}: its kernel takes {one.param.dtype.name} on a CUDA device for {one.param}, not "
+            f"{op.name}: its kernel takes {binding.param.dtype.name} on a CUDA device for {binding.param}, not "
             f"{describe(value)}"
         )
     whole = contiguous(array)
     kept.append(whole)
-    if not one.param.is_const and one.result < 0:
+    if not binding.param.is_const and binding.result_index < 0:
         changed.append((array, whole))
     return ctypes.c_uint64(whole.ptr)
 

@@ -24,7 +24,7 @@ from .tensor import CudaTensor, cuda_tensor
 from .views import basic_index, broadcast
 
 
-def spec_beside(value: Any, tensor: CudaTensor) -> Any:
+def operand_spec(value: Any, tensor: CudaTensor) -> Any:
     """The argument of a shape rule for a value: a constant on the host counts as being on the tensor's device."""
     return value.spec._replace(device=tensor.device) if type(value) is Tensor else value
 
@@ -67,7 +67,7 @@ def basic_put_kernel(op: Operator) -> Callable[..., CudaTensor]:
 
     def kernel(self: Any, value: Any, plan: Any, *, accumulate: bool) -> CudaTensor:
         self, value = _both("basic_put", self, value)
-        op.decl.shape_rule(self, spec_beside(value, self), plan, accumulate=accumulate)
+        op.decl.shape_rule(self, operand_spec(value, self), plan, accumulate=accumulate)
         result = copy_array(self._data)
         put(result, value, plan, accumulate)
         return cuda_tensor(result)
@@ -126,7 +126,7 @@ def index_put_kernel(op: Operator) -> Callable[..., CudaTensor]:
 
     def kernel(self: Any, indices: Any, value: Any, axis: int, *, accumulate: bool) -> CudaTensor:
         self, indices, value = _all("index_put", self, indices, value)
-        op.decl.shape_rule(self, indices, spec_beside(value, self), axis, accumulate=accumulate)
+        op.decl.shape_rule(self, indices, operand_spec(value, self), axis, accumulate=accumulate)
         result = store("index_put", copy_array(self._data), indices, value, axis, accumulate)
         return cuda_tensor(contiguous(result, self.dtype))
 
@@ -138,7 +138,7 @@ def index_reduce_kernel(op: Operator) -> Callable[..., CudaTensor]:
 
     def kernel(self: Any, indices: Any, value: Any, axis: int, *, reduce: str) -> Any:
         self, indices, value = _all("index_reduce", self, indices, value)
-        op.decl.shape_rule(self, indices, spec_beside(value, self), axis, reduce=reduce)
+        op.decl.shape_rule(self, indices, operand_spec(value, self), axis, reduce=reduce)
         data = self._data
         slots = tuple([cuda_tensor(one) for one in positions(indices, data.layout.index)])
         return reduce_by_sorting(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 from .... import lazy
@@ -11,10 +10,10 @@ from ....errors import UnsupportedError
 from ....registry.dtypes import as_dtype
 from ..runtime import toolkit as tools
 from ..runtime.api import translate_cupy_errors
-from ..runtime.arrays import DeviceArray, layout_of
+from ..runtime.arrays import DeviceArray, Layout, layout_of
 from ..runtime.devices import device_at
-from ..runtime.external_buffers import ExternalBuffer
-from ..runtime.streams import stream_at, stream_of_cupy
+from ..runtime.memory import ExternalBuffer
+from ..runtime.streams import stream_at, use_in_cupy
 
 
 class ArrayLibrary(Protocol):
@@ -94,36 +93,26 @@ class CupyLibrary:
     """The array library cupy."""
 
     def __init__(self) -> None:
-        self.cupy: Any = lazy.cupy()
+        self.cupy: Any = lazy.module("cupy")
         self.xp = _Module(self.cupy)
 
     def view(self, array: DeviceArray) -> Any:
         """A cupy array on the same memory, which it keeps alive."""
         layout, cuda = array.layout, self.cupy.cuda
-        low, high = layout.extent()
-        step = layout.dtype.itemsize
-        size = (high + 1 - low) * step if layout.size else 0
-        memory = cuda.UnownedMemory(array.ptr + low * step, size, array.buffer, layout.index)
-        strides = tuple(step * stride for stride in layout.strides)
-        return self.cupy.ndarray(
-            layout.shape, layout.dtype.np, cuda.MemoryPointer(memory, -low * step), strides
-        )
+        start, stop = layout.span()
+        memory = cuda.UnownedMemory(array.ptr + start, stop - start, array.buffer, layout.index)
+        strides = tuple(layout.dtype.itemsize * stride for stride in layout.strides)
+        return self.cupy.ndarray(layout.shape, layout.dtype.np, cuda.MemoryPointer(memory, -start), strides)
 
     def adopt(self, array: Any, index: int) -> DeviceArray:
         """tandem's array on the same memory, which it keeps alive."""
         array = array if isinstance(array, self.cupy.ndarray) else self.cupy.asarray(array)
-        dtype = as_dtype(array.dtype)
-        strides = tuple(step // dtype.itemsize for step in array.strides)
-        layout = layout_of(tuple(array.shape), strides, dtype, index)
         buffer = ExternalBuffer(array.data.ptr, array.nbytes, array, stream_at(index))
-        return DeviceArray(array.data.ptr, layout, buffer)
+        return DeviceArray(array.data.ptr, layout_of_cupy(array, index), buffer)
 
-    @contextlib.contextmanager
-    def on(self, index: int) -> Iterator[None]:
+    def on(self, index: int) -> contextlib.AbstractContextManager[None]:
         """Context manager: calls of cupy use a device and tandem's current stream."""
-        device_at(index).make_current()
-        with self.cupy.cuda.Device(index), stream_of_cupy(self.cupy, stream_at(index)):
-            yield
+        return use_in_cupy(self.cupy, stream_at(index))
 
     def capsule(self, array: DeviceArray, version: tuple[int, int] | None) -> Any:
         """A DLPack capsule of tandem's array, without stream synchronization."""
@@ -135,6 +124,14 @@ class CupyLibrary:
         """cupy's array on the memory of a DLPack capsule."""
         with translate_cupy_errors("from DLPack"):
             return self.cupy.from_dlpack(capsule)
+
+
+def layout_of_cupy(array: Any, index: int) -> Layout:
+    """The layout of cupy's array on a device."""
+    dtype = as_dtype(array.dtype)
+    return layout_of(
+        tuple(array.shape), tuple(step // dtype.itemsize for step in array.strides), dtype, index
+    )
 
 
 class _Known:

@@ -24,9 +24,9 @@ from ..codegen.kernel import CudaKernel, module_source
 from ..codegen.types import CTYPE
 from ..runtime import toolkit as tools
 from ..runtime.arrays import DeviceArray
-from ..runtime.constant_buffers import make_constant
+from ..runtime.copies import make_constant
 from ..runtime.devices import device_of
-from ..runtime.modules import kernel_functions
+from ..runtime.launching import kernel_functions
 from .call_text import DeviceMainWriter, write_kernels
 from .callback import make_node_callable
 from .constants import fold_constants

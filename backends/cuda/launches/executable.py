@@ -18,7 +18,7 @@ from ..kernels.tensor import CudaTensor, cuda_tensor
 from ..runtime.arrays import DeviceArray, contiguous_layout, empty
 from ..runtime.copies import to_device
 from ..runtime.devices import Device
-from ..runtime.memory import allocate
+from ..runtime.memory import allocate, note_uses
 from ..runtime.streams import stream_at
 from .call import DeviceEntry
 from .graph_choice import GraphChoice
@@ -80,9 +80,7 @@ class CudaExecutable:
             stream.number,
         )
         self.choice.queue(stream, table, scalars)
-        for array in (*arrays, *plan.constants):
-            if array.buffer.pool is None or array.buffer.pool.stream is not stream:
-                array.buffer.used_by(stream)
+        note_uses((*arrays, *plan.constants), stream)
         return [self._result(index, given, fresh) for index in range(len(plan.outputs))]
 
     @property

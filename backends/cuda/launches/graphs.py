@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ...cpu.compile import MAIN
@@ -88,7 +89,9 @@ class Replay(Submission):
         self._at, self._code = at, code
         at.make_current()
         nodes: list[int] = []
-        self._graph = at.driver.get("cuGraphCreate", ctypes.c_void_p, 0)
+        graph = ctypes.c_void_p()
+        at.driver.check("cuGraphCreate", at.driver.function("cuGraphCreate")(ctypes.addressof(graph), 0))
+        self._graph = graph.value or 0
 
         def add(graph: int, slot: int, params: int) -> int:
             node, last = ctypes.c_void_p(), ctypes.c_void_p(nodes[-1] if nodes else None)
@@ -107,9 +110,7 @@ class Replay(Submission):
         )
         addresses = [ctypes.cast(one, ctypes.c_void_p).value or 0 for one in calls]
         self._fill_table(addresses, [0] * len(handles), handles)
-        status = self.queue(buffers, zeros)
-        if status:
-            raise at.driver.fault("cuGraphAddKernelNode_v2", status)
+        at.driver.check("cuGraphAddKernelNode_v2", self.queue(buffers, zeros))
         self._exec = at.runtime.graphInstantiate(self._graph)
         names = ("cuGraphExecKernelNodeSetParams_v2", "cuGraphLaunch", "cuStreamIsCapturing")
         self._fill_table([at.driver.address(name) for name in names], nodes, handles)
@@ -122,4 +123,4 @@ class Replay(Submission):
     def __del__(self) -> None:
         for name, handle in (("graphExecDestroy", self._exec), ("graphDestroy", self._graph)):
             if handle:
-                self._at.release_handle(name, handle)
+                self._at.finalize(partial(getattr(self._at.runtime, name), handle))

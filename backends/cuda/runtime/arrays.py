@@ -46,12 +46,13 @@ class Layout:
         self.spec = TensorSpec(shape, dtype, f"cuda:{index}")
         self.record: Any = None
 
-    def extent(self) -> tuple[int, int]:
-        """The lowest and the highest element offset, relative to the element of index 0."""
+    def span(self) -> tuple[int, int]:
+        """Bytes from the element of index 0 to the lowest byte, and to the byte after the highest; 0, 0 if empty."""
         if not self.size:
             return 0, 0
         steps = [step * (size - 1) for size, step in zip(self.shape, self.strides)]
-        return sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+        low, high = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+        return low * self.dtype.itemsize, (high + 1) * self.dtype.itemsize
 
     def __repr__(self) -> str:
         return f"<layout {self.spec} strides {self.strides} on {self.spec.device}>"
@@ -181,6 +182,5 @@ def overlap(one: DeviceArray, other: DeviceArray) -> bool:
 
 def span(array: DeviceArray) -> tuple[int, int]:
     """The addresses of the first byte of an array and of the byte after its last."""
-    low, high = array.layout.extent()
-    step = array.layout.dtype.itemsize
-    return array.ptr + low * step, array.ptr + (high + 1) * step
+    start, stop = array.layout.span()
+    return array.ptr + start, array.ptr + stop

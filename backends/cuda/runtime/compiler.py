@@ -32,7 +32,7 @@ def nvrtc_file(source: str, arch: str, options: Sequence[str] = OPTIONS) -> str:
         CudaError: the source does not compile; the message contains the compiler's log.
     """
     try:
-        nvrtc = lazy.nvrtc()
+        nvrtc = lazy.module("cupy.cuda").nvrtc  # an attribute: no module has this name
         version = nvrtc.getVersion()
     except (ImportError, AttributeError, OSError, RuntimeError) as fault:
         raise BackendUnavailableError(f"CUDA C cannot be compiled: cupy has no NVRTC: {fault}") from None
@@ -42,17 +42,13 @@ def nvrtc_file(source: str, arch: str, options: Sequence[str] = OPTIONS) -> str:
     path = cache.read_file(name)
     if path is None:
         image = _compile(nvrtc, source, (f"--gpu-architecture={target}", *options))
-        path = cache.write_file(name, image, _process_directory)
+        path = cache.write_file(name, image, lambda: _process_directory().name)
     return path
 
 
-def _process_directory() -> str:
-    """The directory of machine code that the disk cache cannot store; deleted when the process ends."""
-    return _temporary().name
-
-
 @functools.cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
+def _process_directory() -> tempfile.TemporaryDirectory[str]:
+    """The directory of machine code that the disk cache cannot store; deleted when the process ends."""
     return tempfile.TemporaryDirectory(prefix="tandem-cuda-")
 
 

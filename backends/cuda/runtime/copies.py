@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ....errors import AllocationError, OutOfMemoryError
 from ....registry.dtypes import as_dtype
-from . import toolkit as tools
-from .api import ON_DEVICE, TO_DEVICE, TO_HOST, translate_cupy_errors
+from .api import ON_DEVICE, TO_DEVICE, TO_HOST
 from .arrays import DeviceArray, Layout, contiguous_layout, empty, span
 from .devices import device_of
-from .streams import Event, Stream, stream_at
+from .memory import Buffer, allocate, pool_of
+from .streams import Event, Stream, default_stream, stream_at
 
 
 class PinnedMemory:
-    """Page-locked host memory (allocated by cupy), which a device reads and writes directly; freed with the object.
+    """Page-locked host memory, which a device reads and writes directly; freed with the object.
 
     cupy's own pool is not used: it would reuse the memory at once, while a stream may still copy.
 
@@ -27,20 +24,16 @@ class PinnedMemory:
         nbytes: the size.
     """
 
-    __slots__ = ("__array_interface__", "__weakref__", "_at", "_copies", "_memory", "ptr")
+    __slots__ = ("__array_interface__", "__weakref__", "_at", "_copies", "ptr")
 
     def __init__(self, nbytes: int):
-        cuda = tools.toolkit().cupy().cuda
         self._copies: dict[Stream, Event] = {}  # recorded after the last copy in each stream
-        self._memory: Any = None
-        self._at = device_of(None)
-        self._at.make_current()
+        self._at, self.ptr = device_of(None), 0
+        runtime = self._at.runtime
         try:
-            with translate_cupy_errors("pin_memory"):
-                self._memory = cuda.PinnedMemory(max(nbytes, 1), cuda.runtime.hostAllocPortable)
+            self.ptr = runtime.hostAlloc(max(nbytes, 1), runtime.hostAllocPortable)
         except OutOfMemoryError as fault:
             raise AllocationError(f"pin_memory: the host cannot lock {nbytes} bytes: {fault}") from None
-        self.ptr = int(self._memory.ptr)
         self.__array_interface__ = {
             "shape": (nbytes,),
             "typestr": "|u1",
@@ -54,14 +47,11 @@ class PinnedMemory:
             self._copies[stream] = Event()
         self._copies[stream].record(stream)
 
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        if ending():
-            return
-        with self._at.as_current():
-            for event in self._copies.values():
-                with contextlib.suppress(Exception):  # the next call on the device raises it
-                    event.synchronize()
-            self._memory = None
+    def __del__(self) -> None:
+        for event in self._copies.values():
+            self._at.finalize(event.synchronize)
+        if self.ptr:
+            self._at.finalize(lambda: self._at.runtime.freeHost(self.ptr))
 
 
 def make_pinned_array(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -91,16 +81,30 @@ def to_device(array: Any, index: int, non_blocking: bool = False) -> DeviceArray
         OutOfMemoryError: the device has no memory for it.
     """
     given = np.asarray(array, order="C")
-    result = empty(contiguous_layout(given.shape, as_dtype(given.dtype), index))
+    return _copy_into_buffer(given, allocate(given.nbytes, index), index, non_blocking)
+
+
+def make_constant(array: Any, index: int) -> DeviceArray:
+    """Copy an ndarray to a constant on a device, which all streams may read at once.
+
+    Raises:
+        OutOfMemoryError: the device has no memory for it.
+    """
+    given = np.asarray(array, order="C")
+    buffer = pool_of(default_stream(f"cuda:{index}")).get_from_driver(given.nbytes)
+    return _copy_into_buffer(given, buffer, index)
+
+
+def _copy_into_buffer(given: Any, buffer: Buffer, index: int, non_blocking: bool = False) -> DeviceArray:
     if given.size:
         stream = stream_at(index)
-        stream.copy(result.ptr, given.ctypes.data, given.nbytes, TO_DEVICE)
+        stream.copy(buffer.ptr, given.ctypes.data, given.nbytes, TO_DEVICE)
         memory = find_pinned(given) if non_blocking else None
         if memory is None:
             stream.wait()
         else:
             memory.used_by(stream)
-    return result
+    return DeviceArray(buffer.ptr, contiguous_layout(given.shape, as_dtype(given.dtype), index), buffer)
 
 
 def to_host(array: DeviceArray, non_blocking: bool = False) -> Any:
@@ -112,13 +116,12 @@ def to_host(array: DeviceArray, non_blocking: bool = False) -> Any:
             stream has been synchronized.
     """
     layout = array.layout
-    native = layout.dtype.np
+    native, step = layout.dtype.np, layout.dtype.itemsize
     if not layout.size:
         return np.empty(layout.shape, native)
     first, stop = span(array)
     dense = stop - first == layout.nbytes
-    non_blocking = non_blocking and dense
-    make = make_pinned_array if non_blocking else np.empty
+    make = make_pinned_array if non_blocking and dense else np.empty
     whole = make((stop - first,), np.uint8)
     stream = stream_at(layout.index)
     stream.copy(whole.ctypes.data, first, stop - first, TO_HOST)
@@ -128,10 +131,8 @@ def to_host(array: DeviceArray, non_blocking: bool = False) -> Any:
         stream.synchronize()
     else:
         memory.used_by(stream)
-    step = layout.dtype.itemsize
-    result: Any = np.ndarray(
-        layout.shape, native, whole, array.ptr - first, [step * stride for stride in layout.strides]
-    )
+    strides = [step * stride for stride in layout.strides]
+    result: Any = np.ndarray(layout.shape, native, whole, array.ptr - first, strides)
     return result if dense else np.array(result)
 
 
@@ -142,7 +143,6 @@ def copy_between_devices(array: DeviceArray, target: Layout) -> DeviceArray:
         here, stream = array.layout.index, stream_at(array.layout.index)
         done = stream_at(target.index).record_event()  # after earlier uses of the new memory
         stream.wait_event(done)
-        stream.at.make_current()
         stream.at.runtime.memcpyPeerAsync(
             result.ptr, target.index, array.ptr, here, target.nbytes, stream.number
         )

@@ -1,8 +1,7 @@
 """CUDA driver functions through ctypes: those that native code calls, and those that cupy does not expose.
 
-A :class:`Driver` wraps one shared library and checks each call; an error names the driver's function and status. The
-other functions are called through the CUDA runtime (:mod:`.api`). Nothing is loaded before a device is used;
-:mod:`.toolkit` chooses the driver.
+The other functions are called through cupy (:mod:`.api`). Nothing is loaded before a device is used; :mod:`.toolkit`
+chooses the driver.
 
 Source: the CUDA Driver API, version 13.
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ....errors import CudaError, OutOfMemoryError
@@ -21,15 +20,11 @@ OUT_OF_MEMORY = 2
 NOT_INITIALIZED = 3
 NOT_READY = 600
 
-INT, UINT, SIZE, U64 = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_uint64
-HANDLE, OUT, TEXT, BYTE = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_ubyte
+INT, UINT, SIZE = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t
+HANDLE = OUT = ctypes.c_void_p
 
 # function -> the types of its arguments; every function returns a status. OUT: the address that a result is written to.
 PROTOTYPES: dict[str, tuple[Any, ...]] = {
-    "cuInit": (UINT,),
-    "cuDeviceGetCount": (OUT,),
-    "cuDeviceGet": (OUT, INT),
-    "cuDevicePrimaryCtxRetain": (OUT, INT),
     "cuCtxSetCurrent": (HANDLE,),
     "cuCtxGetCurrent": (OUT,),
     "cuLaunchKernel": (HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, UINT, HANDLE, HANDLE, HANDLE),
@@ -44,15 +39,11 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 
 
 class Driver:
-    """The functions of one driver library as attributes; a call that fails raises an exception.
+    """The functions of one driver library.
 
     Args:
         library: the loaded library.
         prototypes: the types of the functions' arguments.
-
-    Raises (each function):
-        OutOfMemoryError: the driver's code is CUDA_ERROR_OUT_OF_MEMORY.
-        CudaError: any other code.
     """
 
     def __init__(self, library: Any, prototypes: Mapping[str, tuple[Any, ...]] = PROTOTYPES):
@@ -68,38 +59,23 @@ class Driver:
             result = getattr(self._library, name)
         except AttributeError:
             raise CudaError(f"the NVIDIA driver has no {name}; install one for CUDA 12 or later") from None
-        result.argtypes, result.restype = self._prototypes[name], INT
+        if result.argtypes is None:
+            result.argtypes, result.restype = self._prototypes[name], INT
         return result
 
     def address(self, name: str) -> int:
         """The address of a function, for native code to call."""
         return ctypes.cast(self.function(name), ctypes.c_void_p).value or 0
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("_") or name not in self._prototypes:
-            raise AttributeError(f"the CUDA driver's table has no function {name!r}")
-        function = self.function(name)
+    def check(self, name: str, status: int) -> None:
+        """Raise the exception for a status of a function other than 0.
 
-        def call(*args: Any) -> None:
-            code = function(*args)
-            if code:
-                raise self.fault(name, code)
-
-        call.__name__ = call.__qualname__ = name
-        setattr(self, name, call)
-        return call
-
-    def get(self, name: str, kind: Any, *args: Any) -> Any:
-        """Call a function whose first argument is the address of its result, and return the result.
-
-        Args:
-            name: of the function.
-            kind: the ctypes type of the result.
-            args: the arguments after the first.
+        Raises:
+            OutOfMemoryError: the status is CUDA_ERROR_OUT_OF_MEMORY.
+            CudaError: any other status.
         """
-        result = kind()
-        getattr(self, name)(ctypes.addressof(result), *args)
-        return result.value
+        if status:
+            raise self.fault(name, status)
 
     def fault(self, name: str, code: int) -> Exception:
         """The exception for a status that a function of the driver has returned."""
@@ -121,12 +97,3 @@ class Driver:
         if self.function(name)(code, ctypes.addressof(text)) or text.value is None:
             return f"unknown error {code}"
         return text.value.decode()
-
-
-def open_library() -> Any:
-    """Load the system's driver library.
-
-    Raises:
-        OSError: there is no driver.
-    """
-    return ctypes.CDLL(LIBRARY)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Iterable
 
 from ....errors import OutOfBoundsError
 from ....registry.dtypes import int64
 from . import toolkit as tools
 from .api import TO_HOST
 from .arrays import DeviceArray, contiguous_layout, empty
+from .launching import fill_bytes
 from .streams import Stream, stream_at, wait_listeners
 
 FAULT_WORDS = 3  # number of the call, index, number of the index tensor
@@ -27,47 +27,35 @@ class _DeviceFaults:
 
     Attributes:
         words: the array that kernels write an error into.
-        calls: name, first axis and sizes of each call, by number.
-        streams: the stream of each call, by number.
+        calls: the stream, and name, first axis and sizes of each eager call, by number.
         compiled: the numbers of calls of compiled code, by name, axis and sizes.
     """
 
     def __init__(self, index: int):
         self.words = empty(contiguous_layout((FAULT_WORDS,), int64, index))
-        self.calls: dict[int, Call] = {}
-        self.streams: dict[int, Stream] = {}
+        self.calls: dict[int, tuple[Stream, Call]] = {}
         self.compiled: dict[Call, int] = {}
-        self.clear()
+        fill_bytes(self.words, 0)
         stream_at(index).synchronize()  # kernels of other streams may write to the words next
 
-    def clear(self) -> None:
-        layout = self.words.layout
-        stream_at(layout.index).fill(self.words.ptr, 0, layout.nbytes)
-
-    def done(self, stream: Stream | None) -> list[int]:
+    def numbers_done(self, stream: Stream | None) -> list[int]:
         """The numbers of the calls that have run, after the host has waited for a stream (None: for all)."""
-        if stream is None:
-            return list(self.calls)
-        idle = {one: one is stream or one.query() for one in set(self.streams.values())}
-        return [number for number, one in list(self.streams.items()) if idle.get(one)]
-
-    def forget(self, numbers: Iterable[int]) -> None:
-        """Drop calls that need no more checks."""
-        for number in numbers:
-            self.calls.pop(number, None)
-            self.streams.pop(number, None)
+        calls = list(self.calls.items())
+        idle = {one: stream in (None, one) or one.query() for one in {one for _, (one, _) in calls}}
+        return [number for number, (one, _) in calls if idle[one]]
 
 
 _by_device: dict[int, _DeviceFaults] = {}
 _serial = itertools.count(1)
 
 
+def _faults_at(index: int) -> _DeviceFaults:
+    return _by_device.get(index) or _by_device.setdefault(index, _DeviceFaults(index))
+
+
 def fault_words(index: int) -> DeviceArray:
     """The array that kernels of a device write an error into."""
-    faults = _by_device.get(index)
-    if faults is None:
-        faults = _by_device.setdefault(index, _DeviceFaults(index))
-    return faults.words
+    return _faults_at(index).words
 
 
 def register_call(index: int, name: str, axis: int, sizes: tuple[int, ...]) -> int:
@@ -79,11 +67,10 @@ def register_call(index: int, name: str, axis: int, sizes: tuple[int, ...]) -> i
         axis: the first of the indexed axes.
         sizes: of the indexed axes.
     """
-    fault_words(index)
-    result, faults = next(_serial), _by_device[index]
-    faults.calls[result], faults.streams[result] = (name, axis, sizes), stream_at(index)
-    if len(faults.calls) > MAX_CALLS:
-        faults.forget([next(iter(faults.calls))])
+    calls, result = _faults_at(index).calls, next(_serial)
+    calls[result] = stream_at(index), (name, axis, sizes)
+    if len(calls) > MAX_CALLS:
+        calls.pop(next(iter(calls)), None)
     return result
 
 
@@ -92,8 +79,7 @@ def register_compiled_call(index: int, name: str, axis: int, sizes: tuple[int, .
 
     Calls with equal arguments have the same number.
     """
-    fault_words(index)
-    compiled = _by_device[index].compiled
+    compiled = _faults_at(index).compiled
     return compiled.setdefault((name, axis, sizes), -1 - len(compiled))
 
 
@@ -110,16 +96,18 @@ def check(index: int, waited_for: Stream | None = None) -> None:
     faults = _by_device.get(index)
     if faults is None or not (faults.calls or faults.compiled):
         return
-    known = faults.calls | {number: call for call, number in faults.compiled.items()}
-    done = faults.done(waited_for)
+    known = {number: call for number, (_, call) in faults.calls.items()}
+    known |= {number: call for call, number in faults.compiled.items()}
+    done = faults.numbers_done(waited_for)
     words = (ctypes.c_int64 * FAULT_WORDS)()
     stream = stream_at(index)
     stream.copy(ctypes.addressof(words), faults.words.ptr, ctypes.sizeof(words), TO_HOST)
     stream.wait()
     call, value, which = words
-    faults.forget(done)
+    for number in done:
+        faults.calls.pop(number, None)
     if call:
-        faults.clear()
+        fill_bytes(faults.words, 0)
         name, axis, sizes = known.get(call, ("index", 0, ()))
         limit = f" with size {sizes[which]}" if which < len(sizes) else ""
         raise OutOfBoundsError(

@@ -15,11 +15,11 @@ import numpy as np
 
 from ....errors import ArgumentError, DeviceError, UnsupportedError, ValueArgumentError
 from ....operators.declare.view_spec import row_major_strides
-from ....registry.dtypes import DType, as_dtype
-from ..kernels.library import library
-from .arrays import DeviceArray, layout_of
+from ....registry.dtypes import as_dtype
+from ..kernels.library import layout_of_cupy, library
+from .arrays import DeviceArray, Layout, layout_of
 from .devices import device_of
-from .external_buffers import ExternalBuffer
+from .memory import ExternalBuffer
 from .streams import Event, Stream, default_stream, stream_at
 
 CUDA = 2  # kDLCUDA
@@ -73,7 +73,6 @@ class _Consumer(Stream):
 
     def record_event(self, event: Event | None = None) -> Event:
         """Wait for the device on the host, and return a completed event."""
-        self.at.make_current()
         self.at.runtime.deviceSynchronize()
         return Event()
 
@@ -131,10 +130,8 @@ def _from_dlpack(obj: Any, index: int) -> tuple[DeviceArray, bool]:
         result = library().from_dlpack(capsule)
     except (TypeError, ValueError, BufferError) as fault:  # a dtype or a version that cupy does not support
         raise UnsupportedError(f"from DLPack: {fault}") from None
-    dtype = as_dtype(result.dtype)
-    strides = tuple(step // dtype.itemsize for step in result.strides)
-    index = result.data.device_id
-    return _wrap_memory(int(result.data.ptr), tuple(result.shape), strides, dtype, index, result), read_only
+    layout = layout_of_cupy(result, result.data.device_id)
+    return _wrap_memory(int(result.data.ptr), layout, result), read_only
 
 
 def _from_interface(obj: Any, interface: dict[str, Any]) -> tuple[DeviceArray, bool]:
@@ -156,7 +153,6 @@ def _from_interface(obj: Any, interface: dict[str, Any]) -> tuple[DeviceArray, b
     at = device_of(None)
     index = at.index
     if address:
-        at.make_current()
         attributes = at.runtime.pointerGetAttributes(address)
         if attributes.type == at.runtime.memoryTypeUnregistered:
             raise ArgumentError(f"__cuda_array_interface__: CUDA does not know the address {address:#x}")
@@ -164,20 +160,16 @@ def _from_interface(obj: Any, interface: dict[str, Any]) -> tuple[DeviceArray, b
     stream = interface.get("stream")
     if stream is not None and stream != (stream_at(index).handle or 1):
         stream_at(index).wait_stream(Stream(f"cuda:{index}", handle=0 if stream in (1, 2) else stream))
-    return _wrap_memory(address, shape, strides, dtype, index, obj), bool(interface["data"][1])
+    return _wrap_memory(address, layout_of(shape, strides, dtype, index), obj), bool(interface["data"][1])
 
 
-def _wrap_memory(
-    address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType, index: int, owner: Any
-) -> DeviceArray:
+def _wrap_memory(address: int, layout: Layout, owner: Any) -> DeviceArray:
     """An array in memory that another library owns."""
-    layout = layout_of(shape, strides, dtype, index)
+    dtype = layout.dtype
     if layout.size and address % dtype.itemsize:  # a misaligned access would destroy the whole context
         raise ArgumentError(
             f"elements of {dtype.name} at the device address {address:#x} are not aligned to their "
             f"{dtype.itemsize} bytes; copy the array first"
         )
-    low, high = layout.extent()
-    start = address + low * dtype.itemsize
-    buffer = ExternalBuffer(start, (high + 1 - low) * dtype.itemsize if layout.size else 0, owner)
-    return DeviceArray(address, layout, buffer)
+    start, stop = layout.span()
+    return DeviceArray(address, layout, ExternalBuffer(address + start, stop - start, owner))

@@ -8,12 +8,14 @@ cupy's pool and are returned there when more than half of the device's memory is
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import gc
 import sys
 import weakref
 from array import array
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from .... import config
 from ....errors import CudaError, OutOfMemoryError
@@ -23,8 +25,8 @@ from ...cpu.fastpath.compiler.structs import sizeof
 from ..fastpath.result_entries import Counters
 from . import toolkit as tools
 from .api import translate_cupy_errors
-from .devices import Device, device_at, device_of
-from .streams import Stream, stream_at, stream_of_cupy
+from .devices import device_at, device_of
+from .streams import Stream, stream_at, use_in_cupy
 
 SMALLEST = 512
 LARGE = 1 << 20  # bytes; the sizes of larger blocks are multiples of this
@@ -78,58 +80,59 @@ class Buffer:
             self.pool.recycle(self)
 
 
-class _Counter:
-    """Descriptor of one counter of :class:`Stats`, an element of its array, which native code updates too."""
+class ExternalBuffer(Buffer):
+    """Memory of another library; the owner is released when the work of tandem's streams on the memory is done.
 
-    def __init__(self, offset: int):
-        self.index = offset // 8
-
-    def __get__(self, stats: Stats, owner: Any = None) -> int:
-        return int(stats.counts[self.index])
-
-    def __set__(self, stats: Stats, value: int) -> None:
-        stats.counts[self.index] = value
-
-
-ALLOCATED, PEAK, RESERVED, REQUESTS = (
-    Counters.allocated // 8,
-    Counters.peak // 8,
-    Counters.reserved // 8,
-    Counters.requests // 8,
-)
-MISSES, RETURNED, RETRIES = Counters.misses // 8, Counters.returned // 8, Counters.retries // 8
-
-
-class Stats:
-    """The memory statistics of one device.
-
-    Attributes:
-        allocated: bytes that tensors use now.
-        peak: the maximum of ``allocated``.
-        reserved: bytes taken from the driver and not freed.
-        requests: number of blocks requested.
-        misses: number of requests that needed the driver (or cupy's pool).
-        returned: number of blocks returned to the pools.
-        retries: number of times that the pools were emptied because memory had run out.
-        bound: the most bytes that are cached: reserved and not allocated.
-        counts: the array of all counters.
+    Args:
+        ptr: the address.
+        nbytes: the size.
+        owner: the object that keeps the memory.
+        stream: the owner's stream, which then waits for that work; None: it is not known, and the host waits. No wait
+            is needed for work in the default stream: other libraries' streams normally wait for it.
     """
 
-    __slots__ = ("counts",)
+    __slots__ = ("stream",)
 
-    # all objects, also those of a former toolkit, whose buffers may still be returned
-    instances: ClassVar[list[Stats]] = []
-    # the address of CPython's slot function for ``Buffer.__del__``, once native code has replaced it
-    finalize: ClassVar[int] = 0
-    allocated, peak, reserved = map(_Counter, (Counters.allocated, Counters.peak, Counters.reserved))
-    requests, misses = _Counter(Counters.requests), _Counter(Counters.misses)
-    returned, retries, bound = map(_Counter, (Counters.returned, Counters.retries, Counters.bound))
+    def __init__(self, ptr: int, nbytes: int, owner: Any, stream: Stream | None = None):
+        super().__init__(ptr, nbytes, block=owner)
+        self.stream = stream
+
+    def __del__(self) -> None:
+        for stream in self.users or ():
+            stream.at.finalize(functools.partial(self._wait_for, stream))
+
+    def _wait_for(self, stream: Stream) -> None:
+        if self.stream is not None:
+            self.stream.wait_stream(stream)
+        elif stream.handle is not None:
+            stream.record_event().synchronize()
+
+
+def finalizer_of(cls: type) -> ctypes.c_void_p:
+    """The slot ``tp_finalize`` of a class, the function that CPython calls for ``__del__``."""
+    return ctypes.c_void_p.from_address(id(cls) + _FINALIZE)
+
+
+_FINALIZE = 392  # offset of tp_finalize in a type object
+_PYTHON_FINALIZER = finalizer_of(Buffer).value  # before native code replaces it
+ALLOCATED, PEAK, RESERVED, RETURNED, BOUND = (
+    offset // 8
+    for offset in (Counters.allocated, Counters.peak, Counters.reserved, Counters.returned, Counters.bound)
+)
+REQUESTS, MISSES, RETRIES = (offset // 8 for offset in (Counters.requests, Counters.misses, Counters.retries))
+
+
+class Stats(Counters):
+    """The memory statistics of one device: the struct that native code updates too.
+
+    Attributes:
+        counts: the array of all counters, which is the struct's memory.
+    """
 
     def __init__(self, bound: int) -> None:
         self.counts = array("q", bytes(sizeof(Counters)))
-        self.instances.append(self)
-        self.counts[Counters.finalize // 8] = self.finalize
-        self.bound = bound
+        super().__init__(self.counts.buffer_info()[0])
+        self.finalize, self.bound = _PYTHON_FINALIZER or 0, bound
 
     def add(self, counter: int, amount: int) -> None:
         """Add to a counter, given by its index, atomically with respect to threads and finalizers."""
@@ -146,7 +149,7 @@ class Stats:
     @property
     def cached(self) -> int:
         """Bytes that no tensor uses and that have not been freed."""
-        return self.reserved - self.allocated
+        return int(self.counts[RESERVED] - self.counts[ALLOCATED])
 
 
 STAT_NAMES = ("allocated", "blocks", "misses", "peak", "requests", "reserved", "retries", "returned")
@@ -171,15 +174,15 @@ class Pool:
         unordered: (size, block) of blocks with users that the stream could not wait for; they are not reused.
     """
 
-    __slots__ = ("__weakref__", "at", "caching", "counts", "free", "source", "stats", "stream", "unordered")
+    __slots__ = ("__weakref__", "at", "counts", "free", "source", "stats", "stream", "unordered")
 
     def __init__(self, stream: Stream, stats: Stats):
         self.at, self.stream, self.stats = stream.at, stream, stats
-        self.counts, _ = stats.counts.buffer_info()  # their address
+        self.counts = stats.address
         self.free: dict[int, list[tuple[int, Any]]] = {}
         self.unordered: list[tuple[int, tuple[int, Any]]] = []
-        self.caching = config.flags.cuda_caching
-        self.source = tools.toolkit().cupy() if self.caching else None  # cupy's pool keeps memory too
+        # cupy, whose pool keeps memory too; None if no blocks are cached
+        self.source: Any = tools.toolkit().cupy() if config.flags.cuda_caching else None
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if hasattr(self, "source") and not ending():
@@ -193,17 +196,26 @@ class Pool:
 
         Native twin: backends/cuda/fastpath/result_entries.py:take_free_block
         """
-        size = size_class(nbytes) if self.caching else nbytes
-        stats, free_list = self.stats, None
-        if self.caching:
-            free_list = self.free.get(size) or self.free.setdefault(size, [])
+        if self.source is None:
+            return self.get_from_driver(nbytes)
+        size = size_class(nbytes)
+        free_list = self.free.get(size) or self.free.setdefault(size, [])
         try:
-            block = free_list.pop()  # type: ignore[union-attr]
-        except (AttributeError, IndexError):
-            block = self._allocate(size)
-            stats.add(MISSES, 1)
-        stats.add(REQUESTS, 1)
-        stats.add(ALLOCATED, size)
+            block = free_list.pop()
+        except IndexError:
+            block = self._allocate(size, self._allocate_from_cupy)
+        return self._make_buffer(nbytes, size, block, free_list)
+
+    def get_from_driver(self, nbytes: int) -> Buffer:
+        """A buffer that the driver frees with the object, when the work of all streams on it is done."""
+        block = self._allocate(nbytes, lambda size: (self.at.runtime.malloc(size), None))
+        return self._make_buffer(nbytes, nbytes, block, None)
+
+    def _make_buffer(
+        self, nbytes: int, size: int, block: tuple[int, Any], free_list: list[Any] | None
+    ) -> Buffer:
+        self.stats.add(REQUESTS, 1)
+        self.stats.add(ALLOCATED, size)
         return Buffer(block[0], nbytes, size, self, block, free_list)
 
     def recycle(self, buffer: Buffer) -> None:
@@ -217,7 +229,7 @@ class Pool:
             self._free(buffer.size, *buffer.block)
         else:
             buffer.free_list.append(buffer.block)
-            if stats.cached > stats.bound:
+            if stats.cached > stats.counts[BOUND]:
                 self._trim(stats.bound // 2)
 
     def _try_wait_for(self, users: set[Stream]) -> bool:
@@ -234,30 +246,34 @@ class Pool:
         for stream in users:
             self.stream.wait_stream(stream)
 
-    def _allocate(self, size: int) -> tuple[int, Any]:
-        """A new (address, block of cupy or None)."""
+    def _allocate(self, size: int, take: Callable[[int], tuple[int, Any]]) -> tuple[int, Any]:
+        """A new (address, block of cupy or None), by a function of the size."""
         if not size:
             return 0, None
-        block: tuple[int, Any] = request_memory(lambda: self._from_source(size), size, self.at)
+        try:
+            block: tuple[int, Any] = retry_out_of_memory(lambda: take(size), self.at.index)
+        except OutOfMemoryError:
+            free, total = self.at.runtime.memGetInfo()
+            raise OutOfMemoryError(
+                f"{self.at.name} has no memory for {format_size(size)}: {format_size(free)} of {format_size(total)} "
+                f"are free; tensors of this process use {format_size(self.stats.allocated)}, in {self.stats.blocks} "
+                "blocks. Drop tensors that are not needed, or use smaller ones"
+            ) from None
+        self.stats.add(RESERVED, size)
+        self.stats.add(MISSES, 1)
         return block
 
-    def _from_source(self, size: int) -> tuple[int, Any]:
-        self.at.make_current()
-        if self.source is not None:
-            with translate_cupy_errors("cupy's memory pool"):
-                block = _allocate_from_cupy(self.source, self.stream, size)
-            ptr = int(block.ptr)
-        else:
-            ptr, block = self.at.runtime.malloc(size), None
-        self.stats.add(RESERVED, size)
-        return ptr, block
+    def _allocate_from_cupy(self, size: int) -> tuple[int, Any]:
+        with translate_cupy_errors("cupy's memory pool"), use_in_cupy(self.source, self.stream):
+            block = self.source.cuda.alloc(size)
+        return int(block.ptr), block
 
     def _free(self, size: int, ptr: int, block: Any) -> None:
         """Return a block to cupy's pool or to the driver, which waits for work that still uses it."""
         if ptr:
             self.stats.add(RESERVED, -size)
             if block is None:
-                self.at.release_handle("free", ptr)
+                self.at.finalize(lambda: self.at.runtime.free(ptr))
 
     def _trim(self, bound: int) -> None:
         """Free blocks until the pools of the device cache at most ``bound`` bytes; other streams' blocks go first.
@@ -275,7 +291,6 @@ class Pool:
             bound: stop when the device's pools cache at most this many bytes; -1: free all.
         """
         if bound < 0 and self.unordered:
-            self.at.make_current()
             self.at.runtime.deviceSynchronize()
             while self.unordered:
                 size, block = self.unordered.pop()
@@ -286,10 +301,11 @@ class Pool:
                     self._free(size, *blocks.pop())
 
 
-def _allocate_from_cupy(cupy: Any, stream: Stream, size: int) -> Any:
-    """Allocate a block of cupy's pool for use on a stream."""
-    with cupy.cuda.Device(stream.at.index), stream_of_cupy(cupy, stream):
-        return cupy.cuda.alloc(size)
+def note_uses(arrays: Iterable[Any], stream: Stream) -> None:
+    """Note that a stream uses the memory of arrays; see :meth:`Buffer.used_by`."""
+    for buffer in [one.buffer for one in arrays]:
+        if buffer.pool is None or buffer.pool.stream is not stream:
+            buffer.used_by(stream)
 
 
 def retry_out_of_memory(run: Callable[[], Any], index: int) -> Any:
@@ -305,35 +321,6 @@ def retry_out_of_memory(run: Callable[[], Any], index: int) -> Any:
     gc.collect()
     empty_cache()
     return run()
-
-
-def request_memory(take: Callable[[], Any], size: int, at: Device) -> Any:
-    """Call ``take``, which allocates ``size`` bytes, by :func:`retry_out_of_memory`.
-
-    Raises:
-        OutOfMemoryError: names the requested size, the free memory and the memory that tensors use.
-    """
-    try:
-        return retry_out_of_memory(take, at.index)
-    except OutOfMemoryError:
-        raise make_out_of_memory_error(size, at, stats_at(at.index)) from None
-
-
-def make_out_of_memory_error(size: int, at: Device, stats: Stats) -> OutOfMemoryError:
-    """The exception that names the requested size, the free memory and the memory that tensors use."""
-    free, total = memory_info(at)
-    return OutOfMemoryError(
-        f"{at.name} has no memory for {format_size(size)}: {format_size(free)} of {format_size(total)} are free; "
-        f"tensors of this process use {format_size(stats.allocated)}, in {stats.blocks} blocks. "
-        "Drop tensors that are not needed, or use smaller ones"
-    )
-
-
-def memory_info(at: Device) -> tuple[int, int]:
-    """(free, total) bytes of a device."""
-    at.make_current()
-    free, total = at.runtime.memGetInfo()
-    return free, total
 
 
 # -- the pools of this process -----------------------------------------------------------------------------------------
@@ -354,7 +341,7 @@ def pool_of(stream: Stream) -> Pool:
         if result is None:
             _release_orphans()
             result = Pool(stream, stats_at(stream.at.index))
-            stream.set_pool(result, result.free if result.caching else None)
+            stream.set_pool(result, None if result.source is None else result.free)
             _pools.add(result)
         return result
 
@@ -435,7 +422,8 @@ def memory_reserved(device: str | None = None) -> int:
 
 def mem_get_info(device: str | None = None) -> tuple[int, int]:
     """(free, total) bytes of a device, from the driver."""
-    return memory_info(device_at(device_of(device).index))
+    free, total = device_of(device).runtime.memGetInfo()
+    return free, total
 
 
 def _forget() -> None:

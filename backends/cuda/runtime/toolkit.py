@@ -15,7 +15,7 @@ from ....named_tuple import NamedTuple
 from ....registry.operator import lock
 from ....registry.registration import Handle
 from .compiler import nvrtc_file
-from .driver import LIBRARY, Driver, open_library
+from .driver import LIBRARY, Driver
 
 
 class Toolkit(NamedTuple):
@@ -84,41 +84,25 @@ def install(other: Toolkit) -> Handle:
 
 
 def _find_requirements() -> list[str]:
-    result = []
-    if not lazy.is_installed("cupy"):
-        result.append("the package cupy is not installed")
+    """Return what is missing; if nothing is, make NVIDIA's toolkit the current one."""
+    driver, result = None, []
     try:
-        driver = Driver(open_library())
+        driver = Driver(ctypes.CDLL(LIBRARY))
     except OSError:
-        return [*result, f"there is no NVIDIA driver ({LIBRARY} cannot be loaded)"]
-    gpus = _check_gpus(driver)
-    if gpus:
-        result.append(gpus)
-    elif not result:
-        result += _check_cupy()
-    if not result:
-        _State.toolkit = Toolkit("NVIDIA", driver, nvrtc_file, lazy.cupy)
-    return result
-
-
-def _check_cupy() -> list[str]:
-    """Reasons why the installed cupy cannot be used; empty if it can."""
+        result = [f"there is no NVIDIA driver ({LIBRARY} cannot be loaded)"]
+    if not lazy.is_installed("cupy"):
+        return ["the package cupy is not installed", *result]
+    if driver is None:
+        return result
     try:
-        cupy = lazy.cupy()
+        cupy = lazy.module("cupy")
     except Exception as fault:
         return [f"the package cupy cannot be imported ({fault})"]
     try:
-        cupy.cuda.runtime.getDeviceCount()
+        count = cupy.cuda.runtime.getDeviceCount()
     except Exception as fault:  # the driver may be older than the CUDA that cupy is made for
-        return [f"cupy cannot use the driver ({fault})"]
+        return [f"there is no usable GPU ({fault})"]
+    if not count:
+        return ["there is no GPU (the driver finds none)"]
+    _State.toolkit = Toolkit("NVIDIA", driver, nvrtc_file, lambda: lazy.module("cupy"))
     return []
-
-
-def _check_gpus(driver: Driver) -> str:
-    """The reason why no GPU can be used; empty if one can."""
-    try:
-        driver.cuInit(0)
-        count = driver.get("cuDeviceGetCount", ctypes.c_int)
-    except Exception as fault:
-        return f"there is no usable GPU ({fault})"
-    return "" if count else "there is no GPU (the driver finds none)"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.build import missing_compiler
-from cuda_host.programs import Program, assembled, ptx_of
+from cuda_host.programs import Program, assembled
 from lowering_harness import graph_of
 from tandem.backends.cuda.codegen.kernel import module_source
 
@@ -70,8 +70,7 @@ class Facts:
         function, args, self.moved, self.cached, self.barriers = CASES[name]
         (self.kernel,) = Program(graph_of(function, *args), "n0").written()
         source = module_source([self.kernel])
-        self.ptx = ptx_of(source, 90)
-        self.image, self.log = assembled(source, 90)
+        self.ptx, self.image, self.log = assembled(source, 90)
         self.threads = int(np.prod(self.kernel.block))
         self.elements = max(a.size for a in args) / (self.threads * int(np.prod(self.kernel.grid)))
 

@@ -1,4 +1,4 @@
-"""Complex arithmetic in CUDA C: compiled by NVRTC for three architectures, and run on the CPU against NumPy."""
+"""Complex arithmetic in CUDA C: compiled by NVRTC for one of four architectures, and run on the CPU against NumPy."""
 
 import ctypes
 import functools

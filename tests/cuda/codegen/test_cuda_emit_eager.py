@@ -1,4 +1,4 @@
-"""Kernels of eager CUDA operators: compiled by NVRTC for three architectures, and run on the CPU against NumPy."""
+"""Kernels of eager CUDA operators: compiled by NVRTC for an architecture, and run on the CPU against NumPy."""
 
 import ctypes
 import math

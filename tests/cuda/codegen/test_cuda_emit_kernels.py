@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.build import HostModule, missing_compiler, run_program
-from cuda_host.programs import Program, check_batch, compile_nvrtc, ptx_of, thread_program
+from cuda_host.programs import ARCHITECTURES, Program, check_batch, compile_nvrtc, ptx_of, thread_program
 from cuda_kernel_cases import CASES, SEED, array, check_cases, programs
 from lowering_harness import graph_of
 from tandem.backends.cuda.codegen import complex_nodes, tiles
@@ -90,13 +90,13 @@ def test_tiles_of_pairs():
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(4))
 def test_every_kernel(part):
-    check_cases(list(CASES)[part::4])
+    check_cases(list(CASES)[part::4], architectures=ARCHITECTURES)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(4))
 def test_every_kernel_on_data_that_is_not_aligned(part):
-    check_cases(list(CASES)[part::4], False)
+    check_cases(list(CASES)[part::4], False, ARCHITECTURES)
 
 
 def raced(names, change=lambda source: source):

@@ -1,4 +1,4 @@
-"""CUDA C of every operator of the table: compiled by NVRTC for three architectures, and run on the CPU.
+"""CUDA C of every operator of the table: compiled by NVRTC for one of four architectures, and run on the CPU.
 
 Operators are traced, lowered and printed one by one; their kernels share translation units.
 """
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.build import missing_compiler
-from cuda_host.programs import Program, check_batch
+from cuda_host.programs import ARCHITECTURES, Program, check_batch
 from lowering_harness import graph_of
 from optable import arrays_of, check, generator, replace, rows, table, to_tensors
 from tandem.errors import TandemError
@@ -59,7 +59,7 @@ class Row:
         check(self.op, got, self.want, self.arrays, self.what)
 
 
-def check_rows(chosen):
+def check_rows(chosen, architectures=None):
     found = []
     for number, (op, dtype, sample) in enumerate(chosen):
         try:
@@ -71,7 +71,7 @@ def check_rows(chosen):
     known = {}
     for row in found:
         row.program.share(known)
-    module = check_batch(list(known.values()))
+    module = check_batch(list(known.values()), architectures)
     for row in found:
         row.check(module)
 
@@ -95,4 +95,4 @@ def test_every_row(chunk):
     """In the order of the table, so that rows whose kernels are the same but for their names meet."""
     every = [(op, dtype, sample) for op in OPS.values() for dtype, sample in rows(op)]
     size = -(-len(every) // CHUNKS)
-    check_rows(every[chunk * size : (chunk + 1) * size])
+    check_rows(every[chunk * size : (chunk + 1) * size], ARCHITECTURES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.build import missing_compiler
-from cuda_host.programs import Program, compile_nvrtc
+from cuda_host.programs import ARCHITECTURES, Program, compile_nvrtc, sampled_architecture
 from cuda_kernel_cases import CASES, check_cases
 from lowering_harness import graph_of
 from tandem.backends.cuda.codegen import elementwise, row_part, schedule, tiles
@@ -51,8 +51,7 @@ def test_large_arrays(name):
     assert "long long" in kernels
     narrow = [line for line in kernels.splitlines() if _NARROW.search(line)]
     assert all("(workspace)[" in line for line in narrow), narrow  # which is small
-    for architecture in (75, 80, 90, 100):
-        compile_nvrtc(text, architecture)
+    compile_nvrtc(text, sampled_architecture(text))
 
 
 def distances(x, y):
@@ -75,4 +74,4 @@ def test_sampled_kernels(wide):
 @pytest.mark.full
 @pytest.mark.parametrize("chunk", range(-(-len(CASES) // CHUNK)))
 def test_every_kernel(wide, chunk):
-    check_cases(list(CASES)[chunk * CHUNK : (chunk + 1) * CHUNK])
+    check_cases(list(CASES)[chunk * CHUNK : (chunk + 1) * CHUNK], architectures=ARCHITECTURES)

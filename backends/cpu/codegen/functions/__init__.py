@@ -2,7 +2,7 @@
 
 Polynomials were interpolated at Chebyshev nodes with 60 digits.
 
-error.py: erf, erfc
+error_function.py: erf, erfc
 exponential.py: exp, exp2, expm1, sinh, cosh, tanh
 inverse.py: asin, acos, atan, atan2
 logarithm.py: log, log2, log10, log1p, asinh, acosh, atanh

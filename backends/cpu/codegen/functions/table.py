@@ -9,7 +9,7 @@ from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from .. import libm
 from ..text import REGISTER, Function, Module
-from . import error, exponential, inverse, logarithm, power, single, trigonometry
+from . import error_function, exponential, inverse, logarithm, power, single, trigonometry
 from .pairs import Arithmetic
 from .values import Value, magnitude
 
@@ -23,8 +23,8 @@ FORMULAS: dict[str, Formula] = {
     },
     **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan")},
     **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
-    "erf": error.erf,
-    "erfc": error.erfc,
+    "erf": error_function.erf,
+    "erfc": error_function.erfc,
     "pow": power.pow_,
     "hypot": power.hypot,
 }

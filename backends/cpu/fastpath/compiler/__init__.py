@@ -8,5 +8,4 @@ lang_expr.py: native functions to LLVM IR: expressions
 lang_names.py: native functions to LLVM IR: names
 linker.py: linker for x86-64 objects
 structs.py: structs with typed fields at fixed offsets
-objects.py: code that is built once per machine and version
 """

@@ -72,16 +72,20 @@ def template(default: int | float) -> Any:
     return Template(default)
 
 
-class Extern:
-    """A C function or object found by name when code is linked; `args is None` marks an object (its address)."""
+class NativeOnly:
+    """A name that native functions call, and Python does not."""
 
-    __slots__ = ("args", "name", "ret")
-
-    def __init__(self, name: str, ret: str, args: tuple[str, ...] | None) -> None:
-        self.name, self.ret, self.args = name, ret, args
+    name: str
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"{self.name} is callable from native functions only")
+
+
+class Extern(NativeOnly):
+    """A C function or object found by name when code is linked; `args is None` marks an object (its address)."""
+
+    def __init__(self, name: str, ret: str, args: tuple[str, ...] | None) -> None:
+        self.name, self.ret, self.args = name, ret, args
 
 
 def extern(name: str, signature: str) -> Callable[..., Any]:
@@ -95,16 +99,11 @@ def extern_object(name: str) -> ptr:
     return Extern(name, "ptr", None)
 
 
-class Intrinsic:
+class Intrinsic(NativeOnly):
     """A function that the compiler expands itself (see `lang_expr`)."""
-
-    __slots__ = ("name", "ty")
 
     def __init__(self, name: str, ty: str = "") -> None:
         self.name, self.ty = name, ty
-
-    def __call__(self, *args: Any) -> Any:
-        raise TypeError(f"{self.name} is callable from native functions only")
 
 
 def _intrinsic(name: str, ty: str = "") -> Any:
@@ -132,13 +131,12 @@ store: Nothing = _intrinsic("store_type")  # store(T, p, offset, value)
 likely: Callable[..., bool] = _intrinsic("likely")
 unlikely: Callable[..., bool] = _intrinsic("unlikely")
 stack: Pointer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives until the function returns
+stack_of: Pointer = _intrinsic("stack_of")  # stack_of(x, y): such memory that holds these values of 8 bytes
 cstr: Pointer = _intrinsic("cstr")  # cstr("text"): address of a constant C string
 call_ptr: Pointer = _intrinsic("call", "ptr")  # call_ptr(function pointer, *args)
 call_i64: Integer = _intrinsic("call", "i64")
 call_i32: Integer = _intrinsic("call", "i32")
 call_void: Nothing = _intrinsic("call", "None")
-reassoc_add: Integer = _intrinsic("reassoc", "fadd")  # may be summed in any order, hence vectorized
-reassoc_mul: Integer = _intrinsic("reassoc", "fmul")
 fmaximum: Integer = _intrinsic("fextreme", "maximum")  # NaN if either is
 quick_max: Integer = _intrinsic("quick", "ogt")  # undefined for NaN; any order
 quick_min: Integer = _intrinsic("quick", "olt")

@@ -17,16 +17,18 @@ import hashlib
 import itertools
 import os
 import platform
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..... import background, lazy, locks
-from ... import cache
+from ... import cache, codegen, target
 from ...codegen.text import NEXT_MODULE
-from ...target import find_target
 from . import linker
+
+binding = lazy.Module("llvmlite.binding")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,20 +89,20 @@ def has_symbol(name: str) -> bool:
 @KeepFirst
 def _machine() -> Any:
     """Return LLVM's target machine for this processor; runs in the background, like every call of LLVM."""
-    binding, target = lazy.llvmlite_binding(), find_target()
+    host = target.find_target()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    return binding.Target.from_triple(host.triple).create_target_machine(
+        cpu=host.cpu, features=host.features, opt=3, reloc="pic", codemodel="default"
     )
 
 
 @functools.cache
 def describe_target() -> str:
     """Return everything about this machine that code depends on, as text: processor, features, versions."""
-    target = find_target()
-    versions = f"python {platform.python_version()} numpy {np.__version__} llvm {target.llvm}"
-    return f"{target.triple} {target.cpu} {target.features} {versions}"
+    host = target.find_target()
+    versions = f"python {platform.python_version()} numpy {np.__version__} llvm {host.llvm}"
+    return f"{host.triple} {host.cpu} {host.features} {versions}"
 
 
 def parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
@@ -109,20 +111,18 @@ def parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
     Raises:
         RuntimeError: the text does not parse or verify.
     """
-    return background.run(_parse_ir, ir, use)
 
+    def parse() -> Any:
+        with contextlib.ExitStack() as stack:
+            context = stack.enter_context(binding.create_context())
+            texts = ir.split(NEXT_MODULE)
+            module, *others = (stack.enter_context(binding.parse_assembly(t, context)) for t in texts)
+            for other in others:
+                module.link_in(other)
+            module.verify()
+            return use(module)
 
-def _parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
-    binding = lazy.llvmlite_binding()
-    with contextlib.ExitStack() as stack:
-        context = stack.enter_context(binding.create_context())
-        module, *others = (
-            stack.enter_context(binding.parse_assembly(text, context)) for text in ir.split(NEXT_MODULE)
-        )
-        for other in others:
-            module.link_in(other)
-        module.verify()
-        return use(module)
+    return background.run(parse)
 
 
 def fingerprint(*parts: str | bytes) -> str:
@@ -153,7 +153,7 @@ def _source_files(folder: str) -> list[str]:
 
 def _object(ir: str, level: int) -> bytes:
     """Optimize a module and return its object code."""
-    binding, machine = lazy.llvmlite_binding(), _machine()
+    machine = _machine()
 
     def emitted(module: Any) -> bytes:
         module.triple = machine.triple
@@ -162,11 +162,9 @@ def _object(ir: str, level: int) -> bytes:
         options.loop_vectorization = options.slp_vectorization = level > 1
         with binding.create_pass_builder(machine, options) as builder, _pass_manager(builder) as passes:
             passes.run(module, builder)
-        code: bytes = machine.emit_object(module)
-        return code
+        return bytes(machine.emit_object(module))
 
-    result: bytes = _parse_ir(ir, emitted)
-    return result
+    return bytes(parse_ir(ir, emitted))
 
 
 @contextlib.contextmanager
@@ -176,7 +174,7 @@ def _pass_manager(builder: Any) -> Iterator[Any]:
     try:
         yield passes
     finally:
-        lazy.llvmlite_binding().newpassmanagers.NewPassManager._dispose(passes)
+        binding.newpassmanagers.NewPassManager._dispose(passes)
         passes.detach()
 
 
@@ -208,12 +206,12 @@ def _addresses(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, in
 @KeepFirst
 def _llvm_linker() -> Any:
     """Return LLVM's linker, for other processors and for objects that `linker` does not support."""
-    return lazy.llvmlite_binding().create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
+    return binding.create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
 
 
 def _llvm_link(image: bytes, exports: list[str], imports: Mapping[str, int]) -> Any:
     """Return addresses by name; the code is freed with the object."""
-    builder = lazy.llvmlite_binding().JITLibraryBuilder().add_object_img(image).add_current_process()
+    builder = binding.JITLibraryBuilder().add_object_img(image).add_current_process()
     for name, address in imports.items():
         builder.import_symbol(name, address)
     for name in exports:
@@ -288,3 +286,34 @@ def compile_ir(
     """
     names = list(exports)
     return build(fingerprint(ir, str(level), *names), lambda: ir, names, imports, level=level)
+
+
+def build_once(
+    name: str,
+    make_ir: Callable[[], str],
+    exports: Iterable[str],
+    imports: Mapping[str, int] | None = None,
+    *,
+    level: int = 3,
+) -> Code | None:
+    """Return the code of a module that is built once per machine and version, which cold calls need too.
+
+    Its cache key is a digest of its sources, so a process that finds it in the disk cache writes no IR.
+
+    Args:
+        name: identifies the module, together with the digest of the sources of emitted code.
+        make_ir: returns the module's text; called only when the code is not in the disk cache.
+        exports: functions whose addresses are wanted.
+        imports: addresses of symbols that are not found by name in the process.
+        level: LLVM optimisation level.
+
+    Returns:
+        The code; None, with a warning, if it cannot be built.
+    """
+    try:
+        sources = source_digest(os.path.dirname(str(codegen.__file__)), str(target.__file__))
+        return build(fingerprint(name, str(level), sources), make_ir, exports, imports, level=level)
+    except (RuntimeError, OSError, ImportError) as error:
+        text = f"{name}: NumPy's code is used, whose last bits may differ from compiled code's: {error}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return None

@@ -11,8 +11,8 @@ import ast
 import ctypes
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from . import dsl, structs
@@ -32,16 +32,14 @@ class MachineType:
             return bool(value)
         if self.ty.kind == "p" and callable(value):
             return value  # a native function as a pointer
-        if self.ty.kind == "f":
-            return structs.c_type(self.ty.name)(value).value
-        return structs.c_type(self.ty.name)(int(value)).value
+        return structs.c_type(self.ty.name)(value if self.ty.kind == "f" else int(value)).value
 
 
 class Interpreter:
     """Runs native functions as Python.
 
     Args:
-        constants: values of template parameters, and offsets of slots, as for `lang.emit`.
+        constants: values of template parameters, as for `lang.emit`.
         types: type parameters.
         symbols: addresses of C functions and objects that the process does not export by name.
     """
@@ -61,15 +59,11 @@ class Interpreter:
         self.pending: BaseException | None = None  # the exception that is set
         self.replaced: dict[str, Callable[..., Any]] = {
             "PyErr_Occurred": lambda: id(type(self.pending)) if self.pending is not None else 0,
-            "PyErr_Clear": self.clear,
+            "PyErr_Clear": lambda: setattr(self, "pending", None),
             "PyErr_ExceptionMatches": lambda cls: int(isinstance(self.pending, _object_at(cls))),
             "PyEval_SaveThread": lambda: 0,  # the GIL stays held
             "PyEval_RestoreThread": lambda state: None,
         }
-
-    def clear(self) -> None:
-        """Clear the exception that is set."""
-        self.pending = None
 
     def call(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Call a native function; pointers are addresses.
@@ -77,23 +71,11 @@ class Interpreter:
         Raises:
             Exception: the exception that is set when the function returns NULL.
         """
-        with self._slots():
-            result = self.function(fn)(*args)
+        result = self.function(fn)(*args)
         pending, self.pending = self.pending, None
         if pending is not None:
             raise pending
         return result
-
-    @contextmanager
-    def _slots(self) -> Iterator[None]:
-        """Let structs of Python classes find the offsets of their slots."""
-        before = dict(structs.slot_offsets)
-        structs.slot_offsets.update({n: v for n, v in self.names.items() if type(v) is int})
-        try:
-            yield
-        finally:
-            structs.slot_offsets.clear()
-            structs.slot_offsets.update(before)
 
     def function(self, fn: Any) -> Callable[..., Any]:
         """Return a native function as a Python function with the same file and lines."""
@@ -116,7 +98,7 @@ class Interpreter:
         if isinstance(result, Template):
             return self.names.get(name, result.default)
         if isinstance(result, Intrinsic):
-            return getattr(self, f"run_{result.name}")(result)
+            return self.intrinsic(result)
         if isinstance(result, Extern):
             return self.address(result.name) if result.args is None else self.extern(result)
         if getattr(result, "__native__", False):
@@ -157,45 +139,35 @@ class Interpreter:
         return call
 
     # intrinsics ---------------------------------------------------------------------------------------------
-    def run_load_type(self, result: Intrinsic) -> Any:
-        return lambda kind, base, offset=0: structs.read(kind.ty.name, int(base) + int(offset))
-
-    def run_store_type(self, result: Intrinsic) -> Any:
-        return lambda kind, base, offset, value: structs.write(kind.ty.name, int(base) + int(offset), value)
-
-    def run_likely(self, result: Intrinsic) -> Any:
-        return bool
-
-    run_unlikely = run_likely
-
-    def run_stack(self, result: Intrinsic) -> Any:
-        return lambda size: self._keep(ctypes.create_string_buffer(size))
-
-    def run_cstr(self, result: Intrinsic) -> Any:
-        return lambda text: self._keep(ctypes.create_string_buffer(text.encode()))
+    def intrinsic(self, result: Intrinsic) -> Callable[..., Any]:
+        """Return an intrinsic as a Python function."""
+        ty = result.ty
+        functions: dict[str, Callable[..., Any]] = {
+            "load_type": lambda kind, base, at=0: structs.read(kind.ty.name, int(base) + int(at)),
+            "store_type": lambda kind, base, at, value: structs.write(
+                kind.ty.name, int(base) + int(at), value
+            ),
+            "likely": bool,
+            "unlikely": bool,
+            "stack": lambda size: self._keep(ctypes.create_string_buffer(size)),
+            "stack_of": lambda *values: self._keep((ctypes.c_int64 * len(values))(*map(int, values))),
+            "cstr": lambda text: self._keep(ctypes.create_string_buffer(text.encode())),
+            "call": partial(self._call_pointer, TYPES[ty or "None"]),
+            "fextreme": partial(_extreme, max if ty == "maximum" else min),
+            "quick": max if ty == "ogt" else min,
+        }
+        return functions[result.name]
 
     def _keep(self, buffer: Any) -> int:
         self.memory.append(buffer)
         return ctypes.addressof(buffer)
 
-    def run_call(self, result: Intrinsic) -> Any:
-        def call(callee: Any, *args: Any) -> Any:
-            if callable(callee):
-                return callee(*args)
-            types = [TYPES["f64" if isinstance(a, float) else "i64"] for a in args]
-            return self.foreign(callee, TYPES[result.ty], types)(*args)
-
-        return call
-
-    def run_reassoc(self, result: Intrinsic) -> Any:
-        return (lambda a, b: a + b) if result.ty == "fadd" else (lambda a, b: a * b)
-
-    def run_fextreme(self, result: Intrinsic) -> Any:
-        pick = max if result.ty == "maximum" else min
-        return lambda a, b: a if a != a else b if b != b else pick(a, b)
-
-    def run_quick(self, result: Intrinsic) -> Any:
-        return max if result.ty == "ogt" else min
+    def _call_pointer(self, ret: Ty, callee: Any, *args: Any) -> Any:
+        if callable(callee):
+            return callee(*args)
+        return self.foreign(callee, ret, [TYPES["f64" if isinstance(a, float) else "i64"] for a in args])(
+            *args
+        )
 
 
 class _Names(dict[str, Any]):
@@ -208,9 +180,8 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name in self.interpreter.types:
             return self.interpreter.types[name]
-        return self.interpreter.value(
-            name, self.names[name]
-        )  # a KeyError lets Python look among the builtins
+        value = self.names[name]  # a KeyError lets Python look among the builtins
+        return self.interpreter.value(name, value)
 
 
 class _Module:
@@ -285,6 +256,11 @@ class _Rewrite(ast.NodeTransformer):
         name = {ast.FloorDiv: "_divide", ast.Mod: "_remainder"}.get(type(node.op), "_wrap")
         values: list[ast.expr] = [node] if name == "_wrap" else [node.left, node.right]
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), values, []), node)
+
+
+def _extreme(pick: Callable[..., Any], a: Any, b: Any) -> Any:
+    """Return the larger or smaller of two floats; NaN if either is."""
+    return a if a != a else b if b != b else pick(a, b)
 
 
 def _wrap(value: Any) -> Any:

@@ -111,10 +111,9 @@ class FunctionEmitter(Expressions):
 
     def assign_field(self, target: ast.Attribute, value: ast.expr) -> bool:
         """Emit the store of a struct's field."""
-        field = self.field(target)
-        if field is None or field[2]:
+        where, ty, is_array = self.field(target)
+        if is_array:
             raise self.fail(target, "only local names and fields of structs can be assigned")
-        where, ty, _ = field
         self.store(ty, where, self.expr(value, ty))
         return False
 
@@ -125,14 +124,8 @@ class FunctionEmitter(Expressions):
         return target.id, self.expr(value, known[0] if known else None)
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> bool:
-        if isinstance(node.target, ast.Attribute):
-            return self.assign_field(node.target, ast.BinOp(node.target, node.op, node.value))
-        if not isinstance(node.target, ast.Name) or node.target.id not in self.slots:
-            raise self.fail(node, "a local name was expected")
-        left = self.expr_Name(ast.Name(node.target.id))
-        value = self.binary(type(node.op).__name__, left, self.expr(node.value), node)
-        self.declare(node.target.id, value.ty, value)
-        return False
+        value = ast.BinOp(node.target, node.op, node.value)
+        return self.stmt_Assign(ast.Assign([node.target], value))
 
     def branch(self, test: ast.expr, yes: str, no: str) -> None:
         hint = ""
@@ -163,22 +156,26 @@ class FunctionEmitter(Expressions):
         self.lines.append(f"  br label %{test}")
         self.label(test)
         self.branch(node.test, body, done)
-        self.label(body)
-        self.loops.append((test, done))
-        if not self.block(node.body):
-            self.lines.append(f"  br label %{test}")
-        self.loops.pop()
+        self.loop_body(node.body, body, test, done)
         self.label(done)
         return False
+
+    def loop_body(self, statements: list[ast.stmt], body: str, following: str, done: str) -> None:
+        """Emit the body of a loop, in which `continue` goes to `following` and `break` to `done`."""
+        self.label(body)
+        self.loops.append((following, done))
+        if not self.block(statements):
+            self.lines.append(f"  br label %{following}")
+        self.loops.pop()
 
     def stmt_For(self, node: ast.For) -> bool:
         """Emit `for i in range(stop)` or `range(start, stop)`; the bounds are evaluated once."""
         call, target = node.iter, node.target
-        plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
         if (
-            not plain
+            not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Name)
+            or call.func.id != "range"
             or not isinstance(target, ast.Name)
-            or not isinstance(call, ast.Call)
             or len(call.args) > 2
         ):
             raise self.fail(node, "only `for name in range(start, stop)` is supported")
@@ -190,11 +187,7 @@ class FunctionEmitter(Expressions):
         self.label(test)
         inside = self.ins(TYPES["bool"], f"icmp slt i64 {self.expr_Name(target).text}, {stop.text}")
         self.lines.append(f"  br i1 {inside.text}, label %{body}, label %{done}")
-        self.label(body)
-        self.loops.append((step, done))
-        if not self.block(node.body):
-            self.lines.append(f"  br label %{step}")
-        self.loops.pop()
+        self.loop_body(node.body, body, step, done)
         self.label(step)
         self.declare(target.id, I64, self.ins(I64, f"add nsw i64 {self.expr_Name(target).text}, 1"))
         self.lines.append(f"  br label %{test}")
@@ -214,7 +207,7 @@ class Module:
     """IR text being built: native functions reached so far, externals, strings.
 
     Args:
-        constants: values of template parameters, offsets of slots, and functions in place of others, by their names.
+        constants: values of template parameters, and functions in place of others, by their names.
         types: type parameters of templates, such as ``{"T": "f32"}``.
     """
 
@@ -276,7 +269,7 @@ def emit(
 
     Args:
         functions: symbol to native function.
-        constants: values of template parameters, offsets of slots, and functions in place of others, by their names.
+        constants: values of template parameters, and functions in place of others, by their names.
         types: type parameters.
 
     Returns:

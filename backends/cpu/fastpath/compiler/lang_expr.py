@@ -20,7 +20,7 @@ from .dsl import (
     pointer_to,
 )
 from .lang_names import Names
-from .structs import StructMeta, fields_of, sizeof
+from .structs import StructMeta, sizeof
 
 _INT_OPS = {
     "Add": "add",
@@ -31,6 +31,7 @@ _INT_OPS = {
     "BitXor": "xor",
     "LShift": "shl",
 }
+_FOLDS = {"Add": int.__add__, "Sub": int.__sub__, "Mult": int.__mul__}
 _SIGNED_OPS = {"FloorDiv": ("sdiv", "udiv"), "Mod": ("srem", "urem"), "RShift": ("ashr", "lshr")}
 _FLOAT_OPS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _COMPARE = {
@@ -43,6 +44,11 @@ _COMPARE = {
     "Gt": "gt",
     "GtE": "ge",
 }
+
+
+def _is_literal_of(value: int | float, ty: Ty) -> bool:
+    """Return whether a literal may have a type."""
+    return ty.kind == "f" or (ty.kind != "b" and not isinstance(value, float))
 
 
 class Expressions(Names):
@@ -76,18 +82,15 @@ class Expressions(Names):
         return name
 
     # structs ------------------------------------------------------------------------------------------------
-    def field(self, node: ast.Attribute) -> tuple[Val, Ty, bool] | None:
+    def field(self, node: ast.Attribute) -> tuple[Val, Ty, bool]:
         """Emit the address of a struct's field; return it with the field's type, and whether it is an array."""
-        if self.is_compile_time(node):
-            return None
         base = self.expr(node.value)
         owner = base.ty.struct
         if owner is None:
             raise self.fail(node, f"a {base.ty.name} has no fields")
-        step = self.offset(owner, node)
-        known = fields_of(owner)[node.attr]
-        where = base if step == 0 else self.binary("Add", base, const(step), node)
-        return where, self.field_type(owner, node.attr, known[1]), known[3]
+        field = self.field_of(owner, node)
+        where = self.binary("Add", base, const(field.offset), node) if field.offset else base
+        return where, TYPES.get(field.kind) or pointer_to(field.struct()), field.is_array
 
     def expr(self, node: ast.expr, want: Ty | None = None) -> Val:
         """Emit an expression; a literal takes the wanted type."""
@@ -102,11 +105,7 @@ class Expressions(Names):
             return value
         if value.ty.kind == want.kind == "p":
             return Val(want, value.text, value.const)
-        if (
-            value.const is not None
-            and want.kind != "b"
-            and (want.kind == "f" or not isinstance(value.const, float))
-        ):
+        if value.const is not None and _is_literal_of(value.const, want):
             return const(value.const, want)
         raise self.fail(node, f"{want.name} wanted, {value.ty.name} found")
 
@@ -122,10 +121,10 @@ class Expressions(Names):
         return self.constant(self.lookup(node), node)
 
     def expr_Attribute(self, node: ast.Attribute) -> Val:
-        field = self.field(node)
-        if field is None:
-            return self.constant(self.lookup(node), node)
-        where, ty, is_array = field
+        result = self.global_of(node)
+        if result is not None:
+            return self.constant(result, node)
+        where, ty, is_array = self.field(node)
         return Val(PTR, where.text) if is_array else self.load(ty, where)
 
     def constant(self, result: Any, node: ast.expr) -> Val:
@@ -148,17 +147,13 @@ class Expressions(Names):
 
     def binary(self, op: str, left: Val, right: Val, node: ast.AST) -> Val:
         if left.ty.kind == "p" and op in ("Add", "Sub") and right.ty.kind in "iu" and left.const is None:
-            return self.pointer_step(op, left, self.convert(right, I64), node)
+            step = self.convert(right, I64)
+            step = self.binary("Sub", const(0), step, node) if op == "Sub" else step
+            return self.ins(PTR, f"getelementptr i8, ptr {left.text}, i64 {step.text}")
         left, right = self.unify(left, right, node)
         ty = left.ty
-        if (
-            left.const is not None
-            and right.const is not None
-            and op in ("Add", "Sub", "Mult")
-            and ty.kind in "iu"
-        ):
-            fold = {"Add": int.__add__, "Sub": int.__sub__, "Mult": int.__mul__}[op]
-            return const(fold(int(left.const), int(right.const)), ty)
+        if left.const is not None and right.const is not None and op in _FOLDS and ty.kind in "iu":
+            return const(_FOLDS[op](int(left.const), int(right.const)), ty)
         if ty.kind == "f" and op in _FLOAT_OPS:
             code = _FLOAT_OPS[op]
         elif ty.kind in "iub" and op in _INT_OPS:
@@ -170,11 +165,6 @@ class Expressions(Names):
         else:
             raise self.fail(node, f"{op} is not defined for {ty.name}")
         return self.ins(ty, f"{code} {ty.llvm} {left.text}, {right.text}")
-
-    def pointer_step(self, op: str, base: Val, step: Val, node: ast.AST) -> Val:
-        if op == "Sub":
-            step = self.binary("Sub", const(0), step, node)
-        return self.ins(PTR, f"getelementptr i8, ptr {base.text}, i64 {step.text}")
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Val:
         value = self.expr(node.operand)
@@ -195,6 +185,8 @@ class Expressions(Names):
             raise self.fail(node, "compare two values at a time")
         if isinstance(node.ops[0], ast.In):
             return self.membership(node)
+        if isinstance(node.ops[0], ast.NotIn):
+            return self.expr(ast.UnaryOp(ast.Not(), ast.Compare(node.left, [ast.In()], node.comparators)))
         left, right = self.unify(self.expr(node.left), self.expr(node.comparators[0]), node)
         code = _COMPARE[type(node.ops[0]).__name__]
         if left.ty.kind == "f":
@@ -264,14 +256,15 @@ class Expressions(Names):
         src = value.ty
         if src == to:
             return value
-        if value.const is not None and (to.kind == "f" or isinstance(value.const, int)) and to.kind != "b":
+        if value.const is not None and _is_literal_of(value.const, to):
             return const(value.const, to)
         return self.ins(to, f"{conversion(src, to)} {src.llvm} {value.text} to {to.llvm}")
 
     # calls --------------------------------------------------------------------------------------------------
     def expr_Call(self, node: ast.Call) -> Val:
         if self.machine_type(node.func) is not None:
-            return self.cast_call(node)
+            to, operand = self.type_of(node.func), self.expr(node.args[0])
+            return self.truth(operand, node) if to.kind == "b" else self.convert(operand, to)
         result = self.lookup(node.func)
         if isinstance(result, StructMeta):
             return self.expr(node.args[0], pointer_to(result))
@@ -289,15 +282,10 @@ class Expressions(Names):
             return self.emit_call("@" + signature.symbol, signature.ret, signature.args, node)
         raise self.fail(node, "not callable from native code")
 
-    def cast_call(self, node: ast.Call) -> Val:
-        to = self.type_of(node.func)
-        value = self.expr(node.args[0])
-        return self.truth(value, node) if to.kind == "b" else self.convert(value, to)
-
-    def emit_call(self, callee: str, ret: Ty, types: list[Ty], node: ast.Call, skip: int = 0) -> Val:
-        if len(node.args) - skip != len(types):
+    def emit_call(self, callee: str, ret: Ty, types: list[Ty], node: ast.Call) -> Val:
+        if len(node.args) != len(types):
             raise self.fail(node, f"{len(types)} arguments wanted")
-        values = [self.expr(a, t) for a, t in zip(node.args[skip:], types, strict=True)]
+        values = [self.expr(a, t) for a, t in zip(node.args, types, strict=True)]
         return self.call_values(callee, ret, values)
 
     def call_values(self, callee: str, ret: Ty, values: list[Val]) -> Val:
@@ -340,6 +328,14 @@ class Expressions(Names):
             raise self.fail(node, "the size must be a constant")
         return Val(PTR, self.alloca(f"[{int(size)} x i8], align 16"))
 
+    def intrinsic_stack_of(self, result: Intrinsic, node: ast.Call) -> Val:
+        where = Val(PTR, self.alloca(f"[{len(node.args)} x i64], align 16"))
+        for k, value in enumerate([self.expr(argument) for argument in node.args]):
+            if value.ty.bits != 64:
+                raise self.fail(node, "all values must have 8 bytes")
+            self.store(value.ty, self.binary("Add", where, const(8 * k), node), value)
+        return where
+
     def intrinsic_cstr(self, result: Intrinsic, node: ast.Call) -> Val:
         return Val(PTR, self.module.string(ast.literal_eval(node.args[0])))
 
@@ -347,20 +343,18 @@ class Expressions(Names):
         callee = self.expr(node.args[0], PTR)
         return self.call_values(callee.text, TYPES[result.ty], [self.expr(a) for a in node.args[1:]])
 
-    def intrinsic_reassoc(self, result: Intrinsic, node: ast.Call) -> Val:
-        left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
-        code = result.ty + " reassoc" if left.ty.kind == "f" else result.ty[1:]
-        return self.ins(left.ty, f"{code} {left.ty.llvm} {left.text}, {right.text}")
+    def operands(self, node: ast.Call) -> tuple[Val, Val]:
+        return self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
 
     def intrinsic_fextreme(self, result: Intrinsic, node: ast.Call) -> Val:
-        left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
+        left, right = self.operands(node)
         llvm = left.ty.llvm
         name = f"@llvm.{result.ty}.f{left.ty.bits}"
         self.module.externs[name] = f"declare {llvm} {name}({llvm}, {llvm})\n"
         return self.call_values(name, left.ty, [left, right])
 
     def intrinsic_quick(self, result: Intrinsic, node: ast.Call) -> Val:
-        left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
+        left, right = self.operands(node)
         llvm = left.ty.llvm
         test = self.ins(BOOL, f"fcmp nnan nsz {result.ty} {llvm} {left.text}, {right.text}")
         return self.ins(left.ty, f"select nnan nsz i1 {test.text}, {llvm} {left.text}, {llvm} {right.text}")

@@ -8,24 +8,23 @@ from types import ModuleType
 from typing import Any
 
 from . import dsl
-from .dsl import PTR, TYPES, VOID, LangError, Opcodes, Template, Ty, pointer_to
-from .structs import StructMeta, annotated_struct, fields_of
+from .dsl import TYPES, VOID, LangError, Opcodes, Template, Ty, pointer_to
+from .structs import Field, StructMeta, fields_of
 
 
 class _ConstantFolder(ast.NodeTransformer):
-    """Replaces the names in an expression by their compile-time values, if all of them have one."""
+    """Replaces the names in an expression by their compile-time values; a KeyError says that one has none."""
 
     def __init__(self, names: Names) -> None:
-        self.names, self.is_constant = names, True
+        self.names = names
 
-    def number(self, node: ast.expr) -> ast.expr:
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
+            return self.generic_visit(node)
         result = self.names.global_of(node)
-        if isinstance(result, (bool, int, float)):
-            return ast.copy_location(ast.Constant(result), node)
-        self.is_constant = False
-        return node
-
-    visit_Name = visit_Attribute = visit_Call = number  # noqa: N815
+        if not isinstance(result, (bool, int, float)):
+            raise KeyError
+        return ast.copy_location(ast.Constant(result), node)
 
 
 class Names:
@@ -46,22 +45,10 @@ class Names:
 
     def lookup(self, node: ast.expr) -> Any:
         """Return the compile-time object that a name or dotted name refers to."""
-        if isinstance(node, ast.Attribute):
-            owner = self.lookup(node.value)
-            if isinstance(owner, StructMeta):
-                return self.offset(owner, node)
-            if isinstance(owner, type) and issubclass(owner, Opcodes):
-                return getattr(owner, node.attr)
-            if isinstance(owner, ModuleType) and hasattr(owner, node.attr):
-                return self.parameter(node.attr, getattr(owner, node.attr))
-            if hasattr(type(owner), "__dataclass_fields__"):
-                return getattr(owner, node.attr)
-            raise self.fail(node, "attributes can be read from modules, structs and opcode classes only")
-        if isinstance(node, ast.Name):
-            if node.id in self.names:
-                return self.parameter(node.id, self.names[node.id])
+        result = self.global_of(node)
+        if result is None:
             raise self.fail(node, "unknown name")
-        raise self.fail(node, "a name was expected")
+        return result
 
     def parameter(self, name: str, value: Any) -> Any:
         """Return the value of a template parameter, or the replacement of a native function; otherwise `value`."""
@@ -74,11 +61,16 @@ class Names:
         return self.module.constants[name] if getattr(value, "__native__", False) else value
 
     def global_of(self, node: ast.AST) -> Any:
-        """Return what a name, or a module's attribute, refers to; None for anything else."""
+        """Return what a global name, or an attribute of a module, struct or opcode class, refers to; or None."""
         if isinstance(node, ast.Attribute):
             owner = self.global_of(node.value)
-            result = getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
-            return self.parameter(node.attr, result)
+            if isinstance(owner, StructMeta):
+                return self.field_of(owner, node).offset
+            if isinstance(owner, ModuleType):
+                return self.parameter(node.attr, getattr(owner, node.attr, None))
+            is_known = isinstance(owner, type) and issubclass(owner, Opcodes)
+            is_known = is_known or hasattr(type(owner), "__dataclass_fields__")
+            return getattr(owner, node.attr) if is_known else None
         if not isinstance(node, ast.Name) or node.id in self.slots:
             return None
         return self.parameter(node.id, self.names.get(node.id))
@@ -106,34 +98,16 @@ class Names:
         if isinstance(node, ast.BoolOp):
             parts, decisive = [self.static(part) for part in node.values], isinstance(node.op, ast.Or)
             return decisive if decisive in parts else None if None in parts else not decisive
-        folder = _ConstantFolder(self)
-        folded = folder.visit(copy.deepcopy(node))
-        if not folder.is_constant:
+        try:
+            folded = _ConstantFolder(self).visit(copy.deepcopy(node))
+        except KeyError:
             return None
         return bool(eval(compile(ast.Expression(folded), "<static>", "eval"), {}))
 
     # structs ------------------------------------------------------------------------------------------------
-    def offset(self, owner: StructMeta, node: ast.Attribute) -> int:
-        """Return the offset of a struct's field; that of a slot is one of the module's constants."""
+    def field_of(self, owner: StructMeta, node: ast.Attribute) -> Field:
+        """Return a struct's field."""
         known = fields_of(owner).get(node.attr)
         if known is None:
             raise self.fail(node, f"struct {owner.__name__} has no such field")
-        for cls in owner.__mro__:
-            prefix = vars(cls).get("slot_prefix", "")
-            if prefix and node.attr in vars(cls).get("__annotations__", {}):
-                return int(self.module.constants.get(prefix + node.attr.upper(), known[0]))
-        return known[0]
-
-    def field_type(self, owner: StructMeta, name: str, annotation: str) -> Ty:
-        if annotation in TYPES:
-            return TYPES[annotation]
-        for cls in owner.__mro__:
-            if name in vars(cls).get("__annotations__", {}):
-                return pointer_to(annotated_struct(cls, annotation))
-        return PTR
-
-    def is_compile_time(self, node: ast.expr) -> bool:
-        """Return whether a dotted name begins with a global name, and is a constant."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id not in self.slots
+        return known

@@ -17,51 +17,61 @@ import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from .....named_tuple import NamedTuple
 from .dsl import TYPES
 
 _WIDTHS = {"i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4}  # bytes; all others have 8
 
 
-Field = tuple[int, str, int, bool]  # offset, name of the type, number of elements, whether it is an array
+class Field(NamedTuple):
+    """A field of a struct: where it is, its type as declared, and the class that declares it.
 
+    Attributes:
+        offset: in bytes; as a declaration, -1 for the first free one.
+        length: the number of elements.
+        is_array: whether reading the field returns the address of the first element.
+    """
 
-class At:
-    """The declared position of a field: an offset (-1: after the field before), and a number of elements."""
+    offset: int
+    length: int = 1
+    is_array: bool = False
+    kind: str = ""
+    owner: Any = None
 
-    def __init__(self, offset: int, length: int, is_array: bool) -> None:
-        self.offset, self.length, self.is_array = offset, length, is_array
-        self.name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        if instance is None:
-            return StructMeta.__getattr__(owner, self.name)
-        return Struct.__getattr__(instance, self.name)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        Struct.__setattr__(instance, self.name, value)
+    def struct(self) -> Any:
+        """Return the struct that the field points to, such as `Descr` or `capi.Descr`; None if it is not declared."""
+        if self.kind in TYPES:
+            return None
+        return functools.reduce(getattr, self.kind.split("."), sys.modules[self.owner.__module__])
 
 
 def at(offset: int, count: int = 0) -> Any:
     """Declare the offset of a field, and the number of its elements if it is an array."""
-    return At(offset, max(count, 1), count > 0)
+    return Field(offset, max(count, 1), count > 0)
 
 
 def array(count: int) -> Any:
     """Declare a field of consecutive elements; reading it returns the address of the first."""
-    return At(-1, count, True)
+    return Field(-1, count, True)
 
 
 class StructMeta(type):
     """The class of structs: an attribute of the class is the offset of the field."""
 
+    declared: dict[str, Field]  # the fields that `at` and `array` declare
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> StructMeta:
+        fields = namespace.get("__annotations__", {}) if bases else {}
+        declared = {key: namespace.pop(key) for key in fields if key in namespace}
+        result = super().__new__(cls, name, bases, namespace)
+        result.declared = declared
+        return result
+
     def __getattr__(cls, name: str) -> int:
         known = None if name.startswith("__") else fields_of(cls).get(name)
         if known is None:
             raise AttributeError(f"struct {cls.__name__} has no field {name!r}")
-        return known[0]
+        return known.offset
 
 
 class Struct(metaclass=StructMeta):
@@ -80,10 +90,10 @@ class Struct(metaclass=StructMeta):
         known = fields_of(type(self)).get(name)
         if known is None:
             raise AttributeError(f"struct {type(self).__name__} has no field {name!r}")
-        where = self.__dict__["address"] + known[0]
-        if known[3]:
+        where = self.__dict__["address"] + known.offset
+        if known.is_array:
             return where
-        value, kind = read(known[1], where), _struct_type(type(self), name, known[1])
+        value, kind = read(known.kind, where), known.struct()
         return value if kind is None else kind(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -91,7 +101,7 @@ class Struct(metaclass=StructMeta):
         if known is None:
             object.__setattr__(self, name, value)
         else:
-            write(known[1], self.__dict__["address"] + known[0], value)
+            write(known.kind, self.__dict__["address"] + known.offset, value)
 
     def __index__(self) -> int:
         return int(self.__dict__["address"])
@@ -111,30 +121,15 @@ class Struct(metaclass=StructMeta):
         return int(self) != 0
 
 
-def _struct_type(cls: type, name: str, annotation: str) -> Any:
-    """Return the struct that a field of a struct type points to, or None."""
-    if annotation in TYPES:
-        return None
-    owner = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
-    return annotated_struct(owner, annotation)
-
-
-def annotated_struct(owner: type, annotation: str) -> Any:
-    """Return the struct that an annotation in a struct names, such as `Descr` or `capi.Descr`."""
-    return functools.reduce(getattr, annotation.split("."), sys.modules[owner.__module__])
-
-
+@functools.cache
 def c_type(name: str) -> Any:
     """Return the ctypes class of a machine type; a field of a struct type holds an address."""
     kind = TYPES.get(name)
     if kind is None or kind.kind == "p":
         return ctypes.c_int64
-    names = {
-        "i": f"c_int{kind.bits}",
-        "u": f"c_uint{kind.bits}",
-        "f": "c_float" if kind.bits == 32 else "c_double",
-    }
-    return getattr(ctypes, names[kind.kind])
+    if kind.kind == "f":
+        return ctypes.c_float if kind.bits == 32 else ctypes.c_double
+    return getattr(ctypes, f"c_{'u' if kind.kind == 'u' else ''}int{kind.bits}")
 
 
 def read(name: str, address: int) -> Any:
@@ -148,7 +143,7 @@ def write(name: str, address: int, value: Any) -> None:
     kind.from_address(int(address)).value = value if name in ("f32", "f64") else int(value)
 
 
-_layouts: dict[type, tuple[dict[str, Field], int]] = {}
+_PLAIN = Field(-1)
 slot_offsets: dict[str, int] = {}  # offsets of the fields that are slots, by the names of their constants
 
 
@@ -162,30 +157,26 @@ def sizeof(cls: type) -> int:
     return -(-_layout(cls)[1] // 8) * 8
 
 
-def _layout(cls: type) -> tuple[dict[str, Field], int]:
-    """Return the fields of a struct and its size, laid out as a C compiler does."""
-    known = _layouts.get(cls)
-    if known is not None:
-        return known
-    base = cls.__base__
-    fields, size = _layout(base) if base is not None and base is not Struct else ({}, 0)
-    fields, own = dict(fields), vars(cls)
-    prefix = own.get("slot_prefix")
-    for name, annotation in own.get("__annotations__", {}).items():
-        if prefix:
-            fields[name] = slot_offsets.get(prefix + name.upper(), 0), annotation, 1, False
-        elif name in own:
-            declared = own[name]
-            offset = size if declared.offset < 0 else declared.offset
-            fields[name] = offset, annotation, declared.length, declared.is_array
-            size = offset + _WIDTHS.get(annotation, 8) * declared.length
-        else:
-            width = _WIDTHS.get(annotation, 8)
-            offset = (size + width - 1) // width * width
-            fields[name] = offset, annotation, 1, False
-            size = offset + width
-    if not all(type(declared[1]) is str for declared in fields.values()):
-        raise TypeError(f"struct {cls.__name__}: its module needs `from __future__ import annotations`")
-    if not prefix:
-        _layouts[cls] = fields, size
+@functools.cache
+def _layout(cls: Any) -> tuple[dict[str, Field], int]:
+    """Return the fields of a struct and its size, laid out as a C compiler does.
+
+    Raises:
+        KeyError: the offset of a slot is not known yet.
+    """
+    if cls is Struct:
+        return {}, 0
+    fields, size = _layout(cls.__base__)
+    fields, end, prefix = dict(fields), size, vars(cls).get("slot_prefix")
+    for name, kind in vars(cls).get("__annotations__", {}).items():
+        if type(kind) is not str:
+            raise TypeError(f"struct {cls.__name__}: its module needs `from __future__ import annotations`")
+        width, declared = _WIDTHS.get(kind, 8), cls.declared.get(name, _PLAIN)
+        offset = slot_offsets[prefix + name.upper()] if prefix else declared.offset
+        if offset < 0:
+            offset = end if declared.is_array else -(-end // width) * width
+        fields[name] = Field(offset, declared.length, declared.is_array, kind, cls)
+        if not prefix:
+            end = offset + width * declared.length
+            size = max(size, end)  # `at` may go back
     return fields, size

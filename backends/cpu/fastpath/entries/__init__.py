@@ -2,12 +2,10 @@
 
 They call the functions of ``runtime/``.
 
-rt_arguments.py: arguments that are not tensors
 rt_assign.py: ``x[key] = value``, ``basic_put``
-rt_cached_views.py: views of one tensor whose layouts are kept
-rt_casts.py: ``cast``, ``astype``
+rt_cached_views.py: views of one tensor, and lists of them, whose layouts are kept
 rt_copies.py: strided copies
-rt_elementwise.py: elementwise operators
+rt_elementwise.py: elementwise operators, ``cast``, ``astype``
 rt_fills.py: ``full``, ``zeros``, ``ones``
 rt_gathers.py: ``index``, ``take``
 rt_guards.py: guards of jitted functions
@@ -17,9 +15,7 @@ rt_joins.py: ``concat``, ``stack``
 rt_kernels.py: operators with a Python kernel
 rt_matmul.py: ``matmul``
 rt_reduce.py: reductions
-rt_reshape.py: sizes and strides of ``reshape``
-rt_same.py: ``clone``, ``contiguous``, ``stop_gradient``
 rt_scans.py: scans
 rt_subscript.py: ``x[key]``, ``basic_index``
-rt_views.py: ``reshape``, ``permute``, ``broadcast_to``
+rt_views.py: ``reshape``, ``permute``, ``broadcast_to``, ``clone``, ``contiguous``, ``stop_gradient``
 """

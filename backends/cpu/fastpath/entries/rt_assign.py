@@ -6,140 +6,187 @@ is 2.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import sizeof
-from ..runtime import capi, rt_entry, rt_gil, rt_operands
+from ..runtime import capi, rt_entry, rt_layouts, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_copies, rt_elementwise, rt_inplace, rt_subscript
+from . import rt_copies, rt_inplace, rt_subscript
 
 
-@rt_entry.entry(records=False)
+@rt_entry.entry(records=False, count=3)
 def assign(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `x[key] = value`.
 
     Python twin: eager/tensor/methods.py:setitem
     """
-    g = entry.globals_
-    if unlikely(kwnames != NULL or count != 3):
+    g, x, value = entry.globals_, load(ptr, args, 0), load(ptr, args, 16)
+    if unlikely(plain_index(g, load(ptr, args, 8), flags) != NULL):
+        return assign_at_tensor(entry, args, flags)
+    arrays, scalar, state = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
+    key = rt_operands.pair_key(g, x, value, flags, arrays)
+    array: capi.Ndarray = load(ptr, arrays, 0)
+    if unlikely(
+        key == base.FOREIGN
+        or (array.flags & capi.WRITEABLE) == 0
+        or not rt_subscript.read_key(state, g, flags, array, args + 8)
+        or not prepare_value(value, arrays, key, scalar, state)
+    ):
         return Outcome.FALL_BACK
-    where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
-    to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
-    code = rt_operands.operand_code(g, load(ptr, args, 16), flags, where + 8)
-    array, value = load(ptr, where, 0), load(ptr, where, 8)
-    if unlikely(to < 0 or code < 0 or array == NULL):
-        return Outcome.FALL_BACK
-    dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
-    writable = (capi.Ndarray(array).flags & capi.WRITEABLE) != 0
-    if unlikely(not writable or not rt_subscript.read_key(array, args + 8, dims, steps, at)):
-        return Outcome.FALL_BACK
-    fits = prepare_value(load(ptr, args, 16), value, code, to, scalar, dims, at)
-    if unlikely(not fits or (value != NULL and not rt_inplace.have_no_overlap(value, array))):
-        return Outcome.FALL_BACK
-    hold_operands(array, value)  # allocating a storage may run Python code
-    written = rt_inplace.bump_version(g, load(ptr, args, 0), array)
+    capi.hold_all(arrays, 2)  # allocating a storage may run Python code
+    written = separate_value(g, state, arrays) and rt_inplace.bump_version(g, x, array)
     if likely(written):
-        write(array, value, scalar, dims, steps, at)
+        write(state, load(ptr, arrays, 8), scalar)
         entry.calls += 1
-    release_operands(array, value)
-    if unlikely(not written):
+    capi.release_all(arrays, 2)
+    return capi.new_ref(capi.Py_None) if likely(written) else ptr(0)
+
+
+@native
+def separate_value(g: ptr, state: rt_subscript.KeyState, arrays: ptr) -> bool:
+    """Replace a value that shares memory with the view in another order by a copy; false with an exception set."""
+    value: capi.Ndarray = load(ptr, arrays, 8)
+    one, two, size = stack(16), stack(16), rt_layouts.item_size(state.source)
+    if (
+        value == NULL
+        or not rt_layouts.write_bounds(value, one)
+        or not rt_layouts.write_bounds_at(state.data, state.dims, state.strides, state.rank, size, two)
+        or likely(rt_inplace.are_disjoint(one, two))
+        or is_view(value, state)
+    ):
+        return True
+    copied = rt_copies.copy_contiguous(g, value, i64(value.ndim), value.dims)
+    if likely(copied != NULL):
+        store(ptr, arrays, 8, copied)
+        capi.decref(value)
+    return bool(copied != NULL)
+
+
+@native
+def is_view(value: capi.Ndarray, state: rt_subscript.KeyState) -> bool:
+    """Return whether an array has the elements of the view at the same addresses, as after `x[key] += y`."""
+    return bool(
+        value.data == state.data
+        and i64(value.ndim) == state.rank
+        and rt_layouts.equal_integers(value.dims, state.dims, state.rank)
+        and rt_layouts.equal_integers(value.strides, state.strides, state.rank)
+    )
+
+
+@native
+def plain_index(g: base.Globals, x: ptr, flags: i64) -> ptr:
+    """Return the array of a plain tensor of bools or integers with axes, borrowed; NULL for anything else."""
+    if likely(capi.type_of(x) != g.tensor):
         return NULL
-    return capi.new_ref(capi.Py_None)
+    array: capi.Ndarray = rt_operands.plain_array(g, x, flags)
+    if array == NULL or array.ndim == 0:
+        return NULL
+    code = rt_operands.array_code(g, array)
+    return array if code >= base.BOOL and code <= base.UINT64 else ptr(0)
 
 
-@rt_entry.entry(records=False)
+@native
+def has_one_order(g: ptr, index: capi.Ndarray, array: capi.Ndarray, value: capi.Ndarray) -> bool:
+    """Return whether NumPy writes in the order of the index, so that the last of repeated positions stays."""
+    if rt_operands.array_code(g, index) == base.BOOL:
+        return True
+    is_row_major = (index.flags & array.flags & capi.C_CONTIGUOUS) != 0
+    return is_row_major and (value == NULL or (value.flags & capi.C_CONTIGUOUS) != 0)
+
+
+@noinline
+def assign_at_tensor(entry: base.OperatorEntry, args: ptr, flags: i64) -> ptr:
+    """Write a number or a tensor at a mask or at positions, by NumPy; return None, or an `Outcome`."""
+    g, x, value = entry.globals_, load(ptr, args, 0), load(ptr, args, 16)
+    arrays, scalar, mask = stack(32), stack(16), plain_index(g, load(ptr, args, 8), flags)
+    key = rt_operands.pair_key(g, x, value, flags, arrays)
+    store(ptr, arrays, 16, mask)
+    array: capi.Ndarray = load(ptr, arrays, 0)
+    given: ptr = load(ptr, arrays, 8)
+    if (
+        key == base.FOREIGN
+        or mask == NULL
+        or (array.flags & capi.WRITEABLE) == 0
+        or not has_one_order(g, mask, array, given)
+        or not is_storable(value, arrays, key, scalar)
+        or not rt_inplace.have_no_overlap(mask, array)
+        or (given != NULL and not rt_inplace.have_no_overlap(given, array))
+    ):
+        return Outcome.FALL_BACK
+    capi.hold_all(arrays, 3)
+    storage: base.StorageObject = base.shared_storage(g, x, array)
+    store(ptr, arrays, 24, storage)
+    version = rt_inplace.next_version(storage) if likely(storage != NULL) else ptr(0)
+    result: ptr = version
+    if likely(version != NULL):
+        if likely(capi.PyObject_SetItem(array, mask, value if given == NULL else given) == 0):
+            rt_inplace.set_version(storage, version)
+            entry.calls += 1
+            result = capi.new_ref(capi.Py_None)
+        else:
+            capi.PyErr_Clear()  # Python raises tandem's exception
+            capi.decref(version)
+            result = Outcome.FALL_BACK
+    capi.release_all(arrays, 4)
+    return result
+
+
+@rt_entry.entry(records=False, count=3)
 def put(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `basic_put`, which writes into a copy.
 
     Python twin: operators/indexing/slicing.py:_write_kernel
     """
-    g = entry.globals_
-    if unlikely(kwnames != NULL or count != 3):
-        return Outcome.FALL_BACK
-    where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
-    to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
-    code = rt_operands.operand_code(g, load(ptr, args, 8), flags, where + 8)
-    array, value = load(ptr, where, 0), load(ptr, where, 8)
-    if unlikely(to < 0 or code < 0 or array == NULL or capi.Ndarray(array).ndim > base.MAX_RANK):
-        return Outcome.FALL_BACK
-    dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
+    g, x, value, plan = entry.globals_, load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
+    arrays, scalar, state = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
+    key = rt_operands.pair_key(g, x, value, flags, arrays)
+    array: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(
-        not rt_subscript.read_plan(array, load(ptr, args, 16), dims, steps, at)
-        or not prepare_value(load(ptr, args, 8), value, code, to, scalar, dims, at)
+        key == base.FOREIGN
+        or array.ndim > base.MAX_RANK
+        or not rt_subscript.read_plan(state, array, plan)
+        or not prepare_value(value, arrays, key, scalar, state)
     ):
         return Outcome.FALL_BACK
-    hold_operands(array, value)  # allocating an array may run Python code
-    made = rt_copies.copy_contiguous(g, array, i64(capi.Ndarray(array).ndim), capi.Ndarray(array).dims)
+    capi.hold_all(arrays, 2)  # allocating an array may run Python code
+    made = rt_copies.copy_contiguous(g, array, i64(array.ndim), array.dims)
     tensor: ptr = NULL
     if likely(made != NULL):
-        rt_subscript.read_plan(made, load(ptr, args, 16), dims, steps, at)  # the copy's strides may differ
-        write(made, value, scalar, dims, steps, at)
-        entry.calls += 1
-        tensor = base.make_tensor(g, made)
-    release_operands(array, value)
+        rt_subscript.read_plan(state, made, plan)  # the copy's strides may differ
+        write(state, load(ptr, arrays, 8), scalar)
+        tensor = rt_entry.finish(entry, made)
+    capi.release_all(arrays, 2)
     return tensor
 
 
 @native
-def hold_operands(array: ptr, value: ptr) -> None:
-    capi.incref(array)
-    if value != NULL:
-        capi.incref(value)
-
-
-@native
-def release_operands(array: ptr, value: ptr) -> None:
-    if value != NULL:
-        capi.decref(value)
-    capi.decref(array)
-
-
-@native
-def prepare_value(
-    x: ptr, value: ptr, code: i64, to: i64, scalar: ptr, dims: ptr, at: rt_subscript.KeyState
-) -> bool:
+def prepare_value(x: ptr, arrays: ptr, key: i64, scalar: ptr, state: rt_subscript.KeyState) -> bool:
     """Return whether an operand can be written into the view; a number is written to `scalar` as an element."""
-    if value == NULL:
+    value: ptr = load(ptr, arrays, 8)
+    broadcasts = value == NULL or rt_layouts.can_broadcast(value, state.dims, state.rank)
+    return broadcasts and is_storable(x, arrays, key, scalar)
+
+
+@native
+def is_storable(x: ptr, arrays: ptr, key: i64, scalar: ptr) -> bool:
+    """Return whether elements of the array can hold an operand; a number is written to `scalar` as an element."""
+    to, code = key & 31, key >> base.CODE_BITS
+    if load(ptr, arrays, 8) == NULL:
         return (to != base.BOOL or code == base.WEAK_BOOL) and rt_operands.write_scalar(x, code, to, scalar)
-    return code == to and can_broadcast(value, dims, at.rank)
+    return code == to
 
 
 @native
-def can_broadcast(value: capi.Ndarray, dims: ptr, rank: i64) -> bool:
-    """Return whether a value broadcasts to the view."""
-    own = i64(value.ndim)
-    if own > rank:
-        return False
-    for d in range(own):
-        size = load(i64, value.dims, d * 8)
-        if size != 1 and size != load(i64, dims, (rank - own + d) * 8):
-            return False
-    return True
-
-
-@native
-def write(
-    array: capi.Ndarray, value: capi.Ndarray, scalar: ptr, dims: ptr, steps: ptr, at: rt_subscript.KeyState
-) -> None:
+def write(state: rt_subscript.KeyState, value: capi.Ndarray, scalar: ptr) -> None:
     """Copy a tensor's elements, or the number in `scalar` if the tensor is NULL, into the view."""
-    rank, strides, pointers = at.rank, stack(base.MAX_RANK * 16), stack(16)
-    total: i64 = 1
-    rt_elementwise.operand_strides(value, rank, strides)
-    for d in range(rank):
-        total *= load(i64, dims, d * 8)
-        store(i64, strides, d * 16 + 8, load(i64, steps, d * 8))
-    store(ptr, pointers, 0, scalar)
+    if value != NULL and is_view(value, state):
+        return
+    rank, strides, size = state.rank, stack(base.MAX_RANK * 16), rt_layouts.item_size(state.source)
+    pointers = stack_of(scalar, state.data)
     if value != NULL:
         store(ptr, pointers, 0, value.data)
-    store(ptr, pointers, 8, array.data + at.moved)
-    if total != 0:
-        saved = rt_gil.release_gil(total * rt_copies.item_size(array) >= rt_gil.RELEASE_BYTES)
-        rt_elementwise.run_nest(
-            rt_copies.COPY,
-            pointers,
-            dims,
-            strides,
-            rt_elementwise.coalesce(dims, strides, rank),
-            ptr(rt_copies.item_size(array)),
-        )
-        rt_gil.acquire_gil(saved)
+    rt_layouts.operand_strides(value, rank, strides)
+    for d in range(rank):
+        store(i64, strides, d * 16 + 8, load(i64, state.strides, d * 8))
+    total = rt_layouts.count_elements(state.dims, rank) * size
+    rt_copies.copy_nest(pointers, state.dims, strides, rank, size, total)

@@ -3,13 +3,17 @@
 A view operator computes sizes, strides and offset from those of its first argument and from integers. The first call
 with a combination runs in Python; the entry remembers the layout of its result, and answers later calls with it. This
 serves views that are declared by a rule, and composites of views, as inline caches do in a virtual machine.
+
+Operators that return a list of views have an entry with the same keys. The layouts of a list are the bytes of a `bytes`
+object: a call holds it, so that Python code that runs meanwhile may replace the one in the slot. A list of the
+operator's stub owns these objects.
 """
 
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..runtime import capi, rt_entry, rt_operands, rt_record
+from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_views
@@ -17,16 +21,15 @@ from . import rt_views
 SLOTS = 64  # layouts that an operator remembers; a power of two
 MOST_AXES = 8
 MOST_ARGUMENTS = 7
+MOST_VIEWS = 256  # of a list whose layouts are remembered
 KEY_LENGTH = 48
 REFUSED = -1
 INTEGER, BOOLEAN, NONE, TUPLE, KEYWORD = 1, 2, 3, 4, 5  # tags of arguments in a key
 
 
-class CachedLayout(Struct):
-    """The layout of a view, and the key of the calls that it answers."""
+class Layout(Struct):
+    """The layout of a view."""
 
-    length: i64  # of the key in integers; 0: free
-    key: ptr = array(KEY_LENGTH)
     rank: i64
     offset: i64  # bytes from the first element of the source
     read_only: i64
@@ -34,7 +37,15 @@ class CachedLayout(Struct):
     strides: ptr = array(MOST_AXES)
 
 
-SLOT_SIZE = sizeof(CachedLayout)
+class LayoutKey(Struct):
+    """The key of the calls that a slot answers."""
+
+    length: i64  # of the key in integers; 0: free
+    key: ptr = array(KEY_LENGTH)
+
+
+LAYOUT = sizeof(LayoutKey)  # offset of the layout, which follows the key
+SLOT_SIZE = LAYOUT + sizeof(Layout)
 
 
 @rt_entry.entry
@@ -49,29 +60,30 @@ def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
         return Outcome.FALL_BACK
     key = stack(KEY_LENGTH * 8)
     length = write_key(entry, source_array, args, count, kwnames, key)
-    if unlikely(length == REFUSED or (kwnames != NULL and base.has_history(g, source, flags))):
+    history = base.has_history(g, source, flags)
+    if unlikely(length == REFUSED or (kwnames != NULL and history)):
         return Outcome.FALL_BACK
-    slot: CachedLayout = find_slot(entry.variants, key, length)
-    if unlikely(slot.length != length or not equal_keys(slot + CachedLayout.key, key, length)):
+    slot: LayoutKey = find_slot(entry.variants, key, length, SLOT_SIZE)
+    if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
         return call_and_remember(entry, args, count, kwnames, key, length)
     entry.calls += 1
-    result = view_by_layout(g, source, source_array, slot)
-    if unlikely(base.has_history(g, source, flags)):
+    result = view_by_layout(g, source, source_array, slot + LAYOUT)
+    if unlikely(history):
         values = stack(MOST_ARGUMENTS * 8 + 8)
-        for k in range(count):
-            store(ptr, values, k * 8, load(ptr, args, k * 8))
-        return rt_record.record_call(entry, values, count, result)
+        capi.memcpy(values, args, count * 8)
+        store(ptr, values, count * 8, result)
+        return rt_record.record_call(entry, values, count)
     return result
 
 
 @native
-def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, slot: CachedLayout) -> ptr:
+def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, layout: Layout) -> ptr:
     """Return a tensor over the same memory; NULL with an exception set."""
-    data = source_array.data + slot.offset
+    data, read_only = source_array.data + layout.offset, layout.read_only
     result: base.TensorObject = rt_views.make_view_at(
-        g, source, source_array, slot.rank, slot + CachedLayout.dims, slot + CachedLayout.strides, data
+        g, source, source_array, layout.rank, layout.dims, layout.strides, data
     )
-    if unlikely(slot.read_only != 0 and result != NULL):
+    if unlikely(read_only != 0 and result != NULL):
         view: capi.Ndarray = result.array
         view.flags = view.flags & i32(~capi.WRITEABLE)
     return result
@@ -89,12 +101,8 @@ def write_key(entry: ptr, source_array: capi.Ndarray, args: ptr, count: i64, kwn
     for axis in range(rank):
         store(i64, key, axis * 16 + 8, load(i64, source_array.dims, axis * 8))
         store(i64, key, axis * 16 + 16, load(i64, source_array.strides, axis * 8))
-    length = 1 + 2 * rank
-    for k in range(1, count):
-        length = write_argument(load(ptr, args, k * 8), key, length)
-        if unlikely(length == REFUSED):
-            return REFUSED
-    if kwnames != NULL:
+    length = write_arguments(args + 8, count - 1, key, 1 + 2 * rank)
+    if kwnames != NULL and length != REFUSED:
         return write_keywords(entry, args + count * 8, kwnames, key, length)
     return length
 
@@ -106,57 +114,49 @@ def write_keywords(
     """Write arguments that are given by name; return the new length of the key, or REFUSED."""
     names: capi.PyVarObject = entry.names
     for k in range(kwnames.size):
-        name, index = load(ptr, kwnames, capi.PyTuple.items + k * 8), i64(0)
-        while index < names.size and load(ptr, names, capi.PyTuple.items + index * 8) != name:
+        index: i64 = 0
+        while index < names.size and capi.item(names, index) != capi.item(kwnames, k):
             index += 1
         if index == names.size or length + 1 > KEY_LENGTH:
             return REFUSED
         store(i64, key, length * 8, index << 8 | KEYWORD)
-        length = write_argument(load(ptr, values, k * 8), key, length + 1)
-        if length == REFUSED:
-            return REFUSED
-    return length
-
-
-@noinline
-def write_argument(x: ptr, key: ptr, length: i64) -> i64:
-    """Write an argument at index `length` of a key; return the length of the key, or REFUSED."""
-    items: ptr = x + capi.PyTuple.items
-    if capi.type_of(x) == capi.PyList_Type:
-        items = capi.PyList(x).items
-    elif capi.type_of(x) != capi.PyTuple_Type:
-        return write_scalar(x, key, length)
-    count = capi.PyVarObject(x).size
-    if length + 1 > KEY_LENGTH:
-        return REFUSED
-    store(i64, key, length * 8, count << 8 | TUPLE)
-    length += 1
-    for k in range(count):
-        length = write_argument(load(ptr, items, k * 8), key, length)
+        length = write_arguments(values + k * 8, 1, key, length + 1)
         if length == REFUSED:
             return REFUSED
     return length
 
 
 @native
+def write_arguments(values: ptr, count: i64, key: ptr, length: i64) -> i64:
+    """Write arguments from index `length` of a key on; return the length of the key, or REFUSED."""
+    for k in range(count):
+        length = write_argument(load(ptr, values, k * 8), key, length)
+        if unlikely(length == REFUSED):
+            return REFUSED
+    return length
+
+
+@noinline
+def write_argument(x: capi.PyVarObject, key: ptr, length: i64) -> i64:
+    """Write an argument at index `length` of a key; return the length of the key, or REFUSED."""
+    items = capi.sequence_items(x)
+    if items == NULL:
+        return write_scalar(x, key, length)
+    if length + 1 > KEY_LENGTH:
+        return REFUSED
+    store(i64, key, length * 8, x.size << 8 | TUPLE)
+    return write_arguments(items, x.size, key, length + 1)
+
+
+@native
 def write_scalar(x: ptr, key: ptr, length: i64) -> i64:
     """Write an int, a bool or None; return the length of the key, or REFUSED."""
-    if length + 2 > KEY_LENGTH:
-        return REFUSED
-    tag, value = i64(INTEGER), i64(0)
-    if likely(capi.type_of(x) == capi.PyLong_Type):
-        overflow = stack(4)
-        value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
-        if load(i32, overflow, 0) != 0:
-            return REFUSED
-        if unlikely(value == -1) and capi.PyErr_Occurred() != NULL:
-            capi.PyErr_Clear()
-            return REFUSED
-    elif x == capi.Py_None:
-        tag = NONE
+    tag, value = i64(INTEGER), rt_arguments.whole_number(x)
+    if x == capi.Py_None:
+        tag, value = i64(NONE), i64(0)
     elif capi.type_of(x) == capi.PyBool_Type:
         tag, value = i64(BOOLEAN), i64(x == capi.Py_True)
-    else:
+    if unlikely(value == rt_arguments.NO_NUMBER or length + 2 > KEY_LENGTH):
         return REFUSED
     store(i64, key, length * 8, tag)
     store(i64, key, length * 8 + 8, value)
@@ -164,21 +164,13 @@ def write_scalar(x: ptr, key: ptr, length: i64) -> i64:
 
 
 @native
-def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
-    """Return the one slot of a key."""
+def find_slot(table: ptr, key: ptr, length: i64, size: i64) -> ptr:
+    """Return the one slot of a key in a table of slots of `size` bytes."""
     mixed: i64 = length
     for k in range(length):
         mixed = (mixed ^ load(i64, key, k * 8)) * 1099511628211
         mixed ^= (mixed >> 32) & 0xFFFFFFFF
-    return table + (mixed & (SLOTS - 1)) * SLOT_SIZE
-
-
-@native
-def equal_keys(one: ptr, other: ptr, length: i64) -> bool:
-    for k in range(length):
-        if load(i64, one, k * 8) != load(i64, other, k * 8):
-            return False
-    return True
+    return table + (mixed & (SLOTS - 1)) * size
 
 
 # A call without a cached layout --------------------------------------------------------------------------------------
@@ -192,9 +184,9 @@ def call_and_remember(
     capi.incref(source_array)  # Python code may replace the tensor's array
     result = base.call_miss(entry, args, count, kwnames)
     if likely(result != NULL) and source.array == source_array and is_view_of(entry.globals_, result, source):
-        remember(
-            find_slot(entry.variants, key, length), base.TensorObject(result).array, source_array, key, length
-        )
+        slot = find_slot(entry.variants, key, length, SLOT_SIZE)
+        write_slot_key(slot, key, length)
+        write_layout(slot + LAYOUT, base.TensorObject(result).array, source_array)
     capi.decref(source_array)
     return result
 
@@ -217,49 +209,129 @@ def is_view_of(g: base.Globals, result: base.TensorObject, source: base.TensorOb
     if i64(view.ndim) > MOST_AXES or not (is_plain or result.keys == g.grad_keys):
         return False
     first, last = stack(16), stack(16)
-    if reach(view, first) and reach(source_array, last):
+    if rt_layouts.write_bounds(view, first) and rt_layouts.write_bounds(source_array, last):
         return load(i64, first, 0) >= load(i64, last, 0) and load(i64, first, 8) <= load(i64, last, 8)
-    return has_no_elements(view)
+    return rt_layouts.count_elements(view.dims, i64(view.ndim)) == 0
 
 
 @native
-def reach(x: capi.Ndarray, bounds: ptr) -> bool:
-    """Write the addresses of the first and the last element; return whether there are any elements."""
-    low, high = i64(x.data), i64(x.data)
-    for axis in range(i64(x.ndim)):
-        size = load(i64, x.dims, axis * 8)
-        if size == 0:
+def write_slot_key(slot: LayoutKey, key: ptr, length: i64) -> None:
+    """Write the key of a slot; the GIL is held until its layout is written, so that no call reads it meanwhile."""
+    capi.memcpy(slot.key, key, length * 8)
+    slot.length = length
+
+
+@native
+def write_layout(layout: Layout, view: capi.Ndarray, source_array: capi.Ndarray) -> None:
+    """Write the layout of a view of an array."""
+    rank = i64(view.ndim)
+    capi.memcpy(layout.dims, view.dims, rank * 8)
+    capi.memcpy(layout.strides, view.strides, rank * 8)
+    layout.rank = rank
+    layout.offset = i64(view.data) - i64(source_array.data)
+    layout.read_only = i64((source_array.flags & ~view.flags & capi.WRITEABLE) != 0)
+
+
+# Lists of views -------------------------------------------------------------------------------------------------------
+class CachedList(LayoutKey):
+    """The key of the calls that a list of layouts answers."""
+
+    item: ptr  # address of the list item that refers to the layouts
+
+
+LIST_SLOT_SIZE = sizeof(CachedList)
+LAYOUT_SIZE = sizeof(Layout)
+
+
+@rt_entry.entry
+def cached_views(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry; arguments are those of `cached_view`. Calls with history fall back."""
+    g = entry.globals_
+    if unlikely(count < 1 or count > MOST_ARGUMENTS):
+        return Outcome.FALL_BACK
+    source = load(ptr, args, 0)
+    source_array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    if unlikely(source_array == NULL or base.has_history(g, source, flags)):
+        return Outcome.FALL_BACK
+    key = stack(KEY_LENGTH * 8)
+    length = write_key(entry, source_array, args, count, kwnames, key)
+    if unlikely(length == REFUSED):
+        return Outcome.FALL_BACK
+    slot: CachedList = find_slot(entry.variants, key, length, LIST_SLOT_SIZE)
+    if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
+        return call_and_remember_list(entry, args, count, kwnames, key, length)
+    entry.calls += 1
+    layouts = load(ptr, slot.item, 0)
+    capi.incref(layouts)
+    capi.incref(source_array)
+    result = make_views(g, source, source_array, layouts)
+    capi.decref(source_array)
+    capi.decref(layouts)
+    return result
+
+
+@native
+def make_views(g: ptr, source: ptr, source_array: ptr, layouts: capi.PyBytes) -> ptr:
+    """Return a tuple of tensors over the same memory; NULL with an exception set."""
+    count = layouts.size // LAYOUT_SIZE
+    result = capi.PyTuple_New(count)
+    if unlikely(result == NULL):
+        return NULL
+    for k in range(count):
+        layout = layouts + capi.PyBytes.items + k * LAYOUT_SIZE
+        view = view_by_layout(g, source, source_array, layout)
+        if unlikely(view == NULL):
+            capi.decref(result)
+            return NULL
+        store(ptr, result, capi.PyTuple.items + k * 8, view)
+    return result
+
+
+@noinline
+def call_and_remember_list(
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64
+) -> ptr:
+    """Let Python run the call, and remember the layouts of its results."""
+    source: base.TensorObject = load(ptr, args, 0)
+    source_array = source.array
+    capi.incref(source_array)  # Python code may replace the tensor's array
+    result = base.call_miss(entry, args, count, kwnames)
+    if (
+        likely(result != NULL)
+        and source.array == source_array
+        and are_views_of(entry.globals_, result, source)
+    ):
+        remember_list(
+            find_slot(entry.variants, key, length, LIST_SLOT_SIZE), result, source_array, key, length
+        )
+    capi.decref(source_array)
+    return result
+
+
+@native
+def are_views_of(g: ptr, result: capi.PyTuple, source: ptr) -> bool:
+    """Return whether a result is a tuple of other tensors over the source's memory, within its elements."""
+    if capi.type_of(result) != capi.PyTuple_Type or result.size > MOST_VIEWS:
+        return False
+    for k in range(result.size):
+        if not is_view_of(g, load(ptr, result, capi.PyTuple.items + k * 8), source):
             return False
-        step = (size - 1) * load(i64, x.strides, axis * 8)
-        if step < 0:
-            low += step
-        else:
-            high += step
-    store(i64, bounds, 0, low)
-    store(i64, bounds, 8, high)
     return True
 
 
 @native
-def has_no_elements(x: capi.Ndarray) -> bool:
-    for axis in range(i64(x.ndim)):
-        if load(i64, x.dims, axis * 8) == 0:
-            return True
-    return False
-
-
-@native
-def remember(
-    slot: CachedLayout, view: capi.Ndarray, source_array: capi.Ndarray, key: ptr, length: i64
+def remember_list(
+    slot: CachedList, result: capi.PyTuple, source_array: capi.Ndarray, key: ptr, length: i64
 ) -> None:
-    """Overwrite a slot; the GIL is held, so that no other call reads it meanwhile."""
-    for k in range(length):
-        store(i64, slot, CachedLayout.key + k * 8, load(i64, key, k * 8))
-    rank = i64(view.ndim)
-    for axis in range(rank):
-        store(i64, slot, CachedLayout.dims + axis * 8, load(i64, view.dims, axis * 8))
-        store(i64, slot, CachedLayout.strides + axis * 8, load(i64, view.strides, axis * 8))
-    slot.rank = rank
-    slot.offset = i64(view.data) - i64(source_array.data)
-    slot.read_only = i64((source_array.flags & ~view.flags & capi.WRITEABLE) != 0)
-    slot.length = length
+    """Overwrite a slot; the GIL is held, and no Python code runs before all of it is written."""
+    layouts: capi.PyBytes = capi.PyBytes_FromStringAndSize(NULL, result.size * LAYOUT_SIZE)
+    if unlikely(layouts == NULL):
+        capi.PyErr_Clear()
+        return
+    for k in range(result.size):
+        view: base.TensorObject = load(ptr, result, capi.PyTuple.items + k * 8)
+        write_layout(layouts + capi.PyBytes.items + k * LAYOUT_SIZE, view.array, source_array)
+    write_slot_key(slot, key, length)
+    before = load(ptr, slot.item, 0)
+    store(ptr, slot.item, 0, layouts)
+    capi.decref(before)

@@ -1,16 +1,13 @@
-"""Native entries: copies of elements of any dtype, between any strides.
-
-The operands of a copy are source and target; if an instance has more (NARGS), the others have stride 0.
-"""
+"""Native entries: copies of elements of any dtype, between any strides, by entries whose NARGS is 2."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..compiler.dsl import NULL, i8, i16, i32, i64, load, native, noinline, ptr, stack, store, unlikely
-from ..runtime import capi, rt_gil, rt_memory
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i8, i16, i32, i64, likely, load, native, noinline, ptr, stack, store
+from ..runtime import capi, rt_gil, rt_layouts, rt_memory
 from ..runtime import rt_base as base
-from . import rt_elementwise
 
 
 @native
@@ -50,48 +47,33 @@ def copy_row(source: ptr, target: ptr, count: i64, step: i64, to_step: i64, size
 
 
 @native
-def item_size(array: capi.Ndarray) -> i64:
-    return capi.Descr(array.descr).itemsize
-
-
-@native
-def write_row_major_strides(to: ptr, shape: ptr, rank: i64, size: i64) -> i64:
-    """Write the strides of a contiguous result next to those of the source; return its size in bytes."""
-    step = size
-    for k in range(rank):
-        d = rank - 1 - k
-        store(i64, to, d * base.NARGS * 8 + 8, step)
-        for i in range(2, base.NARGS):
-            store(i64, to, (d * base.NARGS + i) * 8, 0)
-        step *= load(i64, shape, d * 8)
-    return step
+def copy_nest(pointers: ptr, shape: ptr, strides: ptr, rank: i64, size: i64, total: i64) -> None:
+    """Copy `total` bytes of elements of `size` bytes; shape and strides are overwritten."""
+    if likely(total != 0):
+        rank = rt_layouts.coalesce(shape, strides, rank)
+        saved = rt_gil.release_gil(total >= rt_gil.RELEASE_BYTES)
+        rt_layouts.run_nest(COPY, pointers, shape, strides, rank, ptr(size))
+        rt_gil.acquire_gil(saved)
 
 
 @noinline
 def copy_contiguous(g: ptr, array: capi.Ndarray, rank: i64, dims: ptr) -> ptr:
     """Return a new contiguous array with the elements of another, of the given sizes; NULL with an exception set."""
-    size, own = item_size(array), i64(array.ndim)
-    shape, strides, pointers = (
-        stack(base.MAX_RANK * 8),
-        stack(base.MAX_RANK * base.NARGS * 8),
-        stack(base.NARGS * 8),
-    )
-    for d in range(own):
-        store(i64, shape, d * 8, load(i64, array.dims, d * 8))
-    rt_elementwise.operand_strides(array, own, strides)
-    total = write_row_major_strides(strides, shape, own, size)
+    shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16)
+    own, size = i64(array.ndim), rt_layouts.item_size(array)
+    capi.memcpy(shape, array.dims, own * 8)
+    rt_layouts.operand_strides(array, own, strides)
+    total = rt_layouts.write_row_major_strides(strides + 8, 16, shape, own, size)
     made: capi.Ndarray = rt_memory.new_array(g, array.descr, rank, dims, total)
-    if unlikely(made == NULL):
-        return NULL
-    store(ptr, pointers, 0, array.data)
-    for i in range(1, base.NARGS):
-        store(ptr, pointers, i * 8, made.data)
-    if total != 0:
+    if likely(made != NULL):
         capi.incref(array)
-        saved = rt_gil.release_gil(total >= rt_gil.RELEASE_BYTES)
-        rt_elementwise.run_nest(
-            COPY, pointers, shape, strides, rt_elementwise.coalesce(shape, strides, own), ptr(size)
-        )
-        rt_gil.acquire_gil(saved)
+        copy_nest(dsl.stack_of(array.data, made.data), shape, strides, own, size, total)
         capi.decref(array)
     return made
+
+
+@noinline
+def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
+    """Return a tensor of the given sizes with a copy of the elements; NULL with an exception set."""
+    made = copy_contiguous(g, array, rank, dims)
+    return base.make_tensor(g, made) if likely(made != NULL) else made

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, u8, unlikely
-from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_arguments, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
+from . import rt_copies
 
-TAKE: i64 = template(
-    0
-)  # 1: `take`, whose index is a tensor rather than a list of tensors, and whose axis may be None
+# 1: `take`, whose index is a tensor rather than a list of tensors, and whose axis may be None
+TAKE: i64 = template(0)
 OUTSIDE: i64 = -1
 MANY: i64 = 16384  # positions that are checked and copied without the GIL
 
@@ -26,40 +25,27 @@ def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
     axis = rt_arguments.axis_argument(entry, args, count, kwnames, 2, capi.Py_None if TAKE else g.zero)
     if unlikely(count < 2 or axis == NULL):
         return Outcome.FALL_BACK
-    source, chosen = load(ptr, args, 0), index_tensor(load(ptr, args, 8))
-    array = rt_operands.plain_array(g, source, flags)
+    source, index = load(ptr, args, 0), load(ptr, args, 8)
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    chosen = index_tensor(index)
     if unlikely(array == NULL or chosen == NULL):
         return Outcome.FALL_BACK
-    along = find_gather_axis(axis, array)
-    if unlikely(along == rt_reduce.BAD):
+    along = rt_arguments.position(axis, i64(array.ndim))
+    if TAKE and axis == capi.Py_None and array.ndim == 1:
+        along = 0  # positions in the flattened tensor
+    if unlikely(along == rt_arguments.BAD):
         return Outcome.FALL_BACK
     tensor = rt_entry.finish(entry, gather_elements(g, array, chosen, along, flags))
-    if unlikely(base.has_history(g, source, flags)):
-        values = stack(32)
-        store(ptr, values, 0, source)
-        store(ptr, values, 8, load(ptr, args, 8))
-        store(ptr, values, 16, axis)
-        return rt_record.record_call(entry, values, 3, tensor)
-    return tensor
+    return rt_record.finish_call(entry, flags, dsl.stack_of(source, index, axis, tensor), 3)
 
 
 @native
-def index_tensor(x: capi.PyList) -> ptr:
+def index_tensor(x: capi.PyVarObject) -> ptr:
     """Return the one index of a call, or NULL."""
     if TAKE:
         return x
-    if capi.type_of(x) == capi.PyTuple_Type and x.size == 1:
-        return load(ptr, x, capi.PyTuple.items)
-    if capi.type_of(x) == capi.PyList_Type and x.size == 1:
-        return load(ptr, x.items, 0)
-    return NULL
-
-
-@native
-def find_gather_axis(axis: ptr, array: capi.Ndarray) -> i64:
-    if TAKE and axis == capi.Py_None:  # positions in the flattened tensor
-        return 0 if array.ndim == 1 else rt_reduce.BAD
-    return rt_reduce.axis_number(axis, i64(array.ndim))
+    items = capi.sequence_items(x)
+    return load(ptr, items, 0) if items != NULL and x.size == 1 else ptr(0)
 
 
 @dsl.noinline
@@ -73,16 +59,13 @@ def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags:
     own, extra = i64(array.ndim), i64(indices.ndim)
     if own + extra - 1 > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0:
         return Outcome.FALL_BACK
-    count, step = i64(1), rt_copies.item_size(array)
-    for d in range(extra):
-        count *= load(i64, indices.dims, d * 8)
-        store(i64, shape, (along + d) * 8, load(i64, indices.dims, d * 8))
+    count = rt_layouts.count_elements(indices.dims, extra)
+    capi.memcpy(shape + along * 8, indices.dims, extra * 8)
     for d in range(own):
         if d != along:
             at = d if d < along else d + extra - 1
             store(i64, shape, at * 8, load(i64, array.dims, d * 8))
-    for d in range(own + extra - 1):
-        step *= load(i64, shape, d * 8)
+    step = rt_layouts.count_elements(shape, own + extra - 1) * rt_layouts.item_size(array)
     size = load(i64, array.dims, along * 8)
     capi.incref(array)
     capi.incref(indices)
@@ -115,7 +98,7 @@ def position_at(indices: capi.Ndarray, code: i64, i: i64, rank: i64, size: i64) 
     """Return the i-th position, not negative, or OUTSIDE."""
     at = indices.data
     if (indices.flags & capi.C_CONTIGUOUS) != 0:
-        at += i * rt_copies.item_size(indices)
+        at += i * rt_layouts.item_size(indices)
     else:
         rest = i
         for k in range(rank):
@@ -152,7 +135,8 @@ def copy_positions(
     shape, strides, pointers = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16), stack(16)
     dims, steps = array.dims, array.strides
     own, extra = i64(array.ndim), i64(indices.ndim)
-    step, used, block = rt_copies.item_size(array), own - 1, rt_copies.item_size(array)
+    size, used = rt_layouts.item_size(array), own - 1
+    step, block = size, size
     for k in range(own):
         d = own - 1 - k
         if d == along:
@@ -164,14 +148,12 @@ def copy_positions(
             store(i64, strides, used * 16, load(i64, steps, d * 8))
             store(i64, strides, used * 16 + 8, step)
             step *= load(i64, dims, d * 8)
-    rank = rt_elementwise.coalesce(shape, strides, own - 1)
+    rank = rt_layouts.coalesce(shape, strides, own - 1)
     source, target = array.data, made.data
-    size, over = load(i64, dims, along * 8), load(i64, steps, along * 8)
+    extent, over = load(i64, dims, along * 8), load(i64, steps, along * 8)
     for i in range(count):
-        position = position_at(indices, code, i, extra, size)
-        if unlikely(
-            position == OUTSIDE
-        ):  # another thread may have written the positions since they were checked
+        position = position_at(indices, code, i, extra, extent)
+        if unlikely(position == OUTSIDE):  # another thread may have written it since it was checked
             position = 0
         chosen = source + position * over
         if rank == 0 and block == 4:
@@ -181,6 +163,4 @@ def copy_positions(
         else:
             store(ptr, pointers, 0, chosen)
             store(ptr, pointers, 8, target + i * block)
-            rt_elementwise.run_nest(
-                rt_copies.COPY, pointers, shape, strides, rank, ptr(rt_copies.item_size(array))
-            )
+            rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))

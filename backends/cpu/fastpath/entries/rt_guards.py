@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from ..compiler import dsl
-from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
 from ..glue import jit_layout
-from ..runtime import capi, rt_operands
+from ..runtime import capi, rt_arguments, rt_layouts, rt_operands
 from ..runtime import rt_base as base
-from . import rt_arguments
-
-EQUAL = 2  # Py_EQ
-
-
-@native
-def release_references(frame: jit_layout.CallFrame) -> None:
-    """Release all references that the frame holds."""
-    held = frame.held
-    for i in range(frame.count):
-        capi.decref(load(ptr, held, i * 8))
 
 
 @native
 def hold_reference(frame: ptr, x: ptr) -> None:
-    """Take a reference that `release_references` releases."""
+    """Take a reference that the end of the call releases."""
     capi.incref(x)
     adopt_reference(frame, x)
 
 
 @native
 def adopt_reference(frame: jit_layout.CallFrame, x: ptr) -> None:
-    """Leave an owned reference to `release_references`."""
+    """Leave an owned reference to the end of the call."""
     count = frame.count
     store(ptr, frame.held, count * 8, x)
     frame.count = count + 1
@@ -91,6 +80,10 @@ def matches(frame: ptr, x: ptr) -> bool:
         return capi.type_of(x) == capi.PyBool_Type and note_scalar(frame, x, 1 if x == capi.Py_True else 0)
     if kind == jit_layout.GuardCode.SAME:
         return i64(x) == next_word(frame)
+    if kind == jit_layout.GuardCode.EQUAL_INT:
+        return capi.type_of(x) == capi.PyLong_Type and integer_equals(x, next_word(frame))
+    if kind == jit_layout.GuardCode.EQUAL_FLOAT:
+        return capi.type_of(x) == capi.PyFloat_Type and load(i64, x, capi.PyFloat.value) == next_word(frame)
     if kind == jit_layout.GuardCode.STRING:
         return rt_arguments.string_matches(x, ptr(next_word(frame)))
     if kind == jit_layout.GuardCode.ARRAY:
@@ -131,13 +124,10 @@ def dict_matches(frame: ptr, x: ptr) -> bool:
     count = next_word(frame)
     if capi.type_of(x) != capi.PyDict_Type or capi.PyDict_Size(x) != count:
         return False
-    position, key, item = stack(8), stack(8), stack(8)
-    store(i64, position, 0, 0)
+    position, key, item = stack_of(0), stack(8), stack(8)
     for _i in range(count):
         wanted = ptr(next_word(frame))
-        if (
-            capi.PyDict_Next(x, position, key, item) == 0
-        ):  # an inner guard may have run code that changed the dict
+        if capi.PyDict_Next(x, position, key, item) == 0:  # an inner guard may have changed the dict
             return False
         if load(ptr, key, 0) != wanted and not key_matches(load(ptr, key, 0), wanted):
             return False
@@ -146,14 +136,14 @@ def dict_matches(frame: ptr, x: ptr) -> bool:
     return True
 
 
-@noinline
+@dsl.noinline
 def key_matches(key: ptr, wanted: ptr) -> bool:
     """Return whether two keys, one an exact str or int, are equal and of one type."""
     if capi.type_of(key) != capi.type_of(wanted):
         return False
     if capi.type_of(key) == capi.PyUnicode_Type:
         return bool(capi.PyUnicode_Compare(key, wanted) == 0)
-    return bool(capi.PyObject_RichCompareBool(key, wanted, EQUAL) == 1)
+    return bool(capi.PyObject_RichCompareBool(key, wanted, capi.EQUAL) == 1)
 
 
 @native
@@ -191,6 +181,13 @@ def integer_matches(frame: ptr, x: ptr) -> bool:
     if load(i32, overflow, 0) != 0 or value < low or value > high:
         return False
     return note_scalar(frame, x, value)
+
+
+@native
+def integer_equals(x: ptr, wanted: i64) -> bool:
+    overflow = stack(4)
+    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
+    return load(i32, overflow, 0) == 0 and value == wanted
 
 
 @native
@@ -241,7 +238,7 @@ def device_matches(frame: jit_layout.CallFrame, x: base.TensorObject, wanted: ji
     return True
 
 
-@noinline
+@dsl.noinline
 def is_user(wanted: jit_layout.DeviceGuard, buffer: ptr, pool: ptr) -> bool:
     """Return whether memory of another stream or library waits for a pool's stream before it is reused."""
     users = load(ptr, buffer, wanted.users_at)
@@ -257,9 +254,8 @@ def is_user(wanted: jit_layout.DeviceGuard, buffer: ptr, pool: ptr) -> bool:
 def stream_of(frame: jit_layout.CallFrame) -> ptr:
     """Return the struct of the thread's current stream on the current device; NULL if Python must run the call."""
     result = frame.stream
-    if (
-        result == NULL and base.Globals(frame.globals_).note == NULL
-    ):  # otherwise new tensors must be reported to the open level
+    # with an open level, new tensors must be reported to it
+    if result == NULL and base.Globals(frame.globals_).note == NULL:
         device: jit_layout.DeviceCalls = frame.device
         result = dsl.call_ptr(device.ready, device.device)
         frame.stream = result
@@ -273,24 +269,16 @@ def array_matches(frame: jit_layout.CallFrame, array: capi.Ndarray, wanted: jit_
     flags = array.flags
     if array.descr != wanted.descr or i64(array.ndim) != rank:
         return False
-    if not words_equal(array.dims, wanted.dims, rank) or (flags & capi.ALIGNED) == 0:
+    if not rt_layouts.equal_integers(array.dims, wanted.dims, rank) or (flags & capi.ALIGNED) == 0:
         return False
     strides = wanted.strides
     if strides == NULL:
         if (flags & capi.C_CONTIGUOUS) == 0:
             return False
-    elif not words_equal(array.strides, strides, rank):
+    elif not rt_layouts.equal_integers(array.strides, strides, rank):
         return False
     hold_reference(frame, array)
     store(ptr, frame.buffers, wanted.at * 8, array.data)
-    return True
-
-
-@native
-def words_equal(one: ptr, two: ptr, count: i64) -> bool:
-    for i in range(count):
-        if load(i64, one, i * 8) != load(i64, two, i * 8):
-            return False
     return True
 
 
@@ -299,15 +287,9 @@ def words_equal(one: ptr, two: ptr, count: i64) -> bool:
 def real_operand(frame: jit_layout.CallFrame) -> f64:
     source, what = next_word(frame), next_word(frame)
     if source == jit_layout.ScalarSource.CONSTANT:
-        cell = stack(8)
-        store(i64, cell, 0, what)
-        return load(f64, cell, 0)
-    scalars = frame.scalars
-    return (
-        load(f64, scalars, what * 8)
-        if source == jit_layout.ScalarSource.FLOAT
-        else f64(load(i64, scalars, what * 8))
-    )
+        return load(f64, stack_of(what), 0)
+    where = frame.scalars + what * 8
+    return load(f64, where, 0) if source == jit_layout.ScalarSource.FLOAT else f64(load(i64, where, 0))
 
 
 @native
@@ -317,18 +299,18 @@ def integer_operand(frame: jit_layout.CallFrame) -> i64:
 
 
 @native
+def is_small(n: i64) -> bool:
+    return n > -jit_layout.SMALL_INTEGER and n < jit_layout.SMALL_INTEGER
+
+
+@native
 def derive(frame: jit_layout.CallFrame) -> bool:
     """Run Python's arithmetic on scalars; return false where Python would raise, or where a result exceeds 64 bits."""
     operation, index = next_word(frame), next_word(frame)
     where = frame.scalars + index * 8
     if operation >= jit_layout.DerivedCode.INTEGER:
         m, n = integer_operand(frame), integer_operand(frame)
-        if (
-            m >= jit_layout.SMALL_INTEGER
-            or m <= -jit_layout.SMALL_INTEGER
-            or n >= jit_layout.SMALL_INTEGER
-            or n <= -jit_layout.SMALL_INTEGER
-        ):
+        if not is_small(m) or not is_small(n):
             return False
         whole = m * n
         if operation == jit_layout.DerivedCode.INTEGER + jit_layout.DerivedCode.ADD:

@@ -1,13 +1,13 @@
 """The native entry of in-place elementwise operators, `add_(x, y)` and `x += y`.
 
 It computes like the entry of the functional operator, but into the memory of the first operand, which must have the
-result's shape and dtype; if another operand overlaps that memory in another order, Python runs the call.
+result's shape and dtype; another operand that overlaps that memory in another order is copied first.
 """
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
-from ..runtime import capi, rt_entry, rt_gil, rt_operands
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
+from ..runtime import capi, rt_entry, rt_layouts, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_elementwise
@@ -23,105 +23,97 @@ def inplace(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flag
     if unlikely(kwnames != NULL or count != base.NIN):
         return Outcome.FALL_BACK
     arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
-    key: i64 = 0
-    for i in range(base.NIN):
-        code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
-        if unlikely(code < 0):
-            return Outcome.FALL_BACK
-        key |= code << (i * base.CODE_BITS)
-    variant: base.Variant = base.find_variant(entry, key)
-    if unlikely(variant == NULL):
-        return Outcome.MISS
+    key = rt_operands.operand_key(g, args, flags, arrays)
+    if unlikely(key < 0):
+        return Outcome.FALL_BACK
+    variant: base.Variant = rt_entry.select_variant(entry, key)
+    if unlikely(i64(variant) <= 0):
+        return variant
     target: capi.Ndarray = load(ptr, arrays, 0)
-    if unlikely(target == NULL or variant.loop == NULL or not can_write(variant, target, arrays)):
+    if unlikely(target == NULL or not can_write(variant, target, arrays)):
         return Outcome.FALL_BACK
-    if unlikely(not rt_elementwise.load_operands(g, variant, args, arrays, key, pointers, scalars)):
+    capi.hold_all(arrays, base.NIN)  # allocating a storage or a copy may run Python code
+    if unlikely(
+        not separate_operands(arrays, target)
+        or not rt_elementwise.load_operands(g, variant, args, arrays, key, pointers, scalars)
+    ):
+        capi.PyErr_Clear()  # Python runs the call, or raises the exception
+        capi.release_all(arrays, base.NIN)
         return Outcome.FALL_BACK
-    rt_gil.hold_arrays(arrays, base.NIN)  # allocating a storage may run Python code
     written = bump_version(g, load(ptr, args, 0), target)
     if likely(written):
         store(ptr, pointers, base.NIN * 8, target.data)
         compute_into(variant, arrays, target, pointers)
         entry.calls += 1
-    rt_gil.drop_arrays(arrays, base.NIN)
-    if unlikely(not written):
-        return NULL
-    capi.incref(load(ptr, args, 0))
-    return load(ptr, args, 0)
+    capi.release_all(arrays, base.NIN)
+    return capi.new_ref(load(ptr, args, 0)) if likely(written) else ptr(0)
 
 
 @native
 def can_write(variant: base.Variant, target: capi.Ndarray, arrays: ptr) -> bool:
-    """Return whether the target is writable, has the result's dtype and shape, and no operand overlaps it harmfully."""
+    """Return whether the target is writable and has the result's dtype and shape."""
     rank = i64(target.ndim)
-    number = capi.Descr(target.descr).type_num
-    if (target.flags & capi.WRITEABLE) == 0 or rank > base.MAX_RANK:
-        return False
-    if number != capi.Descr(variant.descr).type_num:
+    if (
+        (target.flags & capi.WRITEABLE) == 0
+        or rank > base.MAX_RANK
+        or not has_same_dtype(target, variant.descr)
+    ):
         return False
     for i in range(1, base.NIN):
         array = load(ptr, arrays, i * 8)
-        if array != NULL and array != target and not can_read(array, target, rank):
+        if array != NULL and array != target and not rt_layouts.can_broadcast(array, target.dims, rank):
             return False
     return True
 
 
 @native
-def can_read(array: ptr, target: ptr, rank: i64) -> bool:
-    """Return whether an operand broadcasts to the target and does not overlap it, except element by element."""
-    return can_broadcast_to(array, target, rank) and (
-        have_no_overlap(array, target) or are_same_elements(array, target, rank)
-    )
-
-
-@native
-def can_broadcast_to(array: capi.Ndarray, target: capi.Ndarray, rank: i64) -> bool:
-    """Return whether an operand broadcasts to the target's shape."""
-    own = i64(array.ndim)
-    if own > rank:
-        return False
-    for d in range(own):
-        size = load(i64, array.dims, d * 8)
-        if size != 1 and size != load(i64, target.dims, (rank - own + d) * 8):
+def separate_operands(arrays: ptr, target: capi.Ndarray) -> bool:
+    """Replace held operands that share memory with the target in another order by copies; false with an exception."""
+    for i in range(1, base.NIN):
+        array: capi.Ndarray = load(ptr, arrays, i * 8)
+        if (
+            array == NULL
+            or array == target
+            or likely(have_no_overlap(array, target))
+            or are_same_elements(array, target, i64(target.ndim))
+        ):
+            continue
+        copied = capi.PyArray_NewCopy(array, 0)
+        if unlikely(copied == NULL):
             return False
+        store(ptr, arrays, i * 8, copied)
+        capi.decref(array)
     return True
 
 
 @native
-def lowest_address(array: capi.Ndarray) -> i64:
-    at = i64(array.data)
-    for d in range(i64(array.ndim)):
-        step = load(i64, array.strides, d * 8)
-        at += (load(i64, array.dims, d * 8) - 1) * step if step < 0 else 0
-    return at
+def has_same_dtype(array: capi.Ndarray, descr: capi.Descr) -> bool:
+    return capi.Descr(array.descr).type_num == descr.type_num
 
 
 @native
-def end_address(array: capi.Ndarray) -> i64:
-    at = i64(array.data) + capi.Descr(array.descr).itemsize
-    for d in range(i64(array.ndim)):
-        step = load(i64, array.strides, d * 8)
-        at += (load(i64, array.dims, d * 8) - 1) * step if step > 0 else 0
-    return at
-
-
-@native
-def have_no_overlap(array: ptr, target: ptr) -> bool:
+def have_no_overlap(array: capi.Ndarray, target: capi.Ndarray) -> bool:
     """Return whether two arrays share no byte, judged by their bounds."""
-    return end_address(array) <= lowest_address(target) or end_address(target) <= lowest_address(array)
+    one, two = stack(16), stack(16)
+    if not rt_layouts.write_bounds(array, one) or not rt_layouts.write_bounds(target, two):
+        return True
+    return are_disjoint(one, two)
+
+
+@native
+def are_disjoint(one: ptr, two: ptr) -> bool:
+    return load(i64, one, 8) <= load(i64, two, 0) or load(i64, two, 8) <= load(i64, one, 0)
 
 
 @native
 def are_same_elements(array: capi.Ndarray, target: capi.Ndarray, rank: i64) -> bool:
     """Return whether two arrays have each element at the same address."""
-    number = capi.Descr(array.descr).type_num
-    if array.data != target.data or not rt_elementwise.has_same_shape(array, target, rank):
-        return False
-    for d in range(rank):
-        step = load(i64, target.strides, d * 8)
-        if load(i64, array.strides, d * 8) != step:
-            return False
-    return number == capi.Descr(target.descr).type_num
+    return bool(
+        array.data == target.data
+        and rt_layouts.has_same_shape(array, target, rank)
+        and rt_layouts.equal_integers(array.strides, target.strides, rank)
+        and has_same_dtype(array, target.descr)
+    )
 
 
 @native
@@ -133,36 +125,37 @@ def bump_version(g: ptr, x: ptr, array: ptr) -> bool:
     storage: base.StorageObject = base.shared_storage(g, x, array)
     if unlikely(storage == NULL):
         return False
-    before = storage.version
-    after = capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(before) + 1)
+    after = next_version(storage)
     if likely(after != NULL):
-        storage.version = after
-        capi.decref(before)
+        set_version(storage, after)
     capi.decref(storage)
     return bool(after != NULL)
 
 
 @native
+def next_version(storage: base.StorageObject) -> ptr:
+    """Return the version after a write, a new reference; NULL with an exception set."""
+    return capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(storage.version) + 1)
+
+
+@native
+def set_version(storage: base.StorageObject, version: ptr) -> None:
+    """Set the version of a storage, which takes over the reference."""
+    before = storage.version
+    storage.version = version
+    capi.decref(before)
+
+
+@native
 def compute_into(variant: base.Variant, arrays: ptr, target: capi.Ndarray, pointers: ptr) -> None:
-    rank = i64(target.ndim)
-    flats, sizes, total = stack(base.NARGS * 16), stack(16), i64(1)
-    for d in range(rank):
-        total *= load(i64, target.dims, d * 8)
+    rank, flats = i64(target.ndim), stack(base.NARGS * 16)
+    total = rt_layouts.count_elements(target.dims, rank)
     if likely(rt_elementwise.is_flat(variant, arrays, target, rank, flats)):
-        store(i64, sizes, 0, 1)
-        store(i64, sizes, 8, total)
-        if unlikely(total >= variant.release):
-            rt_gil.run_unlocked(variant.loop, pointers, sizes, flats, variant)
-        else:
-            call_void(variant.loop, pointers, sizes, flats, variant)
+        rt_layouts.run_flat(variant, arrays, pointers, total, flats)
         return
     shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * base.NARGS * 8)
-    rt_elementwise.broadcast(arrays, rank, shape)
-    for i in range(base.NIN):
-        rt_elementwise.operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
-    rt_elementwise.operand_strides(target, rank, strides + base.NIN * 8)
+    rt_elementwise.broadcast(arrays, rank, shape, strides)
+    rt_layouts.operand_strides(target, rank, strides + base.NIN * 8)
     if total != 0:
-        rank = rt_elementwise.coalesce(shape, strides, rank)
-        saved = rt_gil.release_gil(total >= variant.release)
-        rt_elementwise.run_nest(variant.loop, pointers, shape, strides, rank, variant)
-        rt_gil.acquire_gil(saved)
+        total *= variant.itemsize
+        rt_layouts.run_strided(variant, arrays, pointers, shape, strides, rank, total)

@@ -13,38 +13,29 @@ from __future__ import annotations
 from ..compiler.dsl import NULL, call_i32, call_ptr, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
 from ..glue import jit_layout
-from ..runtime import capi, rt_memory
+from ..runtime import capi, rt_arguments, rt_entry, rt_memory
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_arguments, rt_guards
+from . import rt_guards
 
 SCRATCH_ALIGNMENT = 64
 
 
-@native
-def jitted_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def jitted_call(entry: ptr, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of jitted functions.
 
     Python twin: jit/function.py:JitFunction.__call__
     """
-    entry: jit_layout.JitEntry = base.entry_data(self)
-    flags = base.thread_flags(entry.globals_)
-    if likely(flags <= base.NO_GRAD):
-        result = run_first_match(entry, flags, args, nargsf & base.ARGS_MASK, kwnames)
-        if likely(result != Outcome.FALL_BACK):
-            return result
-    return base.fall_back(entry, args, nargsf, kwnames)
+    return run_first_match(entry, flags, args, count, kwnames)
 
 
-@native
-def recorded_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def recorded_call(entry: ptr, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """Run the forward pass of a call that Python records; Python checks whether its tensors require gradients."""
-    entry: jit_layout.JitEntry = base.entry_data(self)
-    if likely(base.thread_flags(entry.globals_) == base.PLAIN):
-        result = run_first_match(entry, base.NO_GRAD, args, nargsf & base.ARGS_MASK, kwnames)
-        if likely(result != Outcome.FALL_BACK):
-            return result
-    return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(flags != base.PLAIN):
+        return Outcome.FALL_BACK
+    return run_first_match(entry, base.NO_GRAD, args, count, kwnames)
 
 
 @native
@@ -72,17 +63,11 @@ def attempt(
     kwnames: capi.PyVarObject,
 ) -> ptr:
     """Return the result of one specialization; FALL_BACK if its guards do not hold; NULL with an exception set."""
-    named: i64 = 0
-    if unlikely(spec.flags > flags):
-        return Outcome.FALL_BACK
-    if kwnames != NULL:
-        named = kwnames.size
-    if spec.keywords != named or spec.args != positional + named:
+    named = kwnames.size if kwnames != NULL else 0
+    if unlikely(spec.flags > flags) or spec.keywords != named or spec.args != positional + named:
         return Outcome.FALL_BACK
     for i in range(named):
-        if not rt_arguments.string_matches(
-            load(ptr, kwnames, capi.PyTuple.items + i * 8), load(ptr, spec.names, i * 8)
-        ):
+        if not rt_arguments.string_matches(capi.item(kwnames, i), load(ptr, spec.names, i * 8)):
             return Outcome.FALL_BACK
     words = spec.buffers + spec.scalars + spec.held
     small = stack(jit_layout.INLINE_WORDS * 8)
@@ -108,7 +93,7 @@ def attempt(
         g.jit_clock = time
         spec.used = time
         result = run(frame, spec)
-    rt_guards.release_references(frame)
+    capi.release_all(frame.held, frame.count)
     if unlikely(words > jit_layout.INLINE_WORDS):
         capi.PyMem_RawFree(memory)
     return result
@@ -139,9 +124,8 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
         release_scratch(spec, scratch)
     if unlikely(failed != 0):
         return NULL
-    program = stack(8)
-    store(ptr, program, 0, spec.build)
-    return build(frame, program, frame.held + first * 8)
+    frame.program = spec.build
+    return build(frame, frame.held + first * 8)
 
 
 @native
@@ -165,9 +149,8 @@ def run_on_device(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) 
         if capi.PyErr_Occurred() != NULL:
             return NULL
         return count_miss(spec)  # Python retries, and raises the driver's error
-    program = stack(8)
-    store(ptr, program, 0, spec.build)
-    return build(frame, program, frame.held + first * 8)
+    frame.program = spec.build
+    return build(frame, frame.held + first * 8)
 
 
 @native
@@ -205,13 +188,7 @@ def allocate_results(frame: jit_layout.CallFrame, spec: jit_layout.Specializatio
     g, table = frame.globals_, spec.output_table
     for i in range(spec.outputs):
         item: jit_layout.Output = table + i * sizeof(jit_layout.Output)
-        array: capi.Ndarray = rt_memory.new_array(
-            g,
-            item.descr,
-            item.rank,
-            item.dims,
-            item.nbytes,
-        )
+        array: capi.Ndarray = rt_memory.new_array(g, item.descr, item.rank, item.dims, item.nbytes)
         if unlikely(array == NULL):
             return False
         rt_guards.adopt_reference(frame, array)
@@ -240,46 +217,35 @@ def release_scratch(spec: jit_layout.Specialization, scratch: ptr) -> None:
 
 # Result structures ------------------------------------------------------------------------------------------------
 @native
-def build(frame: jit_layout.CallFrame, program: ptr, results: ptr) -> ptr:
+def build(frame: jit_layout.CallFrame, results: ptr) -> ptr:
     """Return one object of the result structure, a new reference; NULL with an exception set.
 
     Python twin: jit/outputs.py:OutputTree.build
     """
-    at = load(ptr, program, 0)
-    kind, what = load(i64, at, 0), load(i64, at, 8)
-    store(ptr, program, 0, at + 16)
+    kind, what = rt_guards.next_word(frame), rt_guards.next_word(frame)
     if likely(kind == jit_layout.BuildCode.RESULT):
-        array = load(ptr, results, what * 8)
-        capi.incref(array)
-        return base.make_tensor(frame.globals_, array)
-    if kind == jit_layout.BuildCode.HELD or kind == jit_layout.BuildCode.SAME:
-        result = ptr(what)
-        if kind == jit_layout.BuildCode.HELD:
-            result = load(ptr, frame.held, what * 8)
-        capi.incref(result)
-        return result
+        return base.make_tensor(frame.globals_, capi.new_ref(load(ptr, results, what * 8)))
+    if kind == jit_layout.BuildCode.HELD:
+        return capi.new_ref(load(ptr, frame.held, what * 8))
+    if kind == jit_layout.BuildCode.SAME:
+        return capi.new_ref(ptr(what))
     if kind == jit_layout.BuildCode.DICT:
-        return build_dict(frame, program, results, what)
-    return build_sequence(frame, program, results, kind, what)
+        return build_dict(frame, results, what)
+    return build_sequence(frame, results, kind, what)
 
 
 @native
-def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64) -> ptr:
+def build_sequence(frame: ptr, results: ptr, kind: i64, count: i64) -> ptr:
     """Return a list, a tuple, or (BuildCode.CALL) the result of a callable applied to the items."""
     maker: ptr = NULL
     if kind == jit_layout.BuildCode.CALL:
-        maker = load(ptr, load(ptr, program, 0), 0)
-        store(ptr, program, 0, load(ptr, program, 0) + 8)
-    made: capi.PyList = (
-        capi.PyList_New(count) if kind == jit_layout.BuildCode.LIST else capi.PyTuple_New(count)
-    )
+        maker = ptr(rt_guards.next_word(frame))
+    made = capi.PyList_New(count) if kind == jit_layout.BuildCode.LIST else capi.PyTuple_New(count)
     if unlikely(made == NULL):
         return NULL
-    items = made + capi.PyTuple.items
-    if kind == jit_layout.BuildCode.LIST:
-        items = made.items
+    items = capi.sequence_items(made)
     for i in range(count):
-        item = build(frame, program, results)
+        item = build(frame, results)
         if unlikely(item == NULL):
             capi.decref(made)
             return NULL
@@ -292,21 +258,18 @@ def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64
 
 
 @native
-def build_dict(frame: ptr, program: ptr, results: ptr, count: i64) -> ptr:
+def build_dict(frame: ptr, results: ptr, count: i64) -> ptr:
     """Return a filled copy of the program's dict of keys: unlike a new dict it need not grow."""
-    made = capi.PyDict_Copy(load(ptr, load(ptr, program, 0), 0))
-    store(ptr, program, 0, load(ptr, program, 0) + 8)
+    made = capi.PyDict_Copy(ptr(rt_guards.next_word(frame)))
     if unlikely(made == NULL):
         return NULL
     for _i in range(count):
-        key = load(ptr, load(ptr, program, 0), 0)
-        store(ptr, program, 0, load(ptr, program, 0) + 8)
-        item = build(frame, program, results)
-        if unlikely(item == NULL):
-            capi.decref(made)
-            return NULL
-        failed = capi.PyDict_SetItem(made, key, item)
-        capi.decref(item)
+        key = ptr(rt_guards.next_word(frame))
+        item = build(frame, results)
+        failed = i64(-1)
+        if likely(item != NULL):
+            failed = i64(capi.PyDict_SetItem(made, key, item))
+            capi.decref(item)
         if unlikely(failed != 0):
             capi.decref(made)
             return NULL

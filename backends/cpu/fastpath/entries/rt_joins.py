@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_operands, rt_record
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of, store, template, unlikely
+from ..runtime import capi, rt_arguments, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
+from . import rt_copies
 
 STACK: i64 = template(0)  # 1: along a new axis
 ITSELF: i64 = -1
@@ -22,25 +23,17 @@ def join(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     axis = rt_arguments.axis_argument(entry, args, count, kwnames, 1, g.zero)
     if unlikely(count < 1 or axis == NULL):
         return Outcome.FALL_BACK
-    tensors: capi.PyList = load(ptr, args, 0)
-    items: ptr = NULL
-    if capi.type_of(tensors) == capi.PyTuple_Type:
-        items = tensors + capi.PyTuple.items
-    elif capi.type_of(tensors) == capi.PyList_Type:
-        items = tensors.items
+    tensors: capi.PyVarObject = load(ptr, args, 0)
+    items = capi.sequence_items(tensors)
     if unlikely(items == NULL or tensors.size < 1):
         return Outcome.FALL_BACK
-    count = tensors.size
     history = False
-    for k in range(count):
+    for k in range(tensors.size):
         if base.has_history(g, load(ptr, items, k * 8), flags):
             history = True
-    tensor = rt_entry.finish(entry, join_arrays(g, items, count, axis, flags))
+    tensor = rt_entry.finish(entry, join_arrays(g, items, tensors.size, axis, flags))
     if unlikely(history):
-        values = stack(24)
-        store(ptr, values, 0, tensors)
-        store(ptr, values, 8, axis)
-        return rt_record.record_call(entry, values, 2, tensor)
+        return rt_record.record_call(entry, stack_of(tensors, axis, tensor), 2)
     return tensor
 
 
@@ -51,8 +44,8 @@ def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
     if first == NULL:
         return Outcome.FALL_BACK
     own = i64(first.ndim)
-    along = rt_reduce.axis_number(axis, own + STACK)
-    if along == rt_reduce.BAD or own >= base.MAX_RANK:
+    along = rt_arguments.position(axis, own + STACK)
+    if along == rt_arguments.BAD or own >= base.MAX_RANK:
         return Outcome.FALL_BACK
     shape = stack(base.MAX_RANK * 8)
     total: i64 = 0
@@ -61,14 +54,10 @@ def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
         if array == NULL or not is_joinable(array, first, own, along):
             return Outcome.FALL_BACK
         total += 1 if STACK else load(i64, array.dims, along * 8)
-    step = rt_copies.item_size(first)
     for d in range(own + STACK):
         at = d - 1 if STACK != 0 and d > along else d
-        size = total
-        if d != along:
-            size = load(i64, first.dims, at * 8)
-        store(i64, shape, d * 8, size)
-        step *= size
+        store(i64, shape, d * 8, load(i64, first.dims, at * 8) if d != along else total)
+    step = rt_layouts.count_elements(shape, own + STACK) * rt_layouts.item_size(first)
     made = rt_memory.new_array(g, first.descr, own + STACK, shape, step)
     if unlikely(made == NULL):
         return Outcome.RETRY
@@ -79,7 +68,7 @@ def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
     return made
 
 
-@noinline
+@dsl.noinline
 def fill_unlocked(made: ptr, items: ptr, count: i64, along: i64, own: i64) -> ptr:
     """Copy without the GIL; a tuple holds the arrays, because another thread may change the list and the tensors."""
     arrays = capi.PyTuple_New(count)
@@ -87,8 +76,7 @@ def fill_unlocked(made: ptr, items: ptr, count: i64, along: i64, own: i64) -> pt
         capi.decref(made)
         return Outcome.RETRY
     for k in range(count):
-        array = base.TensorObject(load(ptr, items, k * 8)).array
-        store(ptr, arrays, capi.PyTuple.items + k * 8, capi.new_ref(array))
+        capi.set_item(arrays, k, capi.new_ref(base.TensorObject(load(ptr, items, k * 8)).array))
     saved = capi.PyEval_SaveThread()
     fill(made, arrays + capi.PyTuple.items, ITSELF, count, along, own)
     capi.PyEval_RestoreThread(saved)
@@ -112,42 +100,23 @@ def is_joinable(array: capi.Ndarray, first: capi.Ndarray, rank: i64, along: i64)
 @native
 def fill(made: capi.Ndarray, items: ptr, slot: i64, count: i64, along: i64, own: i64) -> None:
     """Copy each array, which is the item or a slot of it, into the result."""
-    shape, strides, pointers, steps = (
-        stack(base.MAX_RANK * 8),
-        stack(base.MAX_RANK * 16),
-        stack(16),
-        stack(base.MAX_RANK * 8),
-    )
-    size, rank = rt_copies.item_size(made), own + STACK
-    step = size
-    for k in range(rank):
-        store(i64, steps, (rank - 1 - k) * 8, step)
-        step *= load(i64, made.dims, (rank - 1 - k) * 8)
-    target = made.data
+    strides, steps = stack(base.MAX_RANK * 16), stack(base.MAX_RANK * 8)
+    shape, size, target = stack(base.MAX_RANK * 8), rt_layouts.item_size(made), made.data
+    rt_layouts.write_row_major_strides(steps, 8, made.dims, own + STACK, size)
     for k in range(count):
         array: capi.Ndarray = load(ptr, items, k * 8)
         if slot != ITSELF:
             array = load(ptr, array, slot)
-        rt_elementwise.operand_strides(array, own, strides)
-        elements: i64 = 1
+        rt_layouts.operand_strides(array, own, strides)
+        capi.memcpy(shape, array.dims, own * 8)
         for d in range(own):
-            extent = load(i64, array.dims, d * 8)
-            store(i64, shape, d * 8, extent)
-            elements *= extent
             at = d + 1 if STACK != 0 and d >= along else d
             store(i64, strides, d * 16 + 8, load(i64, steps, at * 8))
-        store(ptr, pointers, 0, array.data)
-        store(ptr, pointers, 8, target)
+        if rt_layouts.count_elements(shape, own) != 0:
+            pointers = stack_of(array.data, target)
+            rank = rt_layouts.coalesce(shape, strides, own)
+            rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))
         wide: i64 = 1
         if STACK == 0:
             wide = load(i64, array.dims, along * 8)
-        if elements != 0:
-            rt_elementwise.run_nest(
-                rt_copies.COPY,
-                pointers,
-                shape,
-                strides,
-                rt_elementwise.coalesce(shape, strides, own),
-                ptr(size),
-            )
         target += wide * load(i64, steps, along * 8)

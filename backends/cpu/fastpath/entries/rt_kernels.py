@@ -6,7 +6,7 @@ and whose key set is that of plain CPU tensors. The kernel may be replaced while
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import at
 from ..runtime import capi, rt_entry, rt_operands
 from ..runtime import rt_base as base
@@ -43,10 +43,10 @@ def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     """
     g: base.Globals = entry.globals_
     kernel = entry.kernel
-    if unlikely(kwnames != NULL or kernel == NULL):
-        return Outcome.FALL_BACK
     if unlikely(
-        count < entry.least
+        kwnames != NULL
+        or kernel == NULL
+        or count < entry.least
         or count > entry.most
         or not are_plain_arguments(g, entry.kinds, args, count, flags)
     ):
@@ -78,13 +78,11 @@ def check_result(entry: KernelEntry, g: base.Globals, result: capi.PyVarObject, 
     if wanted > 1 and capi.type_of(result) == capi.PyTuple_Type and result.size == wanted:
         plain: i64 = 0
         for i in range(wanted):
-            if capi.type_of(load(ptr, result, capi.PyTuple.items + i * 8)) == g.tensor:
+            if capi.type_of(capi.item(result, i)) == g.tensor:
                 plain += 1
         if plain == wanted:
             return result
-    given = stack(8)
-    store(ptr, given, 0, result)
-    results = capi.PyObject_Vectorcall(entry.check, given, 1, NULL)
+    results = capi.PyObject_Vectorcall(entry.check, stack_of(result), 1, NULL)
     capi.decref(result)
     return results
 
@@ -145,11 +143,7 @@ def translate_error(entry: KernelEntry, args: ptr, count: i64) -> ptr:
     if traceback != NULL:
         capi.PyException_SetTraceback(value, traceback)
     store(ptr, values, 0, value)
-    for i in range(count):
-        store(ptr, values, 8 + i * 8, load(ptr, args, i * 8))
+    capi.memcpy(values + 8, args, count * 8)
     result = capi.PyObject_Vectorcall(entry.failed, values, count + 1, NULL)
-    capi.decref(load(ptr, fault, 0))
-    capi.decref(value)
-    if traceback != NULL:
-        capi.decref(traceback)
+    capi.release_all(fault, 3)
     return result

@@ -1,86 +1,108 @@
-"""Native entries: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers.
+"""Native entries: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers or bools.
+
+A tensor of one integer without axes is accepted for an int.
 
 Every other key is left to Python.
 """
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..runtime import capi, rt_entry, rt_operands, rt_record
+from ..runtime import capi, rt_arguments, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_gathers, rt_views
+from . import rt_copies, rt_gathers, rt_views
 
 
-# The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what
-# `basic_index` calls a plan: the number of its entries, and of each start (or position), length (or what it is), step
 class KeyState(Struct):
-    """The state of reading a key, and what `basic_index` calls a plan."""
+    """The state of reading a key or a plan: the view so far, and the plan's entries."""
 
-    rank: i64  # of the result
+    source: capi.Ndarray
+    globals_: base.Globals
+    flags: i64  # of the call
+    has_tensor: i64  # whether a position is a tensor: the result is a copy
+    data: ptr  # the first element of the view
+    rank: i64  # of the view
     axis: i64  # axes of the source used up
-    moved: i64  # bytes to move the data pointer
+    dims: ptr = array(base.MAX_RANK)
+    strides: ptr = array(base.MAX_RANK)
     count: i64  # number of entries
-    entries: ptr = array(96)  # each start (or position), length (or kind), step
+    entries: ptr = array(3 * base.MAX_RANK)  # each start (or position), length (or kind), step
 
 
 POSITION, NEW_AXIS = -1, -2
 
 
-@rt_entry.entry(records=False)
+@rt_entry.entry(records=False, count=2)
 def subscript(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `x[key]`.
 
     Python twin: eager/tensor/methods.py:getitem
     """
     g: base.Globals = entry.globals_
-    if unlikely(kwnames != NULL or count != 2):
-        return Outcome.FALL_BACK
     source = load(ptr, args, 0)
     if unlikely(capi.type_of(load(ptr, args, 8)) == g.tensor):
-        return gather_rows(entry, g, rt_operands.plain_array(g, source, flags), args, flags)
+        return gather(entry, g, rt_operands.plain_array(g, source, flags), args, flags)
     flags = base.allowed_flags(entry, flags)
-    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
-    dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
-    if unlikely(array == NULL or not read_key(array, args + 8, dims, strides, at)):
+    state: KeyState = stack(sizeof(KeyState))
+    if unlikely(not read_key(state, g, flags, rt_operands.plain_array(g, source, flags), args + 8)):
         return Outcome.FALL_BACK
+    if unlikely(state.has_tensor != 0):
+        if base.has_history(g, source, flags):
+            return Outcome.FALL_BACK
+        return copy_selected(entry, state)
+    made = make_selected(entry, source, state)
+    return record_view(entry, source, state, made) if unlikely(base.has_history(g, source, flags)) else made
+
+
+@native
+def make_selected(entry: base.OperatorEntry, source: ptr, state: KeyState) -> ptr:
+    """Count a call, and return the view that was read; NULL with an exception set."""
     entry.calls += 1
-    data = array.data + KeyState(at).moved
-    made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
-    if unlikely(base.has_history(g, source, flags)):
-        return record_view(entry, source, at, made)
-    return made
+    return rt_views.make_view_at(
+        entry.globals_, source, state.source, state.rank, state.dims, state.strides, state.data
+    )
 
 
 @noinline
-def record_view(entry: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
+def copy_selected(entry: base.OperatorEntry, state: KeyState) -> ptr:
+    """Return a tensor with a copy of the elements that were selected."""
+    g, source = entry.globals_, state.source
+    view = rt_views.view_array(source, state.rank, state.dims, state.strides, state.data)
+    made: ptr = Outcome.RETRY
+    if likely(view != NULL):
+        made = rt_copies.copy_contiguous(g, view, state.rank, state.dims)
+        capi.decref(view)
+        if unlikely(made == NULL):
+            made = Outcome.RETRY
+    return rt_entry.finish(entry, made)
+
+
+@noinline
+def record_view(entry: ptr, source: ptr, state: ptr, made: ptr) -> ptr:
     """Record the view that a key has selected (NULL: a failure), as a call of `basic_index`."""
     if unlikely(made == NULL):
         return NULL
-    plan = make_index_entries(at)
+    plan = make_index_entries(state)
     if unlikely(plan == NULL):
         capi.decref(made)
         return NULL
-    values = stack(24)
-    store(ptr, values, 0, source)
-    store(ptr, values, 8, plan)
-    result = rt_record.record_call(entry, values, 2, made)
+    result = rt_record.record_call(entry, stack_of(source, plan, made), 2)
     capi.decref(plan)
     return result
 
 
 @native
-def make_index_entries(at: KeyState) -> ptr:
+def make_index_entries(state: KeyState) -> ptr:
     """Return the index entries of the key that was read; NULL with an exception set."""
-    result = capi.PyTuple_New(at.count)
-    if likely(result != NULL):
-        for k in range(at.count):
-            entry = make_index_entry(at + KeyState.entries + k * 24)
-            if unlikely(entry == NULL):
-                capi.decref(result)
-                return NULL
-            store(ptr, result, capi.PyTuple.items + k * 8, entry)
+    result = capi.PyTuple_New(state.count)
+    for k in range(state.count if result != NULL else 0):
+        entry = make_index_entry(state.entries + k * 24)
+        if unlikely(entry == NULL):
+            capi.decref(result)
+            return NULL
+        capi.set_item(result, k, entry)
     return result
 
 
@@ -90,40 +112,110 @@ def make_index_entry(words: ptr) -> ptr:
         return capi.new_ref(capi.Py_None)
     if load(i64, words, 8) == POSITION:
         return capi.PyLong_FromLongLong(load(i64, words, 0))
-    result = capi.PyTuple_New(3)
-    if likely(result != NULL):
-        for k in range(3):
-            number = capi.PyLong_FromLongLong(load(i64, words, k * 8))
-            if unlikely(number == NULL):
-                capi.decref(result)
-                return NULL
-            store(ptr, result, capi.PyTuple.items + k * 8, number)
-    return result
+    return capi.tuple_of_integers(words, 3)
 
 
 @noinline
-def gather_rows(entry: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, flags: i64) -> ptr:
-    """Return `x[i]` for one tensor of integers, the rows at these positions, or an `Outcome`."""
+def gather(entry: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, flags: i64) -> ptr:
+    """Return `x[i]` for one tensor: the rows at its integers, or the elements at a mask; or an `Outcome`."""
     if array == NULL or array.ndim == 0:
         return Outcome.FALL_BACK
+    mask = rt_operands.plain_mask(g, load(ptr, args, 8), flags)
+    if mask != NULL:
+        return rt_entry.finish(entry, select_elements(array, mask))
     return rt_entry.finish(entry, rt_gathers.gather_elements(g, array, load(ptr, args, 8), 0, flags))
 
 
 @native
-def read_key(array: capi.Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
-    """Read the key (`key` points to it) into the view's sizes, strides and offset; false if Python must read it."""
-    rank = i64(array.ndim)
+def select_elements(array: capi.Ndarray, mask: ptr) -> ptr:
+    """Return the elements of a contiguous array at a mask, by NumPy; or an `Outcome`."""
+    if (array.flags & capi.C_CONTIGUOUS) == 0:
+        return Outcome.FALL_BACK  # NumPy's result may not be contiguous
+    operands = stack_of(array, mask)
+    capi.hold_all(operands, 2)
+    result = capi.PyObject_GetItem(array, mask)
+    capi.release_all(operands, 2)
+    if unlikely(result == NULL):
+        capi.PyErr_Clear()  # Python raises tandem's exception
+        return Outcome.FALL_BACK
+    return result
+
+
+# Axes of the view -----------------------------------------------------------------------------------------------------
+@native
+def start_view(state: KeyState, array: capi.Ndarray) -> None:
+    """Begin to read a key of an array."""
+    state.source = array
+    state.has_tensor = 0
+    state.data = array.data
+    state.rank = 0
+    state.axis = 0
+    state.count = 0
+
+
+@native
+def append_axis(state: KeyState, size: i64, stride: i64) -> None:
+    store(i64, state.dims, state.rank * 8, size)
+    store(i64, state.strides, state.rank * 8, stride)
+    state.rank += 1
+
+
+@native
+def append_entry(state: KeyState, start: i64, length: i64, step: i64) -> None:
+    """Write an index entry."""
+    words = state.entries + state.count * 24
+    store(i64, words, 0, start)
+    store(i64, words, 8, length)
+    store(i64, words, 16, step)
+    state.count += 1
+
+
+@native
+def append_new_axis(state: ptr) -> None:
+    append_axis(state, 1, 0)
+    append_entry(state, 0, NEW_AXIS, 0)
+
+
+@native
+def axis_size(state: KeyState) -> i64:
+    """Return the size of the next axis of the source."""
+    return load(i64, state.source.dims, state.axis * 8)
+
+
+@native
+def select_position(state: KeyState, position: i64) -> bool:
+    """Use up the next axis at one position, not negative; return whether it is one."""
+    state.data += position * load(i64, state.source.strides, state.axis * 8)
+    append_entry(state, position, POSITION, 0)
+    state.axis += 1
+    return position >= 0
+
+
+@native
+def select_range(state: KeyState, start: i64, length: i64, step: i64) -> bool:
+    """Use up the next axis with a range of positions; return true."""
+    stride = load(i64, state.source.strides, state.axis * 8)
+    state.data += start * stride
+    append_axis(state, length, stride * step if length > 1 else stride)
+    append_entry(state, start, length, step)
+    state.axis += 1
+    return True
+
+
+# Keys -----------------------------------------------------------------------------------------------------------------
+@native
+def read_key(state: KeyState, g: base.Globals, flags: i64, array: capi.Ndarray, key: ptr) -> bool:
+    """Read the key (`key` points to it) of an array or NULL; return false if Python must read it."""
+    state.globals_ = g
+    state.flags = flags
     items, count = key, i64(1)
     if capi.type_of(load(ptr, key, 0)) == capi.PyTuple_Type:
         items = load(ptr, key, 0) + capi.PyTuple.items
         count = capi.PyVarObject(load(ptr, key, 0)).size
-    if rank + count > base.MAX_RANK:
+    if unlikely(array == NULL) or i64(array.ndim) + count > base.MAX_RANK:
         return False
-    at.rank = 0
-    at.axis = 0
-    at.moved = 0
-    at.count = 0
-    open_axes = rank - count_axes(items, count)
+    start_view(state, array)
+    open_axes = i64(array.ndim) - count_axes(items, count)
     if open_axes < 0:
         return False
     filled = False
@@ -133,11 +225,11 @@ def read_key(array: capi.Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyStat
             if filled:
                 return False
             filled = True
-            keep_axes(array, open_axes, dims, strides, at)
-        elif not read_item(array, item, dims, strides, at):
+            keep_axes(state, open_axes)
+        elif not read_item(state, item):
             return False
     if not filled:
-        keep_axes(array, open_axes, dims, strides, at)
+        keep_axes(state, open_axes)
     return True
 
 
@@ -153,67 +245,43 @@ def count_axes(items: ptr, count: i64) -> i64:
 
 
 @native
-def append_axis(dims: ptr, strides: ptr, at: KeyState, size: i64, stride: i64) -> None:
-    rank = at.rank
-    store(i64, dims, rank * 8, size)
-    store(i64, strides, rank * 8, stride)
-    at.rank = rank + 1
-
-
-@native
-def append_entry(at: KeyState, start: i64, length: i64, step: i64) -> None:
-    """Write an index entry."""
-    words = at + KeyState.entries + at.count * 24
-    store(i64, words, 0, start)
-    store(i64, words, 8, length)
-    store(i64, words, 16, step)
-    at.count += 1
-
-
-@native
-def keep_axes(array: capi.Ndarray, count: i64, dims: ptr, strides: ptr, at: KeyState) -> None:
+def keep_axes(state: ptr, count: i64) -> None:
     for _k in range(count):
-        axis = at.axis
-        size, stride = (
-            load(i64, array.dims, axis * 8),
-            load(i64, array.strides, axis * 8),
-        )
-        append_axis(dims, strides, at, size, stride)
-        append_entry(at, 0, size, 1)
-        at.axis = axis + 1
+        select_range(state, 0, axis_size(state), 1)
 
 
 @native
-def read_item(array: capi.Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_item(state: KeyState, item: ptr) -> bool:
     if item == capi.Py_None:
-        append_axis(dims, strides, at, 1, 0)
-        append_entry(at, 0, NEW_AXIS, 0)
+        append_new_axis(state)
         return True
-    axis = at.axis
-    size, stride = (
-        load(i64, array.dims, axis * 8),
-        load(i64, array.strides, axis * 8),
-    )
-    at.axis = axis + 1
     if capi.type_of(item) == capi.PyLong_Type:
-        position = resolve_position(item, size)
-        at.moved += position * stride
-        append_entry(at, position, POSITION, 0)
-        return position >= 0
-    return capi.type_of(item) == capi.PySlice_Type and read_slice(item, size, stride, dims, strides, at)
+        return select_position(state, rt_arguments.position(item, axis_size(state)))
+    if capi.type_of(item) == capi.PySlice_Type:
+        return read_slice(state, item)
+    return capi.type_of(item) == state.globals_.tensor and select_tensor(state, item)
+
+
+@noinline
+def select_tensor(state: KeyState, item: ptr) -> bool:
+    """Use up the next axis at the position in a tensor without axes; return whether it is one."""
+    size, position = axis_size(state), tensor_integer(state, item)
+    if position < 0 and position != rt_arguments.NO_NUMBER:
+        position += size
+    state.has_tensor = 1
+    return position >= 0 and position < size and select_position(state, position)
 
 
 @native
-def resolve_position(item: ptr, size: i64) -> i64:
-    """Return a non-negative position, or -1."""
-    overflow = stack(4)
-    position = capi.PyLong_AsLongLongAndOverflow(item, overflow)
-    if position < 0:
-        if unlikely(position == -1) and capi.PyErr_Occurred() != NULL:
-            capi.PyErr_Clear()
-            return -1
-        position += size
-    return position if position >= 0 and position < size and load(i32, overflow, 0) == 0 else -1
+def tensor_integer(state: KeyState, x: ptr) -> i64:
+    """Return the integer in a plain tensor without axes, or NO_NUMBER."""
+    where = stack(8)
+    code = rt_operands.operand_code(state.globals_, x, state.flags, where)
+    array: capi.Ndarray = load(ptr, where, 0)
+    if array == NULL or array.ndim != 0 or code < base.INT8 or code > base.UINT64:
+        return rt_arguments.NO_NUMBER
+    value = rt_gathers.integer_at(array.data, code)
+    return rt_arguments.NO_NUMBER if code == base.UINT64 and value < 0 else value
 
 
 @native
@@ -222,106 +290,97 @@ def plain_bound(x: ptr) -> bool:
 
 
 @native
-def read_slice(item: capi.PySlice, size: i64, stride: i64, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_slice(state: KeyState, item: capi.PySlice) -> bool:
+    if likely(plain_bound(item.start) and plain_bound(item.stop) and plain_bound(item.step)):
+        return read_plain_slice(state, item)
     bounds = stack(24)
-    if not (plain_bound(item.start) and plain_bound(item.stop)):
-        return False
-    if not plain_bound(item.step):
-        return False
+    store(ptr, bounds, 0, make_bound(state, item.start))
+    store(ptr, bounds, 8, make_bound(state, item.stop))
+    store(ptr, bounds, 16, make_bound(state, item.step))
+    result = False
+    if load(ptr, bounds, 0) != NULL and load(ptr, bounds, 8) != NULL and load(ptr, bounds, 16) != NULL:
+        plain = capi.PySlice_New(load(ptr, bounds, 0), load(ptr, bounds, 8), load(ptr, bounds, 16))
+        if likely(plain != NULL):
+            result = read_plain_slice(state, plain)
+            capi.decref(plain)
+        else:
+            capi.PyErr_Clear()
+    capi.release_all(bounds, 3)
+    return result
+
+
+@noinline
+def make_bound(state: KeyState, x: ptr) -> ptr:
+    """Return a bound of a slice as an int or None, a new reference; NULL if Python must read it."""
+    if plain_bound(x):
+        return capi.new_ref(x)
+    value = tensor_integer(state, x) if capi.type_of(x) == state.globals_.tensor else rt_arguments.NO_NUMBER
+    if value == rt_arguments.NO_NUMBER:
+        return NULL
+    made = capi.PyLong_FromLongLong(value)
+    if unlikely(made == NULL):
+        capi.PyErr_Clear()
+    return made
+
+
+@native
+def read_plain_slice(state: ptr, item: capi.PySlice) -> bool:
+    bounds = stack(24)
     if capi.PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
         capi.PyErr_Clear()
         return False
     step = load(i64, bounds, 16)
-    count = capi.PySlice_AdjustIndices(size, bounds, bounds + 8, step)
-    if likely(count > 0):
-        at.moved += load(i64, bounds, 0) * stride
-        append_entry(at, load(i64, bounds, 0), count, step)
-    else:
-        append_entry(at, 0, 0, 1)
-    append_axis(dims, strides, at, count, stride * step if count > 1 else stride)
-    return True
+    length = capi.PySlice_AdjustIndices(axis_size(state), bounds, bounds + 8, step)
+    if likely(length > 0):
+        return select_range(state, load(i64, bounds, 0), length, step)
+    return select_range(state, 0, 0, 1)
 
 
 # -- basic_index(x, plan) ----------------------------------------------------------------------------------------------
-@rt_entry.entry
+@rt_entry.entry(count=2)
 def basic_index(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `basic_index`, whose plan has an int or (start, length, step) per axis, and None for new axes.
 
     Python twin: operators/indexing/slicing.py:to_numpy_index
     """
-    g = entry.globals_
-    if unlikely(kwnames != NULL or count != 2):
+    g, source, plan = entry.globals_, load(ptr, args, 0), load(ptr, args, 8)
+    state: KeyState = stack(sizeof(KeyState))
+    if unlikely(not read_plan(state, rt_operands.plain_array(g, source, flags), plan)):
         return Outcome.FALL_BACK
-    source, plan = load(ptr, args, 0), load(ptr, args, 8)
-    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
-    dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
-    if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
-        return Outcome.FALL_BACK
-    entry.calls += 1
-    data = array.data + KeyState(at).moved
-    made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
-    if unlikely(base.has_history(g, source, flags)):
-        values = stack(24)
-        store(ptr, values, 0, source)
-        store(ptr, values, 8, plan)
-        return rt_record.record_call(entry, values, 2, made)
-    return made
+    made = make_selected(entry, source, state)
+    return rt_record.finish_call(entry, flags, stack_of(source, plan, made), 2)
 
 
 @native
-def read_plan(array: capi.Ndarray, plan: capi.PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_plan(state: KeyState, array: capi.Ndarray, plan: capi.PyVarObject) -> bool:
+    """Read the plan of an array or NULL; return false if Python must read it."""
+    if array == NULL or not capi.is_tuple(plan) or plan.size > base.MAX_RANK:
+        return False
+    start_view(state, array)
     rank = i64(array.ndim)
-    if capi.type_of(plan) != capi.PyTuple_Type or plan.size > base.MAX_RANK:
-        return False
-    at.rank = 0
-    at.axis = 0
-    at.moved = 0
     for k in range(plan.size):
-        entry = load(ptr, plan, capi.PyTuple.items + k * 8)
+        entry = capi.item(plan, k)
         if entry == capi.Py_None:
-            append_axis(dims, strides, at, 1, 0)
-        elif at.axis >= rank or not read_entry(array, entry, dims, strides, at):
+            append_new_axis(state)
+        elif state.axis >= rank or not read_entry(state, entry):
             return False
-    return at.axis == rank
+    return state.axis == rank
 
 
 @native
-def read_entry(array: ptr, entry: capi.PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
-    axis = at.axis
-    size, stride = axis_of(array, capi.Ndarray.dims, axis), axis_of(array, capi.Ndarray.strides, axis)
-    at.axis = axis + 1
+def read_entry(state: ptr, entry: capi.PyVarObject) -> bool:
+    size = axis_size(state)
     if capi.type_of(entry) == capi.PyLong_Type:
-        chosen = whole_number(entry)
-        at.moved += chosen * stride
-        return chosen >= 0 and chosen < size
-    if capi.type_of(entry) != capi.PyTuple_Type or entry.size != 3:
+        chosen = rt_arguments.whole_number(entry)
+        return select_position(state, chosen if chosen < size else -1)
+    if not capi.is_tuple(entry) or entry.size != 3:
         return False
-    start = whole_number(load(ptr, entry, capi.PyTuple.items))
-    length = whole_number(load(ptr, entry, capi.PyTuple.items + 8))
-    step = whole_number(load(ptr, entry, capi.PyTuple.items + 16))
-    if start == NO_NUMBER or step == NO_NUMBER or length < 1 or start < 0 or start >= size or length > size:
+    start = rt_arguments.whole_number(capi.item(entry, 0))
+    length = rt_arguments.whole_number(capi.item(entry, 1))
+    step = rt_arguments.whole_number(capi.item(entry, 2))
+    if start < 0 or start >= size or length < 1 or length > size:
         return False
     last = start + (length - 1) * step
     if step == 0 or step > size or step < -size or last < 0 or last >= size:
         return False
-    at.moved += start * stride
-    append_axis(dims, strides, at, length, stride * step if length > 1 else stride)
-    return True
-
-
-NO_NUMBER: i64 = -(1 << 62)
-
-
-@native
-def whole_number(x: ptr) -> i64:
-    """Return an exact int that fits 64 bits, or NO_NUMBER."""
-    if capi.type_of(x) != capi.PyLong_Type:
-        return NO_NUMBER
-    overflow = stack(4)
-    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
-    return value if load(i32, overflow, 0) == 0 else NO_NUMBER
-
-
-@native
-def axis_of(array: ptr, field: i64, axis: i64) -> i64:
-    return load(i64, load(ptr, array, field), axis * 8)
+    return select_range(state, start, length, step)

@@ -1,142 +1,131 @@
 """The native entries of views: `reshape(x, shape)`, `permute(x, axes)`, `broadcast_to(x, shape)`.
 
-A view shares the storage of its source, which is created here if there is none yet.
+So are those of operators that return the same elements: `clone(x)`, `contiguous(x)`, `stop_gradient(x)`. A view shares
+the storage of its source, which is created here if there is none yet.
 """
 
 from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_entry, rt_operands, rt_record
+from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_copies, rt_reshape
+from . import rt_copies
 
 VIEW: i64 = template(0)  # which view this instance of the entry is
 RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 
+# Result of an instance: a copy; a view if the operand is contiguous, else a copy; a view.
+COPY, DENSE, ALIAS = 0, 1, 2
+GIVES: i64 = template(0)
+
+REFUSED: i64 = -1  # Python must run the call
+VIEWED: i64 = 0
+MOVED: i64 = 1  # the strides do not allow a view
+
 
 @rt_entry.entry
 def view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """The entry of views."""
-    g = entry.globals_
-    if unlikely(kwnames != NULL or count != 2):
+    """The entry of views: sizes or axes are one argument, or follow the tensor one by one."""
+    if unlikely(count < 2 or kwnames != NULL):
         return Outcome.FALL_BACK
-    source = load(ptr, args, 0)
-    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
-    wanted, dims, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
-    rank = read_integers(load(ptr, args, 8), wanted)
-    if unlikely(array == NULL or rank == rt_reshape.REFUSED or array.ndim > base.MAX_RANK):
-        return Outcome.FALL_BACK
-    result = compute_view(array, wanted, rank, dims, strides)
-    if unlikely(result == rt_reshape.REFUSED):
-        return Outcome.FALL_BACK
-    entry.calls += 1
-    made: ptr = NULL
-    if unlikely(result == rt_reshape.MOVED):
-        made = copy_with_shape(g, array, rank, dims)
-    else:
-        made = make_view(g, source, array, rank, dims, strides)
-    if unlikely(base.has_history(g, source, flags)):
-        values = stack(24)
-        store(ptr, values, 0, source)
-        store(ptr, values, 8, load(ptr, args, 8))
-        return rt_record.record_call(entry, values, 2, made)
-    return made
-
-
-@dsl.noinline
-def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
-    """Return a tensor of the given sizes with a copy of the elements; NULL with an exception set."""
-    made = rt_copies.copy_contiguous(g, array, rank, dims)
-    return base.make_tensor(g, made) if likely(made != NULL) else made
+    if likely(count == 2):
+        return make_result(entry, load(ptr, args, 0), load(ptr, args, 8), flags)
+    wish = capi.pack_tuple(args + 8, count - 1)
+    if unlikely(wish == NULL):
+        return Outcome.RETRY
+    result = make_result(entry, load(ptr, args, 0), wish, flags)
+    capi.decref(wish)
+    return result
 
 
 @native
-def read_integers(x: capi.PyList, to: ptr) -> i64:
-    """Read the ints of an exact tuple or list, or one int; return their number, or REFUSED."""
-    alone, count = stack(8), i64(1)
-    store(ptr, alone, 0, x)
-    items = alone
-    if likely(capi.type_of(x) == capi.PyTuple_Type):
-        items = x + capi.PyTuple.items
-    elif capi.type_of(x) == capi.PyList_Type:
-        items = x.items
-    if capi.type_of(x) != capi.PyLong_Type:
-        count = x.size
-    if items == alone and capi.type_of(x) != capi.PyLong_Type:
-        return rt_reshape.REFUSED
-    if count > base.MAX_RANK:
-        return rt_reshape.REFUSED
-    overflow = stack(4)
-    for k in range(count):
-        item = load(ptr, items, k * 8)
-        if capi.type_of(item) != capi.PyLong_Type:
-            return rt_reshape.REFUSED
-        value = capi.PyLong_AsLongLongAndOverflow(item, overflow)
-        if unlikely(value == -1) and capi.PyErr_Occurred() != NULL:
-            capi.PyErr_Clear()
-            return rt_reshape.REFUSED
-        if load(i32, overflow, 0) != 0:
-            return rt_reshape.REFUSED
-        store(i64, to, k * 8, value)
-    return count
+def make_result(entry: base.OperatorEntry, source: ptr, wish: ptr, flags: i64) -> ptr:
+    """Return the view of a tensor with the sizes or axes of an object, or an `Outcome`."""
+    g = entry.globals_
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    wanted, dims, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
+    rank = rt_arguments.read_integers(wish, wanted)
+    if unlikely(array == NULL or rank == rt_arguments.BAD or array.ndim > base.MAX_RANK):
+        return Outcome.FALL_BACK
+    result = compute_view(array, wanted, rank, dims, strides)
+    if unlikely(result == REFUSED):
+        return Outcome.FALL_BACK
+    entry.calls += 1
+    made: ptr = NULL
+    if unlikely(result == MOVED):
+        made = rt_copies.copy_with_shape(g, array, rank, dims)
+    else:
+        made = make_view(g, source, array, rank, dims, strides)
+    return rt_record.finish_call(entry, flags, dsl.stack_of(source, wish, made), 2)
+
+
+@rt_entry.entry(count=1)
+def copy_or_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry of `clone`, `contiguous` and `stop_gradient`."""
+    g, source = entry.globals_, load(ptr, args, 0)
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    if unlikely(array == NULL or array.ndim > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0):
+        return Outcome.FALL_BACK
+    rank, dims = i64(array.ndim), array.dims
+    entry.calls += 1
+    tensor: ptr = NULL
+    if GIVES == ALIAS or (GIVES == DENSE and (array.flags & capi.C_CONTIGUOUS) != 0):
+        tensor = make_view(g, source, array, rank, dims, array.strides)
+    else:
+        tensor = rt_copies.copy_with_shape(g, array, rank, dims)
+    return rt_record.finish_call(entry, flags, dsl.stack_of(source, tensor), 1)
 
 
 @native
 def compute_view(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
     """Write sizes and strides of the result and return VIEWED; only sizes: MOVED; REFUSED: Python must run the call."""
     if VIEW == RESHAPE:
-        return rt_reshape.reshape_strides(array, wanted, rank, dims, strides)
-    value = (
-        permute_strides(array, wanted, rank, dims, strides)
-        if VIEW == PERMUTE
-        else broadcast_strides(array, wanted, rank, dims, strides)
-    )
-    return rt_reshape.VIEWED if value else rt_reshape.REFUSED
+        return reshape_strides(array, wanted, rank, dims, strides)
+    if VIEW == PERMUTE:
+        return permute_strides(array, wanted, rank, dims, strides)
+    return broadcast_strides(array, wanted, rank, dims, strides)
 
 
 @native
-def permute_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+def permute_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
     if rank != i64(array.ndim):
-        return False
+        return REFUSED
     seen: i64 = 0
     for d in range(rank):
         axis: i64 = load(i64, wanted, d * 8)
         if axis < 0:
             axis += rank
         if axis < 0 or axis >= rank or (seen >> axis) & 1 != 0:
-            return False
+            return REFUSED
         seen |= 1 << axis
         store(i64, dims, d * 8, load(i64, array.dims, axis * 8))
         store(i64, strides, d * 8, load(i64, array.strides, axis * 8))
-    return True
+    return VIEWED
 
 
 @native
-def broadcast_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+def broadcast_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
     own = i64(array.ndim)
     if own > rank:
-        return False
+        return REFUSED
     total: i64 = 1
     for d in range(rank):
         size = load(i64, wanted, d * 8)
         if size <= 0 or size > LARGEST:
-            return False
+            return REFUSED
         total *= size
         if total > LARGEST:
-            return False
+            return REFUSED
         at = d - (rank - own)
-        had: i64 = 1
-        step: i64 = 0
-        if at >= 0:
-            had = load(i64, array.dims, at * 8)
-            step = load(i64, array.strides, at * 8)
+        had = load(i64, array.dims, at * 8) if at >= 0 else 1
+        step = load(i64, array.strides, at * 8) if at >= 0 else 0
         if had != size and had != 1:
-            return False
+            return REFUSED
         store(i64, dims, d * 8, size)
         store(i64, strides, d * 8, step if had == size else 0)
-    return True
+    return VIEWED
 
 
 LARGEST: i64 = 2147483648  # larger results are left to Python, which checks that they can be addressed
@@ -174,18 +163,89 @@ def make_view_at(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides:
 
 @native
 def view_array(array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
-    """Return an array over the same memory that keeps its source alive."""
-    descr, may_write = array.descr, array.flags & capi.WRITEABLE
-    if VIEW == BROADCAST:
-        may_write = 0
-    capi.incref(descr)
-    made = capi.PyArray_NewFromDescr(
-        capi.PyArray_Type, descr, i32(rank), dims, strides, data, may_write, NULL
-    )
-    if unlikely(made == NULL):
-        return NULL
-    capi.incref(array)
-    if unlikely(capi.PyArray_SetBaseObject(made, array) < 0):
-        capi.decref(made)
-        return NULL
-    return made
+    """Return an array over the same memory that keeps its source alive; NULL with an exception set."""
+    may_write = array.flags & capi.WRITEABLE if VIEW != BROADCAST else i32(0)
+    return rt_memory.array_over(array.descr, rank, dims, strides, data, may_write, capi.new_ref(array))
+
+
+# Sizes and strides of `reshape` ----------------------------------------------------------------------------------
+@native
+def reshape_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
+    """Write sizes, and strides if the result can be a view. Empty arrays are left to Python.
+
+    Python twin: operators/shape/views.py:reshaped_strides
+    """
+    if array.ndim > base.MAX_RANK or not fill_sizes(array, wanted, rank, dims):
+        return REFUSED
+    if (array.flags & capi.C_CONTIGUOUS) == 0:
+        return VIEWED if regroup_strides(array, rank, dims, strides) else MOVED
+    rt_layouts.write_row_major_strides(strides, 8, dims, rank, rt_layouts.item_size(array))
+    return VIEWED
+
+
+@native
+def fill_sizes(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr) -> bool:
+    """Write the sizes, one of which may be -1; return false if they do not fit.
+
+    Python twin: operators/shape/views.py:reshape_shape
+    """
+    total = rt_layouts.count_elements(array.dims, i64(array.ndim))
+    open_at: i64 = -1
+    known: i64 = 1
+    for d in range(rank):
+        size = load(i64, wanted, d * 8)
+        if size == -1 and open_at < 0:
+            open_at = d
+        elif size <= 0 or size > total:
+            return False
+        else:
+            known *= size
+            if known > total:
+                return False
+        store(i64, dims, d * 8, size)
+    if total == 0 or total % known != 0 or (open_at < 0 and known != total):
+        return False
+    if open_at >= 0:
+        store(i64, dims, open_at * 8, total // known)
+    return True
+
+
+@native
+def collect_long_axes(array: capi.Ndarray, sizes: ptr, steps: ptr) -> i64:
+    """Write sizes and strides of the axes whose size is not 1; return their number."""
+    used: i64 = 0
+    for d in range(i64(array.ndim)):
+        size = load(i64, array.dims, d * 8)
+        if size != 1:
+            store(i64, sizes, used * 8, size)
+            store(i64, steps, used * 8, load(i64, array.strides, d * 8))
+            used += 1
+    return used
+
+
+@native
+def regroup_strides(array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr) -> bool:
+    """Write strides over the same memory, as NumPy's reshape; return false if the elements would have to move."""
+    sizes, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
+    own = collect_long_axes(array, sizes, steps)
+    old, new = i64(0), i64(0)
+    step = rt_layouts.item_size(array)
+    while new < rank and old < own:
+        old_end, new_end = old + 1, new + 1
+        had, want = load(i64, sizes, old * 8), load(i64, dims, new * 8)
+        while had != want:
+            if want < had:
+                want *= load(i64, dims, new_end * 8)
+                new_end += 1
+            else:
+                had *= load(i64, sizes, old_end * 8)
+                old_end += 1
+        for d in range(old, old_end - 1):
+            if load(i64, steps, d * 8) != load(i64, sizes, d * 8 + 8) * load(i64, steps, d * 8 + 8):
+                return False
+        step = load(i64, steps, old_end * 8 - 8)
+        rt_layouts.write_row_major_strides(strides + new * 8, 8, dims + new * 8, new_end - new, step)
+        old, new = old_end, new_end
+    for d in range(new, rank):  # the remaining axes have size 1
+        store(i64, strides, d * 8, step)
+    return True

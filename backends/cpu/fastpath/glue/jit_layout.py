@@ -7,14 +7,12 @@ from ..compiler.structs import Struct, at
 from ..runtime.rt_base import OperatorEntry
 
 
-# The record of a jitted function; the first two fields are those of an operator's record.
 class JitEntry(OperatorEntry):
     """The data of a jitted function's entry."""
 
     head: ptr = at(16)
 
 
-# The record of a specialization
 class Specialization(Struct):
     """One specialization of a jitted function."""
 
@@ -43,7 +41,6 @@ class Specialization(Struct):
     used: i64  # Globals.jit_clock at the last call
 
 
-# A result to allocate
 class Output(Struct):
     """A result to allocate."""
 
@@ -72,12 +69,13 @@ class GuardCode(Opcodes):
     CELL = 13
     ITEM = 14
     DEVICE = 15
+    EQUAL_INT = 16
+    EQUAL_FLOAT = 17
 
 
 CELL_CONTENT = 16
 
 
-# A guarded array
 class ArrayGuard(Struct):
     """A guarded array."""
 
@@ -89,11 +87,12 @@ class ArrayGuard(Struct):
     descr: ptr
 
 
-# A guarded tensor of a device: its class, its key sets without and with history, and its layout, all by identity; where
-# the slots lie that lead from the tensor to its array, from there to address, layout and buffer, from the buffer to its
-# pool and to the set of other streams that work on it, and from a pool to its stream; and its index.
 class DeviceGuard(Struct):
-    """A guarded tensor of a device: compared by identity; `*_at` are offsets of slots."""
+    """A guarded tensor of a device: its class, key sets and layout are compared by identity.
+
+    `*_at` are offsets of the slots that lead from the tensor to its array, from there to address, layout and buffer,
+    from the buffer to its pool and to the set of other streams that work on it, and from a pool to its stream.
+    """
 
     type: ptr
     keys: ptr
@@ -112,9 +111,6 @@ class DeviceGuard(Struct):
 DEVICE_ALIGNED = 15  # bits of an address that code for a device wants to be zero
 
 
-# What calls of a device need: the backend's record of it, and the backend's functions: what gives the record of the
-# thread's stream (NULL: Python has to look), a result, and a block of memory; the record of each result; that of the
-# scratch memory (or NULL); and the table by which the code's work gets into the stream, which begins with the code.
 class DeviceCalls(Struct):
     """The functions and structs that calls of a device need."""
 
@@ -163,7 +159,6 @@ class ScalarSource(Opcodes):
 SMALL_INTEGER = 2**31  # beyond, Python computes
 
 
-# The frame
 class CallFrame(Struct):
     """The frame of a jitted call."""
 

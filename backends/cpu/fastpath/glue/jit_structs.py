@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 import weakref
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
 from . import jit_layout as at
-from .structs import StructMemory
+from .structs import EntryStruct, StructMemory
 
 _libc = ctypes.CDLL(None)
 _libc.free.argtypes = (ctypes.c_void_p,)
@@ -20,8 +21,7 @@ _libc.free.argtypes = (ctypes.c_void_p,)
 def make_int64_array(words: Sequence[int]) -> StructMemory:
     """Return an array of 64-bit integers."""
     result = StructMemory(8 * max(len(words), 1))
-    for index, number in enumerate(words):
-        result.set(8 * index, number)
+    ctypes.memmove(result.address, struct.pack(f"<{len(words)}q", *words), 8 * len(words))
     return result
 
 
@@ -36,18 +36,16 @@ class Program:
     def __init__(self) -> None:
         self.words: list[int] = []
         self.kept: list[Any] = []
-        self.mortal: list[
-            tuple[int, Any]
-        ] = []  # words that name an object which the program does not keep alive
+        self.mortal: list[tuple[int, Any]] = []  # words that name an object which may be freed
 
     def add(self, *words: Any) -> None:
         """Append words; an object that is not an int is kept alive, and its address appended."""
         for item in words:
-            if type(item) is int:
-                self.words.append(item)
-            elif isinstance(item, StructMemory):
+            if isinstance(item, StructMemory):
                 self.kept.append(item)
                 self.words.append(item.address)
+            elif type(item) is int:
+                self.words.append(item)
             else:
                 self.same(item)
 
@@ -72,40 +70,29 @@ class Program:
         result = make_int64_array(self.words)
         result.kept += self.kept
         for index, value in self.mortal:
-            result.kept.append(weakref.ref(value, _Clear(result.memory, index)))
+            word = ctypes.c_int64.from_buffer(result.memory, 8 * index)
+            result.kept.append(weakref.ref(value, functools.partial(_clear, word)))
         return result
 
 
-class _Clear:
-    """A weak reference's callback that clears one word."""
-
-    def __init__(self, memory: Any, index: int):
-        self.memory, self.index = memory, index
-
-    def __call__(self, gone: Any) -> None:
-        ctypes.c_int64.from_buffer(self.memory, 8 * self.index).value = 0
+def _clear(word: Any, gone: Any) -> None:
+    word.value = 0
 
 
 def make_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
     """Return the struct that describes a valid array, and the slot of its data pointer."""
-    result = StructMemory(sizeof(at.ArrayGuard))
-    result.refer(at.ArrayGuard.descr, spec.dtype.np)
-    result.set(at.ArrayGuard.rank, len(spec.shape))
-    result.point(at.ArrayGuard.dims, make_int64_array(spec.shape))
-    result.set(at.ArrayGuard.at, slot)
-    return result
+    dims = make_int64_array(spec.shape)
+    return StructMemory(at.ArrayGuard, descr=spec.dtype.np, rank=len(spec.shape), dims=dims, at=slot)
 
 
 def make_output_table(storages: Sequence[TensorSpec], first: int) -> StructMemory:
     """Return the structs of the results to allocate; their data pointers go to the slots from ``first`` on."""
     result = StructMemory(sizeof(at.Output) * max(len(storages), 1))
     for number, spec in enumerate(storages):
-        base = number * sizeof(at.Output)
-        result.refer(base + at.Output.descr, spec.dtype.np)
-        result.set(base + at.Output.rank, len(spec.shape))
-        result.point(base + at.Output.dims, make_int64_array(spec.shape))
-        result.set(base + at.Output.nbytes, spec.size * spec.dtype.itemsize)
-        result.set(base + at.Output.at, first + number)
+        dims, nbytes = make_int64_array(spec.shape), spec.size * spec.dtype.itemsize
+        fields = {"rank": len(spec.shape), "dims": dims, "nbytes": nbytes, "at": first + number}
+        for name, value in {"descr": spec.dtype.np, **fields}.items():
+            result.store(number * sizeof(at.Output) + getattr(at.Output, name), value)
     return result
 
 
@@ -113,7 +100,7 @@ class SpecializationStruct(StructMemory):
     """The struct of a specialization; frees its scratch memory with itself."""
 
     def __init__(self) -> None:
-        super().__init__(sizeof(at.Specialization))
+        super().__init__(at.Specialization)
 
     @property
     def hits(self) -> int:
@@ -122,7 +109,7 @@ class SpecializationStruct(StructMemory):
 
     @property
     def used(self) -> int:
-        """The time of the last call, as G_JIT_CLOCK counts it."""
+        """The time of the last call, as `Globals.jit_clock` counts it."""
         return self.get(at.Specialization.used)
 
     @property
@@ -135,8 +122,11 @@ class SpecializationStruct(StructMemory):
             _libc.free(self.get(at.Specialization.spare))
 
 
-class JitStruct(StructMemory):
+class JitStruct(EntryStruct):
     """The struct that the entry of one jitted function reads: the chain of its specializations.
+
+    Structs that leave the chain stay in memory while a call runs in them. Such a call continues in Python, not in the
+    following struct, which may be freed.
 
     Args:
         process: the process struct.
@@ -144,41 +134,30 @@ class JitStruct(StructMemory):
     """
 
     def __init__(self, process: StructMemory, fall_back: Any):
-        super().__init__(sizeof(at.JitEntry))
-        self.point(0, process)
-        self.refer(8, fall_back)
+        super().__init__(at.JitEntry, process, fall_back)
         self.chain: list[SpecializationStruct] = []
         self.retired: list[SpecializationStruct] = []
 
     def link(self, record: SpecializationStruct) -> None:
         """Insert a specialization at the head of the chain."""
-        record.set(at.Specialization.next, self.chain[0].address if self.chain else 0)
-        self.chain.insert(0, record)
-        self.set(at.JitEntry.head, record.address)
-        self.retired = [old for old in self.retired if old.busy]
+        self._set_chain([record, *self.chain])
 
     def remove(self, record: SpecializationStruct) -> None:
         """Remove one specialization from the chain, if it is there."""
-        if record not in self.chain:
-            return
-        index = self.chain.index(record)
-        following = record.get(at.Specialization.next)
-        if index:
-            self.chain[index - 1].set(at.Specialization.next, following)
-        else:
-            self.set(at.JitEntry.head, following)
-        record.set(
-            at.Specialization.next, 0
-        )  # a call running in it continues in Python, not in a struct that may be freed
-        del self.chain[index]
-        self.retired = [old for old in (*self.retired, record) if old.busy]
+        self._set_chain([one for one in self.chain if one is not record])
 
     def unlink(self) -> None:
-        """Empty the chain. Structs stay in memory while a call runs in one."""
-        self.set(at.JitEntry.head, 0)
-        for (
-            record
-        ) in self.chain:  # a call running in one continues in Python, not in a neighbour that may be freed
+        """Empty the chain."""
+        self._set_chain([])
+
+    def _set_chain(self, chain: list[SpecializationStruct]) -> None:
+        gone = [record for record in self.chain if record not in chain]
+        self.retired, self.chain = [*self.retired, *gone], chain
+        head = 0
+        for record in reversed(chain):
+            record.set(at.Specialization.next, head)
+            head = record.address
+        self.set(at.JitEntry.head, head)
+        for record in gone:
             record.set(at.Specialization.next, 0)
-        self.retired = [old for old in (*self.retired, *self.chain) if old.busy]
-        self.chain = []
+        self.retired = [old for old in self.retired if old.busy]

@@ -7,23 +7,21 @@ fit goes to the dispatcher; so does every call while anything but a plain kernel
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from ..... import config
 from .....errors import AllocationError, ScalarOverflowError, TandemError
 from .....registry import native_type
 from .....registry.contract import describe_kernel, is_checked
 from .....registry.dispatch.keys import DispatchKey
-from .....registry.dispatch.state import state
-from .....registry.operator import Operator, lock
-from .....registry.schemas.schema import MISSING, Argument, Type
+from .....registry.operator import Operator
+from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
-from ..compiler.structs import sizeof
 from ..entries import rt_kernels as at
-from ..runtime import rt_base as rt
+from .hot_calls import HotCalls
 from .runtime import Runtime
-from .structs import StructMemory
+from .structs import EntryStruct, StructMemory
+from .stubs import ColdCallable
 
 ENTRY = "kernel_call"
 _KINDS = {
@@ -62,39 +60,36 @@ def expected_results(op: Operator) -> int:
     return op.contract.tensors if op.contract.tensors >= 0 else at.ASK_PYTHON
 
 
-class KernelStruct(StructMemory):
+class KernelStruct(EntryStruct):
     """The struct that the entry of one operator reads. It keeps the current kernel alive."""
 
     entry: int
     operator: Operator
     kernel: Any
 
-    def __init__(self, process: StructMemory, op: Operator, failed: Any) -> None:
-        super().__init__(sizeof(at.KernelEntry))
-        positional, keyword = op.binder.positional, op.binder.keyword
-        arguments, defaults = (*positional, *keyword), _defaults(op)
+    def __init__(self, process: StructMemory, op: Operator) -> None:
+        positional, keyword, converters = op.binder.positional, op.binder.keyword, op.binder.converters
+        arguments = (*positional, *keyword)
         self.operator, self.kernel = op, None
-        self.point(rt.OperatorEntry.globals_, process)
-        self.refer(rt.OperatorEntry.fall_back, op)
-        self.refer(at.KernelEntry.failed, failed)
-        self.refer(at.KernelEntry.check, make_result_checker(op))
-        self.set(at.KernelEntry.least, sum(default is MISSING for default in defaults[: len(positional)]))
-        self.set(at.KernelEntry.most, len(positional))
-        self.set(at.KernelEntry.count, len(arguments))
         kinds, values = StructMemory(8 * len(arguments) + 8), StructMemory(8 * len(arguments) + 8)
-        for index, (argument, default) in enumerate(zip(arguments, defaults, strict=True)):
+        for index, argument in enumerate(arguments):
             kinds.set(8 * index, kind_bits(argument.type))
-            if default is not MISSING:
-                values.refer(8 * index, default)
-        self.point(at.KernelEntry.kinds, kinds)
-        self.point(at.KernelEntry.defaults, values)
+            if argument.default is not MISSING:
+                values.refer(8 * index, converters[argument.name](argument.default))
+        super().__init__(
+            at.KernelEntry,
+            process,
+            op,
+            failed=partial(raise_kernel_error, op),
+            check=partial(check_result, op),
+            least=sum(argument.default is MISSING for argument in positional),
+            most=len(positional),
+            count=len(arguments),
+            kinds=kinds,
+            defaults=values,
+        )
         if keyword:
             self.refer(at.KernelEntry.keywords, tuple(sys.intern(argument.name) for argument in keyword))
-
-    @property
-    def calls(self) -> int:
-        """Calls run by the entry."""
-        return self.get(rt.OperatorEntry.calls)
 
     def put(self, kernel: Any) -> None:
         """Set the kernel; None sends all calls to the dispatcher. A running call holds a reference to the old one."""
@@ -104,31 +99,20 @@ class KernelStruct(StructMemory):
         self.kernel = kernel
 
 
-def explain_kernel_error(op: Operator, fault: BaseException, args: tuple[Any, ...]) -> Exception:
-    """Return the dispatcher's exception for a MemoryError or OverflowError of a kernel."""
+def raise_kernel_error(op: Operator, fault: BaseException, *args: Any) -> Any:
+    """Raise a kernel's TandemError, or for a MemoryError or OverflowError the dispatcher's exception."""
+    if isinstance(fault, TandemError):
+        raise fault
     kind = AllocationError if isinstance(fault, MemoryError) else ScalarOverflowError
-    return kind(f"{op.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}")
+    text = f"{op.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}"
+    raise kind(text) from None
 
 
-def make_result_checker(op: Operator) -> Callable[[Any], Any]:
-    """Return a function that converts a kernel's result to what the schema declares, or raises."""
-
-    def check(result: Any) -> Any:
-        registration = op.table[DispatchKey.CPU].registration
-        who = "its kernel" if registration is None else describe_kernel(registration)
-        return op.contract.checked(result, who)
-
-    return check
-
-
-def _defaults(op: Operator) -> list[Any]:
-    """Return the defaults as the binder fills them in; MISSING for required arguments."""
-
-    def default(argument: Argument) -> Any:
-        convert = op.binder.converters[argument.name]
-        return MISSING if argument.default is MISSING else convert(argument.default)
-
-    return [default(argument) for argument in (*op.binder.positional, *op.binder.keyword)]
+def check_result(op: Operator, result: Any) -> Any:
+    """Return a kernel's result, converted to what the schema declares, or raise."""
+    registration = op.table[DispatchKey.CPU].registration
+    who = "its kernel" if registration is None else describe_kernel(registration)
+    return op.contract.checked(result, who)
 
 
 def can_be_served(op: Operator) -> bool:
@@ -139,70 +123,93 @@ def can_be_served(op: Operator) -> bool:
     return tensor and complete and len(binder.positional) + len(binder.keyword) <= at.MOST_ARGUMENTS
 
 
-class KernelStub:
+@native_type.accept_entries
+class DirectCall(native_type.NativeCallable):  # type: ignore[misc]
+    """A second callable of an operator, for the native entry that its function does not have."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the operator."""
+        return self._operator(*args, **kwargs)
+
+
+def is_compilable(op: Operator) -> bool:
+    """Return whether an operator is composed of others, and only computes new tensors from tensors."""
+    decl, schema = op.decl, op.schema
+    if decl is None or decl.kind != "composite" or decl.explicit or decl.effects:
+        return False
+    computes = bool(schema.returns) and all(r.type.core == "Tensor" for r in schema.returns)
+    return computes and not (schema.is_view or schema.is_mutable) and can_be_served(op)
+
+
+class KernelStub(ColdCallable):
     """The native entry of one operator function whose kernel is a Python function.
 
-    The entry is installed at the first call if another operator has loaded it, else when the function is hot.
+    The entry is installed at the first call if another operator has loaded it, else when the function is hot. A
+    composite has it in a callable of its own: the entry of the function runs calls that are compiled as a whole
+    (:class:`.hot_calls.HotCalls`).
     """
 
+    record: KernelStruct | None = None
+
     def __init__(self, runtime: Runtime, function: Any) -> None:
-        self.runtime, self.function = runtime, function
         self.operator: Operator = function.operator
-        self.record: KernelStruct | None = None
-        self.cold_calls = 0
-        function.target = self.call_cold
+        self.callable = function
+        self.hot_calls: HotCalls | None = None
+        self.kernels = self._read_kernels()
+        super().__init__(runtime, function, self.operator, self.operator.name)
 
-    def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a call before the entry is installed."""
-        if not state.include:
-            self.cold_calls += 1
-            if ENTRY in self.runtime.codes or self.cold_calls >= config.flags.hot_calls:
-                self.install()
-        return self.operator(*args, **kwargs)
-
-    def install(self) -> None:
-        """Create the struct and install the entry, if the kernel is plain; later, if another thread registers."""
-        lock.if_free(self._install)
+    @property
+    def is_hot(self) -> bool:
+        """Whether the entry needs no compilation, or is worth it."""
+        return ENTRY in self.runtime.codes or super().is_hot
 
     def _install(self) -> None:
         self.function.target = self.operator
+        if self.hot_calls is None and is_compilable(self.operator):
+            self.callable = DirectCall(self.operator)
+            self.hot_calls = HotCalls(self.function, self.callable, self.function)
+            self.function.target = self.hot_calls.call
         try:
             if self.record is None and can_be_served(self.operator):
-                entry = self.runtime.entry(ENTRY)
+                record = KernelStruct(self.runtime.process, self.operator)
+                record.entry = self.runtime.entry(ENTRY)
                 # the function keeps the struct alive, which its entry reads
-                self.record = self.function.native_record = self.make_record()
-                self.record.entry = entry
+                self.record = self.callable.native_record = record
         except (RuntimeError, OSError, SyntaxError, ImportError):
             return  # the stubs of hotter operators have warned already
         self.follow()
 
-    def make_record(self) -> KernelStruct:
-        """Return the struct of the operator."""
-        op = self.operator
-
-        def failed(fault: BaseException, *args: Any) -> Any:
-            if isinstance(fault, TandemError):
-                raise fault
-            raise explain_kernel_error(op, fault, args) from None
-
-        return KernelStruct(self.runtime.process, op, failed)
-
     def follow(self) -> None:
         """Update the struct: the operator's kernels may have changed; the registry's lock is held."""
-        if self.record is None:
-            return
-        kernel = find_plain_kernel(self.operator)
-        if kernel is self.record.kernel and kernel is not None:
-            return
-        self.record.put(kernel)
-        if kernel is None:
-            native_type.set_entry(self.function, 0)
-        else:
-            native_type.set_entry(self.function, self.record.entry, self.record.address)
+        self._enable_hot_calls()
+        if self.record is not None:
+            self._use(find_plain_kernel(self.operator))
+
+    def snapshot_kernels(self) -> None:
+        """Remember the current kernels as those that compiled calls replace."""
+        self.kernels = self._read_kernels()
+
+    def _read_kernels(self) -> list[Any]:
+        keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar, DispatchKey.AutogradCPU)
+        return [self.operator.table[key].fn for key in keys]
+
+    def _enable_hot_calls(self) -> None:
+        """Compile hot calls only while the operator has the kernels of its declaration, and no mode intercepts it."""
+        if self.hot_calls is not None:
+            self.hot_calls.is_enabled = not self.operator.extra_keys and self._read_kernels() == self.kernels
 
     def close(self) -> None:
         """Send every call to Python, which raises: the operator was deleted."""
         if self.record is not None:
-            self.record.put(None)
-            native_type.set_entry(self.function, 0)
+            self._use(None)
         self.function.target = self.operator
+
+    def _use(self, kernel: Any) -> None:
+        """Set the kernel that the entry calls, and install the entry; without a kernel, uninstall it."""
+        record = self.record
+        if record is not None and (kernel is not record.kernel or kernel is None):
+            record.put(kernel)
+            native_type.set_entry(self.callable, 0 if kernel is None else record.entry, record.address)

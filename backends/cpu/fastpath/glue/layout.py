@@ -1,7 +1,8 @@
 """Memory layout of CPython's and NumPy's objects and of the Tensor's slots; all offsets are checked before use.
 
 The constants hold for 64-bit CPython 3.11 to 3.13 with the GIL and NumPy 2. `check()` compares each of them with a live
-object and returns the reason why native code cannot be used, if there is one.
+object and returns the reason why native code cannot be used, if there is one. `find_inner_loop` reads the addresses of
+NumPy's inner loops.
 """
 
 from __future__ import annotations
@@ -9,17 +10,30 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _ARRAY_API capsule is NumPy's public C interface
 
+from .....eager.autograd.autograd_meta import AutogradMeta
+from .....eager.autograd.node import Node
+from .....eager.tensor.storage import Hold, Number, Storage
+from .....eager.tensor.tensor import Tensor
 from .....registry import native_type
 from .....registry.dispatch import state as dispatch_state
-from ..runtime.capi import Descr, Ndarray, PyComplex, PyFloat, PyList, PyObject, PyTuple, PyVarObject
+from .....registry.dtypes import DType
+from ..compiler import structs
+from ..compiler.structs import read
+from ..runtime.capi import Ndarray, PyBytes, PyComplex, PyFloat, PyList, PyObject, PyTuple
+from ..runtime.rt_base import GuardsObject, StorageObject, TensorObject
+from ..runtime.rt_operands import NumberObject
+from ..runtime.rt_record import MetaObject, NodeObject
+from ..runtime.rt_saved import HoldObject
 
 MEMBER_DEF, MEMBERDEF_OFFSET = 40, 16
-
+# Offsets in a ufunc object.
+NIN, NOUT, NARGS, FUNCTIONS, DATA, NTYPES, NAME, TYPES = 16, 20, 24, 32, 40, 48, 56, 64
 
 # Entries read these also while the interpreter exits, so they are never freed. Structs do not refer to them: the
 # number of references from anything but states is known.
@@ -28,24 +42,25 @@ for lasting in (dispatch_state.ACTIVE, dispatch_state.variable):
 AT_REST = dispatch_state.IDLE_REFERENCES + 1
 
 # Functions of NumPy's C interface, by their index in its table.
-NUMPY_API = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282, "PyArray_DescrFromType": 45}
+NUMPY_API = {
+    "PyArray_DescrFromType": 45,
+    "PyArray_NewCopy": 85,
+    "PyArray_NewFromDescr": 94,
+    "PyArray_SetBaseObject": 282,
+}
 _NUMPY_TYPE_INDEX = 2
 
 
-def numpy_table() -> Any:
-    """Return NumPy's table of C functions and types."""
-    return _capsule_table(_multiarray_umath._ARRAY_API)
+def numpy_table(capsule: Any = _multiarray_umath._ARRAY_API) -> Any:
+    """Return NumPy's table of C functions and types, or the table in another capsule."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
 
 
 def ufunc_table() -> Any:
     """Return NumPy's table of C functions for ufuncs."""
-    return _capsule_table(_multiarray_umath._UFUNC_API)
-
-
-def _capsule_table(capsule: Any) -> Any:
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    return numpy_table(_multiarray_umath._UFUNC_API)
 
 
 def numpy_symbols() -> dict[str, int]:
@@ -54,55 +69,48 @@ def numpy_symbols() -> dict[str, int]:
     return {name: table[index] for name, index in NUMPY_API.items()} | {"PyArray_Type": id(np.ndarray)}
 
 
-def read_i64(address: Any) -> int:
-    return ctypes.c_int64.from_address(address).value
-
-
-def read_i32(address: Any) -> int:
-    return ctypes.c_int32.from_address(address).value
-
-
 def slot_offset(cls: type, name: str) -> int:
     """Return the offset of a `__slots__` entry in the instances of a class."""
-    member = read_i64(id(cls.__dict__[name]) + MEMBER_DEF)
-    return read_i64(member + MEMBERDEF_OFFSET)
+    offset: int = read("i64", read("i64", id(cls.__dict__[name]) + MEMBER_DEF) + MEMBERDEF_OFFSET)
+    return offset
+
+
+def _first_fault(kind: str, facts: dict[str, tuple[Any, Any]]) -> str:
+    """Return the fault of the first field whose value is not the expected one; empty if there is none."""
+    wrong = [name for name, (value, expected) in facts.items() if value != expected]
+    return f"{kind}: {wrong[0]} is not where it was expected" if wrong else ""
 
 
 def _array_fault(array: Any) -> str:
-    at: Any = id(array)
-    known = {
-        "data": (read_i64(at + Ndarray.data), array.ctypes.data),
-        "ndim": (read_i32(at + Ndarray.ndim), array.ndim),
-        "descr": (read_i64(at + Ndarray.descr), id(array.dtype)),
-        "base": (read_i64(at + Ndarray.base), 0 if array.base is None else id(array.base)),
-        "flags": (read_i32(at + Ndarray.flags) & 0x501, array.flags.num & 0x501),
-        "item size": (read_i64(id(array.dtype) + Descr.itemsize), array.dtype.itemsize),
-        "type number": (read_i32(id(array.dtype) + Descr.type_num), array.dtype.num),
+    at, words = Ndarray(id(array)), ctypes.c_int64 * array.ndim
+    facts = {
+        "data": (at.data, array.ctypes.data),
+        "ndim": (at.ndim, array.ndim),
+        "descr": (at.descr, id(array.dtype)),
+        "base": (at.base, 0 if array.base is None else id(array.base)),
+        "flags": (at.flags & 0x501, array.flags.num & 0x501),
+        "item size": (at.descr.itemsize, array.dtype.itemsize),
+        "type number": (at.descr.type_num, array.dtype.num),
     }
-    for i in range(array.ndim):
-        known[f"dimension {i}"] = (read_i64(read_i64(at + Ndarray.dims) + 8 * i), array.shape[i])
-        known[f"stride {i}"] = (read_i64(read_i64(at + Ndarray.strides) + 8 * i), array.strides[i])
-    return next(
-        (f"ndarray field {k!r} is not where it was expected" for k, (a, b) in known.items() if a != b), ""
-    )
+    for name, table in ("shape", at.dims), ("strides", at.strides):
+        facts[name] = array.ndim and tuple(words.from_address(table)), array.ndim and getattr(array, name)
+    return _first_fault("ndarray", facts)
 
 
 def _python_fault() -> str:
     marker, floats, pair = object(), 1.5, complex(1.5, 2.5)
-    both = (marker, floats)
-    items = [marker]
+    both, items, text = (marker, floats), [marker], b"8 bytes."
     facts = {
-        "tuple": read_i64(id(both) + PyTuple.items) == id(marker)
-        and read_i64(id(both) + PyVarObject.size) == 2,
-        "list": read_i64(read_i64(id(items) + PyList.items)) == id(marker),
-        "float": PyFloat(id(floats)).value == 1.5,
-        "complex": PyComplex(id(pair)).imag == 2.5,
-        "type": read_i64(id(marker) + PyObject.type) == id(object),
-        "reference count": read_i32(id(marker) + PyObject.refcnt) == sys.getrefcount(marker) - 1,
+        "item of a tuple": (read("i64", PyTuple(id(both)).items), id(marker)),
+        "size of a tuple": (PyTuple(id(both)).size, 2),
+        "list": (read("i64", PyList(id(items)).items), id(marker)),
+        "bytes": (read("i64", PyBytes(id(text)).items), int.from_bytes(text, "little")),
+        "float": (PyFloat(id(floats)).value, 1.5),
+        "complex": (PyComplex(id(pair)).imag, 2.5),
+        "type": (PyObject(id(marker)).type, id(object)),
+        "reference count": (read("i32", id(marker) + PyObject.refcnt), sys.getrefcount(marker) - 1),
     }
-    return next(
-        (f"the layout of {name} is not the expected one" for name, good in facts.items() if not good), ""
-    )
+    return _first_fault("Python", facts)
 
 
 def check() -> str:
@@ -129,7 +137,7 @@ def find_fault() -> str:
     return next((fault for fault in map(_array_fault, samples) if fault), "")
 
 
-def slot_constants(cls: Any, prefix: str, names: tuple[str, ...], probe: Any = None) -> dict[str, int]:
+def slot_constants(cls: Any, prefix: str, names: Sequence[str], probe: Any = None) -> dict[str, int]:
     """Return slot offsets of a class as compile-time constants of native functions, such as `T_ARRAY`.
 
     Args:
@@ -148,15 +156,61 @@ def slot_constants(cls: Any, prefix: str, names: tuple[str, ...], probe: Any = N
             setattr(probe, name, object())
     for name in names:
         offset = result[prefix + name.strip("_").upper()] = slot_offset(cls, name)
-        if read_i64(id(probe) + offset) != id(getattr(probe, name)):
+        if read("i64", id(probe) + offset) != id(getattr(probe, name)):
             raise RuntimeError(f"slot {name} of {cls.__name__} is not at offset {offset}")
+    structs.slot_offsets.update(result)
     return result
 
 
-def class_constants(tensor: type, storage: type, number: type) -> dict[str, int]:
-    """Return slot offsets of the classes that native functions instantiate."""
-    slots = slot_constants(tensor, "T_", ("_array", "_keys", "_meta", "_storage"))
-    slots |= slot_constants(dispatch_state.Guards, "K_", ("flags",))
-    slots["AT_REST"] = AT_REST
-    slots |= slot_constants(storage, "S_", ("owner", "version", "hold_count"))
-    return slots | slot_constants(number, "N_", ("value",))
+# The classes whose slots native functions access; those that it instantiates, of which it fills all slots, first.
+_CREATED: dict[Any, Any] = {Node: NodeObject, AutogradMeta: MetaObject, Hold: HoldObject}
+_CLASSES: dict[Any, Any] = {
+    **_CREATED,
+    Tensor: TensorObject,
+    dispatch_state.Guards: GuardsObject,
+    Storage: StorageObject,
+    Number: NumberObject,
+}
+
+
+@functools.cache
+def class_constants() -> dict[str, int]:
+    """Return slot offsets of the classes whose instances native functions read or create.
+
+    Raises:
+        RuntimeError: a class has other slots than machine code fills, or a slot is not where its descriptor says.
+    """
+    result = {"AT_REST": AT_REST}
+    for cls, struct in _CLASSES.items():
+        fields = vars(struct)["__annotations__"]
+        names = [name for name in cls.__slots__ if name.strip("_") in fields]
+        unknown = {*cls.__slots__} - {*names, "__weakref__", "hooks"}
+        if len(names) < len(fields) or (unknown and cls in _CREATED):
+            raise RuntimeError(f"native code does not know {cls.__name__}.{', '.join(sorted(unknown))}")
+        probe = Hold(Storage(None)) if cls is Hold else None
+        result |= slot_constants(cls, struct.slot_prefix, names, probe)
+    return result
+
+
+@functools.cache
+def find_ufunc_fault(ufunc: np.ufunc) -> str:
+    """Return why the loops of a ufunc cannot be read; empty if its fields are at the expected offsets."""
+    at = id(ufunc)
+    counts = [read("i32", at + offset) for offset in (NIN, NOUT, NARGS, NTYPES)]
+    if counts != [ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes]:
+        return f"{ufunc.__name__}: the numbers of operands and loops are not where they were expected"
+    numbers = ctypes.string_at(read("i64", at + TYPES), ufunc.ntypes * ufunc.nargs)
+    expected = bytes(np.dtype(letter).num for text in ufunc.types for letter in text.replace("->", ""))
+    name = ctypes.string_at(read("i64", at + NAME)).decode()
+    return _first_fault(ufunc.__name__, {"name": (name, ufunc.__name__), "types": (numbers, expected)})
+
+
+def find_inner_loop(ufunc: np.ufunc, dtypes: Sequence[DType]) -> tuple[int, int] | None:
+    """Return the addresses of a ufunc's loop for operands and result of these dtypes and of its data, or None."""
+    wanted = [dtype.np for dtype in dtypes]
+    for index, text in enumerate(ufunc.types):
+        if [np.dtype(letter) for letter in text.replace("->", "")] == wanted and not find_ufunc_fault(ufunc):
+            tables = (read("i64", id(ufunc) + offset) for offset in (FUNCTIONS, DATA))
+            loop, data = (read("i64", table + 8 * index) for table in tables)
+            return (loop, data) if loop else None
+    return None

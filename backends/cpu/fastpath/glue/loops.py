@@ -16,13 +16,12 @@ from .....operators.scalar_ir.expr import Expr, arg, cast, substitute
 from .....registry.dtypes import DType
 from .....registry.operator import Operator
 from .....registry.values import TensorSpec
-from ...codegen.elementwise import emit_loop
+from ...codegen.elementwise import write_loop
+from ...codegen.text import Module
 from ...loop_cost import RELEASE_NS, elements_per_time, estimate_element
 from ..compiler import engine
-from ..runtime.rt_base import CODE_BITS, Variant
-from . import structs
-from .programs import compile_interpreter, make_program
-from .structs import CODES, WEAK_CODES, StructMemory
+from .structs import CODES, WEAK_CODES, StructMemory, make_variant, unpack_codes
+from .ufunc_loops import find_node_loop
 
 
 class OperandDtypes(NamedTuple):
@@ -36,11 +35,6 @@ class OperandDtypes(NamedTuple):
 
 
 _NUMBERS = {DTYPES[kind]: code for code, kind in WEAK_CODES.items()}
-
-
-def unpack_codes(key: int, arity: int) -> tuple[int, ...]:
-    """Return the operands' codes in a key."""
-    return tuple(key >> CODE_BITS * i & 31 for i in range(arity))
 
 
 def resolve_dtypes(op: Operator, codes: tuple[int, ...]) -> OperandDtypes | None:
@@ -81,9 +75,6 @@ def _promoted_operands(op: Operator, operands: list[Any]) -> list[Any]:
     return [operand for name, operand in zip(names, operands, strict=True) if name not in op.decl.conditions]
 
 
-_loops: dict[tuple[Operator, OperandDtypes], engine.Code] = {}
-
-
 def make_expression(op: Operator, dtypes: OperandDtypes) -> Expr:
     """Return the expression that a loop computes for one element."""
     if op.decl.kind == "cast":
@@ -93,82 +84,60 @@ def make_expression(op: Operator, dtypes: OperandDtypes) -> Expr:
     return substitute(body, [cast(arg(i, have), want) for i, (have, want) in enumerate(pairs)])
 
 
-def loop_ir(op: Operator, dtypes: OperandDtypes) -> str:
-    """Return LLVM IR of a loop.
+def make_module(op: Operator, dtypes: OperandDtypes) -> Module:
+    """Return the module of a loop.
 
     Raises:
         UnsupportedError: the emitter has no code for one of the dtypes.
     """
-    return emit_loop("loop", make_expression(op, dtypes), dtypes.inputs, dtypes.out)
-
-
-def is_complex(dtypes: OperandDtypes) -> bool:
-    """Return whether NumPy's inner loops compute a combination, since the emitter has no complex dtypes."""
-    return any(dtype.kind == "c" for dtype in (*dtypes.inputs, *dtypes.bodies, dtypes.out))
+    module = Module(find_node_loop)
+    write_loop(module, "loop", make_expression(op, dtypes), dtypes.inputs, dtypes.out)
+    return module
 
 
 def has_loop(op: Operator, dtypes: OperandDtypes) -> bool:
     """Return whether there is native code for a combination."""
     try:
-        if is_complex(dtypes):
-            return make_program(make_expression(op, dtypes), len(dtypes.inputs)) is not None
-        return bool(loop_ir(op, dtypes))
+        return bool(make_module(op, dtypes))
     except TandemError:
         return False
 
 
+@engine.KeepFirst
 def compile_loop(op: Operator, dtypes: OperandDtypes) -> engine.Code:
     """Return a compiled loop; combinations with the same dtypes share one.
 
     Raises:
         UnsupportedError: the emitter has no code for one of the dtypes.
     """
-    if (op, dtypes) not in _loops:
-        _loops[op, dtypes] = engine.compile_ir(loop_ir(op, dtypes), ["loop"])
-    return _loops[op, dtypes]
+    module = make_module(op, dtypes)
+    return engine.compile_ir(str(module), ["loop"], module.imports)
 
 
 def make_elementwise_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a key; without native code for the combination, one that falls back to Python."""
-    result = resolve_dtypes(op, unpack_codes(key, len(op.schema.arguments)))
-    return make_variant_for(op, key, result)
+    return make_variant_for(op, key, resolve_dtypes(op, unpack_codes(key, len(op.schema.arguments))))
 
 
 def make_cast_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a dtype and the one that it is cast to."""
     source, target = (CODES[code] for code in unpack_codes(key, 2))
-    dropped = (
-        source.kind == "c" and target.kind not in "bc"
-    )  # Python raises the error that says what to do instead
+    # Python raises the error that says what to do instead
+    dropped = source.kind == "c" and target.kind not in "bc"
     return make_variant_for(op, key, None if dropped else OperandDtypes((source,), (source,), target))
 
 
 def make_variant_for(op: Operator, key: int, dtypes: OperandDtypes | None) -> StructMemory:
     """Return the variant of resolved dtypes; without native code, one that falls back to Python."""
+    if dtypes is None:
+        return make_variant(key)
+    fields: dict[str, Any] = {}
     try:
-        if dtypes is not None:
-            made = _make_loop_variant(op, key, dtypes)
-            if dtypes.number:
-                made.set(Variant.number, dtypes.number)
-                made.refer(Variant.descr, NARROW.get(dtypes.out, dtypes.out).np)
-            return made
-    except TandemError:
-        pass
-    return structs.make_variant(key, 0, None, ())
-
-
-def _make_loop_variant(op: Operator, key: int, dtypes: OperandDtypes) -> StructMemory:
-    body = make_expression(op, dtypes)
-    if not is_complex(dtypes):
         code = compile_loop(op, dtypes)
-        made = structs.make_variant(key, code["loop"], dtypes.out, dtypes.inputs, code)
-        made.set(Variant.release, elements_per_time(RELEASE_NS, estimate_element(body)))
-        return made
-    program = make_program(body, len(dtypes.inputs))
-    if program is None:
-        return structs.make_variant(key, 0, None, ())
-    code = compile_interpreter()
-    made = structs.make_variant(key, code["loop"], dtypes.out, dtypes.inputs, code)
-    made.point(Variant.program, program)
-    made.set(Variant.release, elements_per_time(RELEASE_NS, estimate_element(body)))
-    return made
+        each = estimate_element(make_expression(op, dtypes))
+        fields["release"] = elements_per_time(RELEASE_NS, each)
+    except TandemError:
+        return make_variant(key)
+    if dtypes.number:
+        fields |= {"number": dtypes.number, "descr": NARROW.get(dtypes.out, dtypes.out).np}
+    return make_variant(key, code, dtypes.out, dtypes.inputs, **fields)

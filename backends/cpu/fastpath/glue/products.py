@@ -18,33 +18,31 @@ from ...codegen.text import NEXT_MODULE, Module
 from ...codegen.vector_product import write_vector_products
 from ...target import vector_target
 from ..compiler import engine, lang
-from ..compiler.objects import build_once
 from ..runtime import rt_products
 from ..runtime.rt_base import CODE_BITS
-from . import structs
-from .folds import machine_type
-from .structs import CODES, StructMemory
+from .structs import CODES, StructMemory, machine_type, make_variant
 
 PREFIX = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128: "z"}
-_REAL = {dt.complex64: "f32", dt.complex128: "f64"}
 Axis = tuple[int, int, int, int]
 
 
 def product_ir(dtype: DType) -> str:
     """Return LLVM IR of the products of a dtype, exported as `loop`."""
     name = machine_type(dtype)
-    constants: dict[str, Any] = {"ISIZE": dtype.itemsize, "ESIZE": dtype.itemsize, "FOLD": 0}
-    if dtype.is_integer and name is not None:
-        types = dict.fromkeys("TEIAO", name)
-        return lang.emit({"loop": rt_products.multiply_integers}, constants | {"WRAPS": 1}, types)
-    wide, bits = product_dtype(dtype), int(dtype is dt.bfloat16)
-    constants |= {"ISIZE": wide.itemsize, "PARTS": 2 if dtype in _REAL else 1, "HALF": int(wide is not dtype)}
-    constants |= {"I_BITS": bits, "O_BITS": bits, "FLOATING": 1}
-    type_ = _REAL.get(dtype) or str(machine_type(wide))
-    stored = "i16" if wide is not dtype else type_
-    types = {"T": type_, "E": stored, "A": type_, "I": name or type_, "O": name or type_}
+    constants: dict[str, Any] = {"ISIZE": dtype.itemsize, "ESIZE": dtype.itemsize}
+    if dtype.is_integer:
+        types = dict.fromkeys("TE", name)
+        return lang.emit({"loop": rt_products.multiply}, constants | {"WRAPS": 1}, types)
+    wide = product_dtype(dtype)
+    constants |= {
+        "ISIZE": wide.itemsize,
+        "PARTS": 2 if dtype.kind == "c" else 1,
+        "HALF": int(wide is not dtype),
+        "BFLOAT16": int(dtype is dt.bfloat16),
+    }
+    types = {"T": machine_type(wide), "E": name if wide is dtype else "i16", "H": name}
     text = lang.emit({"loop": rt_products.multiply}, constants, types)
-    if dtype in _REAL:
+    if dtype.kind == "c":
         return text
     module = Module()
     write_small_product(module, "small_product", wide)
@@ -77,16 +75,16 @@ def compile_product(dtype: DType) -> engine.Code | None:
     """Return the code of the products of a dtype, one for the process; None if there is none."""
     if not is_served(dtype):
         return None
-    return build_once(f"products of {dtype.name}", partial(product_ir, dtype), ["loop"], blas_imports(dtype))
+    return engine.build_once(
+        f"products of {dtype.name}", partial(product_ir, dtype), ["loop"], blas_imports(dtype)
+    )
 
 
 def make_product_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a key; for mixed dtypes, one that falls back to Python."""
     one, two = key & 31, key >> CODE_BITS & 31
     code = compile_product(CODES[one]) if one == two and one < len(CODES) else None
-    if code is None:
-        return structs.make_variant(key, 0, None, ())
-    return structs.make_variant(key, code["loop"], CODES[one], (), code)
+    return make_variant(key, code, None if code is None else CODES[one])
 
 
 def make_call_table(

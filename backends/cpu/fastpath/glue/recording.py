@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .....eager.autograd import kernel
-from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.derivative_rules import (
     ARGUMENT,
     ARGUMENT_SPEC,
@@ -17,80 +16,35 @@ from .....eager.autograd.derivative_rules import (
     OperatorDerivative,
     derivative_of,
 )
-from .....eager.autograd.node import Node
 from .....eager.autograd.view_writes import track_view
-from .....eager.tensor.storage import Hold, Storage
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.operator import Operator
-from ..compiler.structs import sizeof
 from ..runtime import rt_record as rt
 from ..runtime import rt_saved as saved
-from . import layout
 from .structs import Recorder, StructMemory
 
-NODE_SLOTS = ("op", "active", "edges", "sequence", "residuals", "versions", "results", "reason")
-META_SLOTS = ("requires_grad", "node", "index", "cut_by", "grad", "view", "alias_set")
 # indices of the keyword-only arguments among the values that a kind of entry passes to the recorder
 _KEYWORDS: dict[str, dict[str, int]] = {"reduction": {"keepdims": 2}}
 
 
-def class_constants() -> dict[str, int]:
-    """Return slot offsets of the objects that a recorded call creates.
+def make_recorder(op: Operator, kind: str) -> Callable[..., Any]:
+    """Return a recorder that takes the arguments and the result.
 
-    Raises:
-        RuntimeError: a class has other slots than machine code fills.
+    Those of a reduction are the tensor, axis and keepdims; those of an elementwise operator need no binding.
     """
-    result: dict[str, int] = {}
-    hold = Hold(Storage(None))
-    for cls, prefix, names, probe in (
-        (Node, "NODE_", NODE_SLOTS, None),
-        (AutogradMeta, "META_", META_SLOTS, None),
-        (Hold, "HOLD_", ("storage", "version"), hold),
-    ):
-        unknown = {*cls.__slots__} - {*names, "__weakref__", "hooks"}
-        if unknown:
-            raise RuntimeError(f"native code does not know {cls.__name__}.{', '.join(sorted(unknown))}")
-        result |= layout.slot_constants(cls, prefix, names, probe)
-    return result
-
-
-def make_elementwise_recorder(op: Operator) -> Callable[..., Any]:
-    """Return a recorder that takes the operands and the result, which need no binding."""
-    derivative, nothing = derivative_of(op), dict[str, Any]()
+    derivative, binder, nothing = derivative_of(op), op.binder, dict[str, Any]()
 
     def record_elementwise(*values: Any) -> Any:
         return kernel.record_call(derivative, values[:-1], nothing, values[-1])
 
-    return record_elementwise
-
-
-def make_bound_recorder(op: Operator) -> Callable[..., Any]:
-    """Return a recorder that takes the arguments as given and the result."""
-    derivative = derivative_of(op)
-
     def record_bound(*values: Any) -> Any:
-        args, kwargs = op.binder.bind(values[:-1], {})
+        named = {"keepdims": values[2]} if kind == "reduction" else {}
+        args, kwargs = binder.bind(values[: -1 - len(named)], named)
         return kernel.record_call(derivative, args, kwargs, values[-1])
 
-    return record_bound
+    return record_elementwise if kind == "elementwise" else record_bound
 
 
-def make_reduction_recorder(op: Operator) -> Callable[..., Any]:
-    """Return a recorder that takes the tensor, axis, keepdims and the result."""
-    derivative = derivative_of(op)
-
-    def record_reduction(self: Any, axis: Any, keepdims: bool, out: Any) -> Any:
-        args, kwargs = op.binder.bind((self, axis), {"keepdims": keepdims})
-        return kernel.record_call(derivative, args, kwargs, out)
-
-    return record_reduction
-
-
-_RECORDERS = {
-    "elementwise": make_elementwise_recorder,
-    "reduction": make_reduction_recorder,
-    "bound": make_bound_recorder,
-}
 _recorders: dict[tuple[Operator, str], tuple[OperatorDerivative, Recorder]] = {}
 
 
@@ -105,7 +59,7 @@ def find_recorder(op: Operator, kind: str) -> Recorder | None:
     if known is None or known[0] is not derivative:
         known = _recorders[op, kind] = (
             derivative,
-            Recorder(_RECORDERS[kind](op), make_recording_struct(derivative, kind)),
+            Recorder(make_recorder(op, kind), make_recording_struct(derivative, kind)),
         )
     return known[1]
 
@@ -121,9 +75,7 @@ def make_recording_struct(derivative: OperatorDerivative, kind: str) -> StructMe
         derivative.uncovered and derivative.op.schema.namespace != "td"
     ):  # tandem's own are integers and booleans
         return None
-    result = StructMemory(sizeof(rt.Recording))
-    result.refer(rt.Recording.op, derivative.op)
-    result.set(rt.Recording.count, len(indices))
+    result = StructMemory(rt.Recording, op=derivative.op, count=len(indices))
     for number, index in enumerate(indices):
         result.set(rt.Recording.indices + 8 * number, index or 0)
     if derivative.is_view:
@@ -158,20 +110,13 @@ def make_rules_struct(
     kept = [_find_residual(derivative, kind, where, keywords) for kind, where, _ in active.savers]
     if type(active) is not ActiveRules or None in kept or len(kept) > saved.MOST_SAVED:
         return None
-    result = StructMemory(sizeof(saved.RuleSet))
-    result.refer(saved.RuleSet.active, active)
-    result.set(saved.RuleSet.count, len(active.rules))
+    result = StructMemory(saved.RuleSet, active=active, count=len(active.rules), savers=len(kept))
     for number, rule in enumerate(active.rules):
         result.set(saved.RuleSet.indices + 8 * number, derivative.arguments[rule.bit].position or 0)
-    result.set(saved.RuleSet.savers, len(kept))
-    for number, word in enumerate(_residual_fields(kept)):
-        result.set(saved.RuleSet.saver + 8 * number, word)
+    for number, saver in enumerate(kept):
+        for part, word in enumerate(saver or ()):
+            result.set(saved.RuleSet.saver + 16 * number + 8 * part, word)
     return result
-
-
-def _residual_fields(savers: list[tuple[int, int] | None]) -> Iterator[int]:
-    for saver in savers:
-        yield from saver or ()
 
 
 def _find_residual(

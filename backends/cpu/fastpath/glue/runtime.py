@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..... import locks
-from .....eager.tensor.storage import Number, Storage
 from ... import cache
 from ..compiler import engine, lang
 from ..entries import (
     rt_assign,
     rt_cached_views,
-    rt_casts,
     rt_elementwise,
     rt_fills,
     rt_gathers,
@@ -22,13 +20,12 @@ from ..entries import (
     rt_kernels,
     rt_matmul,
     rt_reduce,
-    rt_same,
     rt_scans,
     rt_subscript,
     rt_views,
 )
 from ..runtime import rt_backward, rt_base
-from . import layout, recording
+from . import layout
 from .structs import StructMemory, make_process_struct
 
 Function = Callable[..., Any]
@@ -36,7 +33,8 @@ _lock = locks.make_lock("runtime")
 ELEMENTWISE = rt_elementwise.elementwise
 ONE = {"NIN": 1, "NARGS": 2}  # constants of entries with one input
 VIEWS = {"reshape": rt_views.RESHAPE, "permute": rt_views.PERMUTE, "broadcast_to": rt_views.BROADCAST}
-SAMES = {"clone": rt_same.COPY, "contiguous": rt_same.DENSE, "stop_gradient": rt_same.ALIAS}
+SAMES = {"clone": rt_views.COPY, "contiguous": rt_views.DENSE, "stop_gradient": rt_views.ALIAS}
+CASTS = {"cast": 0, "astype": 1}
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
 # Modules of entries that are compiled together: the entries by their kinds, and compile-time constants.
@@ -46,7 +44,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
         {"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.elementwise_swapped},
         {"NIN": 2, "NARGS": 3},
     ),
-    ({"reduction": rt_reduce.reduction}, {}),
+    ({"reduction": rt_reduce.reduction}, ONE),
     ({"jitted": rt_jit.jitted_call, "recorded": rt_jit.recorded_call}, {}),
     ({"kernel_call": rt_kernels.kernel_call}, {}),
     ({"backward": rt_backward.backward}, {}),
@@ -54,9 +52,10 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"assign": rt_assign.assign, "put": rt_assign.put}, ONE | {"VIEW": rt_views.RESHAPE}),
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
     ({"cached_view": rt_cached_views.cached_view}, ONE | {"VIEW": rt_views.RESHAPE}),
-    *(({name: rt_same.copy_or_view}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
+    ({"cached_views": rt_cached_views.cached_views}, ONE | {"VIEW": rt_views.RESHAPE}),
+    *(({name: rt_views.copy_or_view}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
-    *(({name: rt_casts.cast}, ONE | {"HAS_COPY": int(name == "astype")}) for name in ("cast", "astype")),
+    *(({name: rt_elementwise.cast}, ONE | {"HAS_COPY": known}) for name, known in CASTS.items()),
     ({"scan": rt_scans.scan}, ONE),
     *(({name: rt_fills.fill}, ONE | {"VALUE": value}) for name, value in FILLS.items()),
     ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
@@ -77,16 +76,13 @@ def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
 class Runtime:
     """Entries and the process struct.
 
-    Args:
-        tensor: the Tensor class.
-
     Raises:
-        RuntimeError: a slot of the class is not where it should be.
+        RuntimeError: a slot of a class is not where it should be.
     """
 
-    def __init__(self, tensor: type) -> None:
-        self.constants = layout.class_constants(tensor, Storage, Number) | recording.class_constants()
-        self.process: StructMemory = make_process_struct(tensor)
+    def __init__(self) -> None:
+        self.constants = layout.class_constants()
+        self.process: StructMemory = make_process_struct()
         self.codes: dict[str, engine.Code] = {}
 
     def _fingerprint(self, kind: str) -> str:

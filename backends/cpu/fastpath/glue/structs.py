@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,16 @@ import numpy as np
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node, sequence
 from .....eager.tensor.storage import Hold, Number, Storage
+from .....eager.tensor.tensor import Tensor, dtype_of
+from .....eager.tensor.weak_scalars import number_of
 from .....named_tuple import NamedTuple
 from .....registry import dtypes as dt
 from .....registry.dispatch import state as dispatch_state
 from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
 from .....registry.dtypes import DType
 from .....registry.values import TensorSpec
+from ..compiler import lang
+from ..compiler.engine import Code, KeepFirst, compile_ir
 from ..compiler.structs import sizeof
 from ..runtime import rt_base as rt
 from ..runtime import rt_memory
@@ -30,26 +34,31 @@ from ..runtime import rt_memory
 CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX
 WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 
+_TYPE_NAMES = {dt.bool_: "u8", dt.bfloat16: "u16", dt.complex64: "f32", dt.complex128: "f64"}
+
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
 
 
 class StructMemory:
-    """A block of memory with fields of 8 bytes, which keeps the objects that it points to alive."""
+    """A block of memory with fields of 8 bytes, which keeps the objects that it points to alive.
 
-    def __init__(self, size: int) -> None:
-        self.memory: Any = ctypes.create_string_buffer(size)
+    Args:
+        layout: the struct, or a number of bytes.
+        fields: values of fields of the struct, as for `store`.
+    """
+
+    def __init__(self, layout: Any, **fields: Any) -> None:
+        self.memory: Any = ctypes.create_string_buffer(sizeof(layout) if isinstance(layout, type) else layout)
         self.address = ctypes.addressof(self.memory)
         self.kept: list[Any] = []
+        for name, value in fields.items():
+            self.store(getattr(layout, name), value)
 
     def set(self, offset: Any, value: int) -> None:
         ctypes.c_int64.from_address(self.address + offset).value = value
 
     def get(self, offset: Any) -> int:
         return ctypes.c_int64.from_address(self.address + offset).value
-
-    def word(self, offset: Any) -> Any:
-        """Return one field as a ctypes object with a `value`; the caller keeps the struct alive."""
-        return ctypes.c_int64.from_address(self.address + offset)
 
     def refer(self, offset: Any, value: Any) -> None:
         """Store the address of a Python object and keep the object alive."""
@@ -61,11 +70,20 @@ class StructMemory:
         self.kept.append(other)
         self.set(offset, other.address)
 
-    def replace(self, offset: Any, value: Any, address: int) -> None:
-        """Store the address of an object that may be replaced repeatedly, and keep it alive once."""
-        if all(value is not known for known in self.kept):
-            self.kept.append(value)
-        self.set(offset, address)
+    def store(self, offset: Any, value: Any) -> None:
+        """Store an int as a number, and anything else as the address of a struct or object that is kept alive."""
+        if type(value) is int:
+            self.set(offset, value)
+        elif isinstance(value, StructMemory):
+            self.point(offset, value)
+        else:
+            self.refer(offset, value)
+
+    def replace(self, offset: Any, value: Any) -> None:
+        """Store, as `store` does, what may be replaced repeatedly, and keep it alive once."""
+        if type(value) is not int and any(value is known for known in self.kept):
+            value = value.address if isinstance(value, StructMemory) else id(value)
+        self.store(offset, value)
 
 
 def make_dtype_map() -> StructMemory:
@@ -80,49 +98,35 @@ def make_dtype_map() -> StructMemory:
     return result
 
 
-def make_pointer_table(values: Iterable[Any]) -> StructMemory:
-    """Return the addresses of objects, one after the other."""
-    values = list(values)
-    result = StructMemory(8 * len(values))
-    for index, value in enumerate(values):
-        result.refer(8 * index, value)
-    return result
-
-
-def make_pool() -> StructMemory:
-    """Return an empty pool of result buffers."""
-    result = StructMemory(sizeof(rt_memory.Pool))
-    result.set(rt_memory.Pool.limit, SPARE_BYTES)
-    return result
-
-
-def make_process_struct(tensor: type) -> StructMemory:
+def make_process_struct() -> StructMemory:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
-    result = StructMemory(sizeof(rt.Globals))
-    result.refer(rt.Globals.tensor, tensor)
-    result.refer(rt.Globals.keys, CPU_KEYS)
-    result.refer(rt.Globals.grad_keys, GRAD_CPU_KEYS)
-    result.point(rt.Globals.dtypes, make_dtype_map())
-    result.refer(rt.Globals.storage, Storage)
-    result.refer(rt.Globals.number, Number)
-    result.refer(rt.Globals.weak_keys, WEAK_KEYS)
-    result.refer(rt.Globals.zero, 0)
-    result.point(rt.Globals.pool, make_pool())
-    result.point(rt.Globals.types, make_pointer_table(CODES))
-    descriptors = StructMemory(8 * len(CODES))  # NULL: not loaded
-    result.point(rt.Globals.descrs, descriptors)
-    result.set(rt.Globals.bfloat16, -1)
+    types, descriptors = StructMemory(8 * len(CODES)), StructMemory(8 * len(CODES))  # NULL: not loaded
+    result = StructMemory(
+        rt.Globals,
+        dtypes=make_dtype_map(),
+        pool=StructMemory(rt_memory.Pool, limit=SPARE_BYTES),
+        types=types,
+        descrs=descriptors,
+        bfloat16=-1,
+        active=id(dispatch_state.ACTIVE),
+        state=id(dispatch_state.variable),
+    )
 
     def store_descriptor(dtype: DType) -> None:
         descriptors.refer(8 * CODES.index(dtype), dtype.np)
         if dtype is dt.bfloat16:
             result.set(rt.Globals.bfloat16, dtype.np.num)
 
-    for dtype in CODES:
+    for code, dtype in enumerate(CODES):
+        types.refer(8 * code, dtype)
         dtype.call_when_loaded(store_descriptor)
-    result.set(rt.Globals.active, id(dispatch_state.ACTIVE))
-    result.set(rt.Globals.state, id(dispatch_state.variable))
     for offset, value in {
+        rt.Globals.tensor: Tensor,
+        rt.Globals.keys: CPU_KEYS,
+        rt.Globals.grad_keys: GRAD_CPU_KEYS,
+        rt.Globals.weak_keys: WEAK_KEYS,
+        rt.Globals.storage: Storage,
+        rt.Globals.number: Number,
         rt.Globals.node: Node,
         rt.Globals.meta: AutogradMeta,
         rt.Globals.hold: Hold,
@@ -130,11 +134,31 @@ def make_process_struct(tensor: type) -> StructMemory:
         rt.Globals.sequence: sequence,
         rt.Globals.empty: (),
         rt.Globals.nothing: "",
+        rt.Globals.zero: 0,
         rt.Globals.one: 1,
         rt.Globals.cpu: "cpu",
     }.items():
         result.refer(offset, value)
     return result
+
+
+class EntryStruct(StructMemory):
+    """The struct that an entry reads.
+
+    Args:
+        layout: the struct, an `OperatorEntry`.
+        process: the process struct.
+        fall_back: called on a failed guard.
+        fields: values of further fields.
+    """
+
+    def __init__(self, layout: Any, process: StructMemory, fall_back: Any, **fields: Any) -> None:
+        super().__init__(layout, globals_=process, fall_back=fall_back, **fields)
+
+    @property
+    def calls(self) -> int:
+        """Calls run by the entry."""
+        return self.get(rt.OperatorEntry.calls)
 
 
 class Recorder(NamedTuple):
@@ -149,7 +173,7 @@ class Recorder(NamedTuple):
     recording: StructMemory | None
 
 
-class OperatorStruct(StructMemory):
+class OperatorStruct(EntryStruct):
     """The struct that the entry of one operator reads.
 
     Args:
@@ -160,39 +184,25 @@ class OperatorStruct(StructMemory):
     """
 
     def __init__(self, process: StructMemory, fall_back: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
-        super().__init__(sizeof(rt.OperatorEntry))
-        self.point(rt.OperatorEntry.globals_, process)
-        self.refer(rt.OperatorEntry.fall_back, fall_back)
-        self.refer(rt.OperatorEntry.miss, miss)
-        self.refer(rt.OperatorEntry.names, tuple(map(sys.intern, names)))
+        known = tuple(map(sys.intern, names))
+        super().__init__(rt.OperatorEntry, process, fall_back, miss=miss, names=known)
         self.variants: dict[int, StructMemory] = {}
         self._publish(8)
-
-    @property
-    def calls(self) -> int:
-        """Calls run by the entry."""
-        return self.get(rt.OperatorEntry.calls)
 
     def set_recorder(self, recorder: Recorder | None) -> None:
         """Set the recorder of calls on tensors that require gradients; None sends such calls to Python."""
         self.set(rt.OperatorEntry.records, 0)
         if recorder is not None:
-            self.replace(rt.OperatorEntry.record, recorder.call, id(recorder.call))
-            if recorder.recording is None:
-                self.set(rt.OperatorEntry.recording, 0)
-            else:
-                self.replace(rt.OperatorEntry.recording, recorder.recording, recorder.recording.address)
+            self.replace(rt.OperatorEntry.record, recorder.call)
+            self.replace(rt.OperatorEntry.recording, recorder.recording or 0)
             self.set(rt.OperatorEntry.records, 1)
 
-    def add(self, variant: StructMemory) -> None:
-        """Make a variant reachable. The old table stays: a thread may be reading it."""
-        self.variants[variant.get(rt.Variant.key)] = variant
-        self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
-
-    def clear(self) -> None:
-        """Remove all variants (the operator's kernels have changed)."""
-        self.variants = {}
-        self._publish(8)
+    def add(self, *variants: StructMemory) -> None:
+        """Make variants reachable. The old table stays: a thread may be reading it."""
+        known = {variant.get(rt.Variant.key): variant for variant in variants}
+        if not known.keys() <= self.variants.keys():
+            self.variants |= known
+            self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
 
     def _publish(self, size: int) -> None:
         table = StructMemory(8 * size + 8)
@@ -206,26 +216,83 @@ class OperatorStruct(StructMemory):
 
 
 def make_variant(
-    key: int, loop: int, out: DType | None, to: tuple[DType, ...], keep: Any = None
+    key: int,
+    code: Code | None = None,
+    out: DType | None = None,
+    to: tuple[DType, ...] = (),
+    layout: Any = rt.Variant,
+    **fields: Any,
 ) -> StructMemory:
     """Return the variant of one combination of operand types.
 
     Args:
         key: the operands' codes, 5 bits each.
-        loop: address of the loop; 0 leaves the combination to Python.
+        code: the loop; None leaves the combination to Python.
         out: the result's dtype.
         to: per operand, the dtype that its elements have (a Python scalar is written as it).
-        keep: the object that keeps the loop's code alive.
+        layout: the struct, a `Variant`.
+        fields: values of further fields.
     """
-    result = StructMemory(sizeof(rt.Variant))
-    result.kept.append(keep)
-    result.set(rt.Variant.key, key)
-    result.set(rt.Variant.loop, loop)
-    if out is not None:
-        result.refer(rt.Variant.descr, out.np)
-        result.set(rt.Variant.itemsize, out.itemsize)
+    if code is None or out is None:
+        return StructMemory(layout, key=key)
+    known = {"descr": out.np, "itemsize": out.itemsize, "release": rt.RELEASE_ELEMENTS}
+    result = StructMemory(layout, key=key, loop=code["loop"], **known | fields)
+    result.kept.append(code)
     for i, dtype in enumerate(to):
         result.set(rt.Variant.sizes + 8 * i, dtype.itemsize)
         result.set(rt.Variant.scalar_codes + 8 * i, CODES.index(dtype))
-    result.set(rt.Variant.release, rt.RELEASE_ELEMENTS)
     return result
+
+
+def machine_type(dtype: DType) -> str:
+    """Return the native language's name of a dtype, or of the parts of a complex one; bfloat16 is its bits."""
+    return _TYPE_NAMES.get(dtype) or f"{dtype.kind}{8 * dtype.itemsize}"
+
+
+@KeepFirst
+def compile_native(function: Callable[..., Any], *types: tuple[str, str], **constants: int) -> Code:
+    """Return the code of a native function for types and values of its template parameters, exported as `loop`."""
+    return compile_ir(lang.emit({"loop": function}, constants, dict(types)), ["loop"])
+
+
+# Codes of operand types, as native entries compute them, for calls without a variant ----------------------------------
+_CODE_OF = {dtype: code for code, dtype in enumerate(CODES)}
+_WEAK_OF = {kind: code for code, kind in WEAK_CODES.items()}
+
+
+def operand_code(value: Any) -> int | None:
+    """Return the code of one operand; None if native code does not accept it.
+
+    Native twin: backends/cpu/fastpath/runtime/rt_operands.py:operand_code
+    """
+    if type(value) is Tensor:
+        return _CODE_OF[dtype_of(value._array)]
+    return _WEAK_OF.get(type(value))
+
+
+def find_elementwise_key(*args: Any) -> int | None:
+    """Return the key of a call of an elementwise operator."""
+    key = 0
+    for i, value in enumerate(args):
+        code = operand_code(number_of(value))
+        if code is None:
+            return None
+        key |= code << rt.CODE_BITS * i
+    return key
+
+
+def find_cast_key(self: Any, dtype: Any, **kwargs: Any) -> int | None:
+    """Return the key of a cast: the tensor's dtype and the target dtype."""
+    code = operand_code(self)
+    return None if code is None or dtype not in _CODE_OF else code | _CODE_OF[dtype] << rt.CODE_BITS
+
+
+def find_reduction_key(*args: Any, **kwargs: Any) -> int | None:
+    """Return the key of a reduction's call: the dtype of its tensor."""
+    code = operand_code(args[0]) if args else None
+    return code if code is not None and code < len(CODES) else None
+
+
+def unpack_codes(key: int, arity: int) -> tuple[int, ...]:
+    """Return the operands' codes in a key."""
+    return tuple(key >> rt.CODE_BITS * i & 31 for i in range(arity))

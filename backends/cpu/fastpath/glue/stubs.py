@@ -18,8 +18,10 @@ from ..... import config
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
+from .....registry.dtypes import default_float, float32
 from .....registry.operator import Operator, lock
 from ..entries import rt_cached_views
+from ..runtime import capi
 from ..runtime import rt_base as rt
 from .runtime import Runtime
 from .structs import OperatorStruct, StructMemory
@@ -53,13 +55,14 @@ class PatchPoint:
 
     def open(
         self, runtime: Runtime, recorder: Any, make_struct: Callable[[Any, Any], OperatorStruct]
-    ) -> None:
-        """Install the entry; ``make_struct(fall_back, miss)`` makes the struct that it reads."""
+    ) -> OperatorStruct:
+        """Install the entry and return the struct that it reads, which ``make_struct(fall_back, miss)`` makes."""
         entry = runtime.entry(self.kind)
         if self.record is None:
             self.record = make_struct(self.fall_back, self.miss)
         self.record.set_recorder(recorder)
         native_type.set_entry(self.callable, entry, self.record.address)
+        return self.record
 
     def set_fallback(self, other: Any) -> None:
         """Set the callable that receives the calls which the entry does not take."""
@@ -67,44 +70,114 @@ class PatchPoint:
         if self.record is not None:
             self.record.refer(rt.OperatorEntry.fall_back, other)
 
-    def close(self) -> None:
-        """Uninstall the entry."""
-        native_type.set_entry(self.callable, 0)
 
-
-class Stub:
-    """The native entry of one operator.
+class ColdCallable:
+    """Counts the calls of a callable that may have a native entry, and installs the entry when it is hot.
 
     Args:
         runtime: the entries of this process.
-        function: the operator function.
+        function: the callable; its ``target`` runs its calls while it has no entry.
+        python: runs a call in Python.
+        name: of what is called, for the warning.
+
+    Attributes:
+        failure: why the entry could not be compiled; empty if it could, or nobody has tried.
+    """
+
+    def __init__(self, runtime: Runtime, function: Any, python: Any, name: str) -> None:
+        self.runtime, self.function, self.python, self.name = runtime, function, python, name
+        self.cold_calls, self.failure = 0, ""
+        function.target = self.call_cold
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether the entry is worth its compilation."""
+        return self.cold_calls >= config.flags.hot_calls
+
+    def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a call before the entry is installed. Calls that are being traced do not count."""
+        if not state.include:
+            self.cold_calls += 1
+            if self.is_hot:
+                self.attempt(self.install)
+        return self.python(*args, **kwargs)
+
+    def attempt(self, step: Callable[..., None], *args: Any) -> None:
+        """Run a step of compilation; if it fails, warn once, and run all calls in Python from now on."""
+        try:
+            step(*args)
+        except (RuntimeError, OSError, SyntaxError, ImportError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+            self.uninstall()
+            text = f"{self.name} runs without native code: {self.failure}"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+    def install(self) -> None:
+        """Load or compile the entry and install it.
+
+        It takes the registry's lock, which registration holds while it notifies the stubs. No call waits for the lock:
+        while another thread registers, a later call installs the entry.
+        """
+        lock.if_free(self._install)
+
+    def _install(self) -> None:
+        raise NotImplementedError
+
+    def uninstall(self) -> None:
+        """Send calls to Python again, and count from zero."""
+        native_type.set_entry(self.function, 0)
+        self.cold_calls = 0
+        self.function.target = self.python if self.failure else self.call_cold
+
+
+class Stub(ColdCallable):
+    """The native entry of operators: of an operator's function, or of a method that calls some.
+
+    Args:
+        runtime: the entries of this process.
+        function: the function or method.
         kind: which entry serves it.
+        python: runs a call in Python.
+        operators: those whose CPU kernels the entry implements: for a composite, also the operator that it calls.
         key_of: returns the key of a call's operand types, or None for a call that native code does not support.
         make: builds the variant of a key.
         recorder: returns the recorder of calls for autograd, or None.
-        base: the operator whose kernel the entry implements: for a composite, the operator that it calls.
+
+    Attributes:
+        calls_views: whether it is a composite that calls views besides its base.
+        views: the entries of all views, if it calls some; while one of them is changed, Python runs its calls.
     """
+
+    calls_views = False
+    views: Sequence[Stub] = ()
 
     def __init__(
         self,
         runtime: Runtime,
         function: Any,
         kind: str,
-        key_of: Callable[..., int | None],
-        make: Callable[[int], StructMemory],
+        python: Any,
+        operators: Sequence[Operator],
+        key_of: Callable[..., int | None] = lambda *args, **kwargs: None,
+        make: Callable[[int], StructMemory] | None = None,
         recorder: Callable[[], Any] = lambda: None,
-        base: Operator | None = None,
     ) -> None:
-        self.runtime, self.function, self.key_of, self.make = runtime, function, key_of, make
-        self.operator: Operator = function.operator
-        self.base: Operator = base or self.operator
+        super().__init__(runtime, function, python, getattr(python, "name", kind))
+        self.operators, self.key_of, self.make, self.recorder = operators, key_of, make, recorder
         self.snapshot_kernels()
-        self.patch_points = [PatchPoint(function, kind, self.operator, self.call_miss)]
-        self.recorder = recorder
-        self.cold_calls = 0
+        self._was_unchanged = True
+        self.patch_points = [PatchPoint(function, kind, python, python if make is None else self.call_miss)]
         self.seen: Counter[int] = Counter()
-        self.failure = ""
-        function.target = self.call_cold
+
+    @property
+    def operator(self) -> Operator:
+        """The operator that is called."""
+        return self.operators[0]
+
+    @property
+    def base(self) -> Operator:
+        """The operator whose kernel the entry implements."""
+        return self.operators[-1]
 
     @property
     def record(self) -> OperatorStruct | None:
@@ -113,25 +186,28 @@ class Stub:
 
     @property
     def usable(self) -> bool:
-        """Whether the entry may answer calls."""
-        return self.is_unchanged
+        """Whether the entry may answer calls: neither its operators nor a view that it calls is changed."""
+        return self.is_unchanged and all(stub.is_unchanged for stub in self.views)
 
     @property
     def is_unchanged(self) -> bool:
         """Whether the CPU kernels are unchanged since `snapshot_kernels`, and no mode intercepts the calls."""
-        watched = self.operator.extra_keys | self.base.extra_keys
+        watched = any(op.extra_keys for op in self.operators)
         return not (self.failure or watched) and self._kernels() == self.kernels
 
     def snapshot_kernels(self) -> None:
         """Remember the current kernels as those that the native code implements."""
         self.kernels = self._kernels()
 
+    def update_state(self) -> bool:
+        """Check the CPU kernels again; return whether `is_unchanged` differs from what it was at the last check."""
+        before, self._was_unchanged = self._was_unchanged, self.is_unchanged
+        return before != self._was_unchanged
+
     def _kernels(self) -> list[Any]:
         keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar)
-        result = [op.table[key].fn for op in (self.operator, self.base) for key in keys]
-        if (
-            self.base is not self.operator
-        ):  # calls are recorded as the base's, so the operator's own derivative would be ignored
+        result = [op.table[key].fn for op in self.operators for key in keys]
+        if self.base is not self.operator:  # calls are recorded as the base's, whose derivative is used
             result.append(self.operator.table[DispatchKey.AutogradCPU].fn)
         return result
 
@@ -146,23 +222,13 @@ class Stub:
 
     def add_method(self, method: Any, swapped: bool) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
-        fall_back = MethodType(type(method).__call__, method)
+        fall_back: Callable[..., Any] = MethodType(type(method).__call__, method)
         kind = self.patch_points[0].kind
         if swapped and not kind.startswith("elementwise"):
             return
         if swapped:  # the entry swaps the arguments, and passes them on swapped
-            reverse = _reverse_arguments(fall_back)
-            self.patch_points.append(PatchPoint(method, kind + "_swapped", reverse, reverse))
-        else:
-            self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
-
-    def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a call before the entry is installed. Calls that are being traced do not count."""
-        if not state.include:
-            self.cold_calls += 1
-            if self.cold_calls >= config.flags.hot_calls:
-                self.attempt(self.install)
-        return self.operator(*args, **kwargs)
+            kind, fall_back = kind + "_swapped", _reverse_arguments(fall_back)
+        self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
 
     def call_miss(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call with operand types that have no variant yet."""
@@ -171,56 +237,30 @@ class Stub:
             self.seen[key] += 1
             if self.seen[key] >= config.flags.hot_calls:
                 self.attempt(self.add_variant, key)
-        return self.operator(*args, **kwargs)
-
-    def attempt(self, step: Callable[..., None], *args: Any) -> None:
-        """Run a step of compilation; if it fails, warn once, and run the operator in Python from now on."""
-        try:
-            step(*args)
-        except (RuntimeError, OSError, SyntaxError, ImportError) as error:
-            self.failure = f"{type(error).__name__}: {error}"
-            self.uninstall()
-            name = self.operator.name
-            warnings.warn(f"{name} runs without native code: {self.failure}", RuntimeWarning, stacklevel=4)
-
-    def install(self) -> None:
-        """Load or compile the entry and install it in the function and its methods.
-
-        It takes the registry's lock, which registration holds while it notifies the stubs. No call waits for the lock:
-        while another thread registers, a later call installs the entry.
-        """
-        lock.if_free(self._install)
+        return self.python(*args, **kwargs)
 
     def _install(self) -> None:
         if not self.usable:
             self.cold_calls = 0  # check again after as many calls
             return
-        recorder = self.recorder()
+        recorder, known = self.recorder(), [] if self.record is None else self.record.variants.values()
         for point in self.patch_points:
-            point.open(self.runtime, recorder, self.make_struct)
-            self._share_variants(point)
-        self.function.target = self.operator
-
-    def _share_variants(self, point: PatchPoint) -> None:
-        known = self.record.variants if self.record is not None else {}
-        for key, variant in known.items():
-            if point.record is not None and key not in point.record.variants:
-                point.record.add(variant)
+            point.open(self.runtime, recorder, self.make_struct).add(*known)
+        self.function.target = self.python
 
     def uninstall(self) -> None:
         """Send calls to Python again, and count from zero."""
         with lock:
             for point in self.patch_points:
-                point.close()
-            self.cold_calls = 0
-            self.function.target = self.operator if self.failure else self.call_cold
+                native_type.set_entry(point.callable, 0)
+            super().uninstall()
 
     def add_variant(self, key: int) -> None:
         """Compile the loop of a combination of operand types and make it reachable."""
         lock.if_free(lambda: self._add_variant(key))
 
     def _add_variant(self, key: int) -> None:
-        if self.record is not None and key not in self.record.variants:
+        if self.make is not None and self.record is not None and key not in self.record.variants:
             variant = self.make(key)
             for point in self.patch_points:
                 if point.record is not None:
@@ -236,25 +276,39 @@ class Stub:
             self.install()
 
 
-class ViewStub(Stub):
-    """The native entry of a view that remembers layouts.
-
-    Attributes:
-        views: the entries of all views. This one may call their operators: while one is changed, Python runs it.
-    """
-
-    views: Sequence[Stub] = ()
+class FillStub(Stub):
+    """The native entry of ``full``, ``zeros`` and ``ones``, which has the default dtype float32 built in."""
 
     @property
     def usable(self) -> bool:
-        """Whether neither this operator nor one that it may call is changed."""
-        return self.is_unchanged and all(stub.is_unchanged for stub in self.views)
+        """Whether the entry may answer calls."""
+        return self.is_unchanged and default_float() is float32
+
+
+class ViewStub(Stub):
+    """The native entry of a view that remembers layouts."""
 
     def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with memory for the layouts."""
         names = tuple(argument.name for argument in self.operator.schema.arguments)
         result = OperatorStruct(self.runtime.process, fall_back, miss, names)
-        result.point(
-            rt.OperatorEntry.variants, StructMemory(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE)
-        )
+        result.point(rt.OperatorEntry.variants, self.make_slots())
+        return result
+
+    def make_slots(self) -> StructMemory:
+        """Return memory for the layouts."""
+        return StructMemory(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE)
+
+
+class ViewListStub(ViewStub):
+    """The native entry of an operator that returns a list of views."""
+
+    def make_slots(self) -> StructMemory:
+        """Return memory for the keys, and keep a list that owns the layouts with it."""
+        slots, size = rt_cached_views.SLOTS, rt_cached_views.LIST_SLOT_SIZE
+        result, owned = StructMemory(slots * size), [None] * slots
+        result.kept.append(owned)
+        items = capi.PyList(id(owned)).items
+        for slot in range(slots):
+            result.set(slot * size + rt_cached_views.CachedList.item, items + 8 * slot)
         return result

@@ -13,12 +13,12 @@ from .....operators.declare.declaration import on_declaration
 from .....registry.dtypes import DType, bool_
 from .....registry.function import function_listeners
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
-from . import folds, loops, operands, products
+from . import folds, loops, products, structs
 from .kernels import KernelStub
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
-from .stubs import Stub, ViewStub
+from .stubs import FillStub, Stub, ViewListStub, ViewStub
 
 
 class Service(NamedTuple):
@@ -27,32 +27,30 @@ class Service(NamedTuple):
     Attributes:
         entry: the kind of entry.
         base: the operator that the entry implements: for a composite, the operator that it calls.
+        calls_views: whether it is a composite that also calls views, and runs in Python while one of them is changed.
         recorder: how calls with history are recorded; empty: in Python.
         key_of: returns the key of a call's operand types.
         make: builds the variant of a key.
         is_served: returns whether there is native code for a dtype.
-        caches_layouts: whether the entry remembers layouts of views.
+        stub: the class of its stub.
     """
 
     entry: str
     base: str = ""
+    calls_views: bool = False
     recorder: str = "bound"
     key_of: Callable[..., int | None] = lambda *args, **kwargs: None
     make: Callable[[Operator, int], StructMemory] | None = None
     is_served: Callable[[Operator, DType], bool] = lambda op, dtype: True
-    caches_layouts: bool = False
+    stub: type[Stub] = Stub
 
 
 def _has_fold(op: Operator, dtype: DType) -> bool:
     return folds.find_fold(op, dtype) is not None
 
 
-def _has_product(op: Operator, dtype: DType) -> bool:
-    return products.is_served(dtype)
-
-
-_CAST = Service("cast", key_of=operands.find_cast_key, make=loops.make_cast_variant)
-SCAN = Service("scan", key_of=folds.find_reduction_key, make=folds.make_scan_variant, is_served=_has_fold)
+_CAST = Service("cast", key_of=structs.find_cast_key, make=loops.make_cast_variant)
+SCAN = Service("scan", key_of=structs.find_reduction_key, make=folds.make_scan_variant, is_served=_has_fold)
 SERVICES: dict[str, Service] = {
     **{
         f"td::{name}": Service(name) for name in ("reshape", "permute", "broadcast_to", "clone", "contiguous")
@@ -64,34 +62,36 @@ SERVICES: dict[str, Service] = {
     "td::astype": _CAST._replace(entry="astype", base="td::cast"),
     "td::matmul": Service(
         "matmul",
-        key_of=operands.find_elementwise_key,
+        key_of=structs.find_elementwise_key,
         make=products.make_product_variant,
-        is_served=_has_product,
+        is_served=lambda op, dtype: products.is_served(dtype),
     ),
     "td::concat": Service("concat"),
-    "td::stack": Service("stack", base="td::concat", recorder=""),
-    "td::full": Service("full", recorder=""),
-    "td::zeros": Service("zeros", base="td::full", recorder=""),
-    "td::ones": Service("ones", base="td::full", recorder=""),
+    "td::stack": Service("stack", base="td::concat", calls_views=True, recorder=""),
+    "td::full": Service("full", recorder="", stub=FillStub),
+    "td::empty": Service("zeros", base="td::full", recorder="", stub=FillStub),
+    "td::zeros": Service("zeros", base="td::full", recorder="", stub=FillStub),
+    "td::ones": Service("ones", base="td::full", recorder="", stub=FillStub),
     "td::index": Service("index"),
-    "td::take": Service("take", base="td::index", recorder=""),
+    "td::take": Service("take", base="td::index", calls_views=True, recorder=""),
 }
 ELEMENTWISE = Service(
     "elementwise",
     recorder="elementwise",
-    key_of=operands.find_elementwise_key,
+    key_of=structs.find_elementwise_key,
     make=loops.make_elementwise_variant,
 )
 INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
 REDUCTION = Service(
     "reduction",
     recorder="reduction",
-    key_of=folds.find_reduction_key,
+    key_of=structs.find_reduction_key,
     make=folds.make_reduction_variant,
     is_served=_has_fold,
 )
-VIEW = Service("cached_view", caches_layouts=True)
-COMPOSITE_VIEW = VIEW._replace(recorder="")
+VIEW = Service("cached_view", stub=ViewStub)
+COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
+VIEW_LIST = Service("cached_views", calls_views=True, recorder="", stub=ViewListStub)
 
 
 def _takes_tensors_only(op: Operator) -> bool:
@@ -115,16 +115,19 @@ def find_service(op: Operator) -> Service | None:
     return _find_view_service(op) if op.is_view else None
 
 
-# Types of arguments that the entry of cached views compares.
+# Types of arguments that the entry of cached views compares; it rejects values of other types.
 _STATIC_TYPES = frozenset(("int", "SymInt", "bool"))
 
 
 def _find_view_service(op: Operator) -> Service | None:
-    """Return the entry of a view of one tensor; its layout follows from the tensor's and from static arguments."""
+    """Return the entry of views of one tensor; their layouts follow from the tensor's and from static arguments."""
     arguments, results = op.schema.arguments, op.schema.returns
-    if len(results) != 1 or results[0].type.is_list:
+    if len(results) != 1:
         return None
-    if any(argument.type.core not in _STATIC_TYPES for argument in arguments[1:]):
+    types = {argument.type.core for argument in arguments[1:]}
+    if results[0].type.is_list:
+        return VIEW_LIST if types <= _STATIC_TYPES | {"Any"} else None
+    if not types <= _STATIC_TYPES:
         return None
     if op.decl.view is not None:
         return VIEW
@@ -138,33 +141,26 @@ def make_stub(runtime: Runtime, function: Any) -> Stub | None:
     if service is None:
         return None
     base = operators[service.base] if service.base else op
-    make = partial(service.make, base) if service.make is not None else _no_variant
+    make = None if service.make is None else partial(service.make, base)
     record = partial(find_recorder, base, service.recorder)
-    stub_class = ViewStub if service.caches_layouts else Stub
-    return stub_class(runtime, function, service.entry, service.key_of, make, record, base)
+    called = [op] if base is op else [op, base]
+    stub = service.stub(runtime, function, service.entry, op, called, service.key_of, make, record)
+    stub.calls_views = service.calls_views
+    return stub
 
 
-def _no_variant(key: int) -> StructMemory:
-    raise RuntimeError("this entry has no variants")
-
-
-def _has_row_loop(op: Operator, first: DType, dtype: DType) -> bool:
-    """Return whether there is a loop for operands of one dtype; a condition, which comes first, may be boolean."""
-    others = (CODES.index(dtype),) * (len(op.schema.arguments) - 1)
-    if first is not dtype and len(others) < 2:
-        return False
-    dtypes = loops.resolve_dtypes(op, (CODES.index(first), *others))
-    return dtypes is not None and loops.has_loop(op, dtypes)
-
-
-def is_row_served(op: Operator, dtype: DType, layout: str) -> bool:
-    """Return whether a hot call on tensors of this dtype and layout runs native code. Nothing is compiled."""
+def is_row_served(op: Operator, dtype: DType) -> bool:
+    """Return whether a hot call on tensors of this dtype runs native code. Nothing is compiled."""
     service = find_service(op)
-    if service is None:
-        return False
-    if service.recorder == "elementwise":
-        return any(_has_row_loop(op, first, dtype) for first in (dtype, bool_))
-    return service.is_served(op, dtype)
+    if service is None or service.recorder != "elementwise":
+        return service is not None and service.is_served(op, dtype)
+    code, others = CODES.index(dtype), len(op.schema.arguments) - 1
+    # a condition, which comes first, may be boolean
+    for first in (code,) if others < 2 else (code, CODES.index(bool_)):
+        dtypes = loops.resolve_dtypes(op, (first, *[code] * others))
+        if dtypes is not None and loops.has_loop(op, dtypes):
+            return True
+    return False
 
 
 class Stubs:
@@ -176,6 +172,7 @@ class Stubs:
         self.kernels: dict[Operator, KernelStub] = {}
         self._concerned: dict[Operator, list[Stub]] = {}
         self._views: list[Stub] = []
+        self._view_callers: list[Stub] = []
         change_listeners.append(self.follow)
         definition_listeners.append(self.forget)
         function_listeners.append(self.add)
@@ -183,9 +180,11 @@ class Stubs:
 
     def follow(self, op: Operator) -> None:
         """Update a stub: an operator's table or observers have changed (a listener of the registry)."""
-        for stub in self._concerned.get(op, ()):
+        concerned = self._concerned.get(op, ())
+        for stub in concerned:
             stub.follow()
-        for stub in self._views if op.is_view else ():
+        altered = [stub for stub in concerned if stub.update_state()]
+        for stub in self._view_callers if op.is_view and altered else ():
             stub.follow()
         kernel = self.kernels.get(op)
         if kernel is not None:
@@ -195,6 +194,8 @@ class Stubs:
         """Update a stub whose operator is declared late: kernels follow the function (a listener of declarations)."""
         for stub in self._concerned.get(op, ()):
             stub.snapshot_kernels()
+        if op in self.kernels:
+            self.kernels[op].snapshot_kernels()
 
     def forget(self, op: Operator, defined: bool) -> None:
         """Add or remove a stub: an operator was defined or deleted (a listener of the registry)."""
@@ -203,9 +204,10 @@ class Stubs:
         stub = None if defined else self.by_operator.pop(op, None)
         if stub is not None:
             stub.uninstall()
-            if op.is_view:
-                self._views.remove(stub)
-            for concerned in {op, stub.base}:
+            for group in (self._views, self._view_callers):
+                if stub in group:
+                    group.remove(stub)
+            for concerned in stub.operators:
                 self._concerned[concerned].remove(stub)
                 if not self._concerned[concerned]:
                     del self._concerned[concerned]
@@ -219,9 +221,14 @@ class Stubs:
         self.by_operator[op] = stub
         if op.is_view:
             self._views.append(stub)
-        if isinstance(stub, ViewStub) and op.decl.view is None:
+        if stub.calls_views:
             stub.views = self._views
-        for concerned in {op, stub.base}:
+            self._view_callers.append(stub)
+        self.watch(stub)
+
+    def watch(self, stub: Stub) -> None:
+        """Tell a stub of changes of its operators."""
+        for concerned in stub.operators:
             self._concerned.setdefault(concerned, []).append(stub)
 
     def add_methods(self) -> None:
@@ -232,8 +239,3 @@ class Stubs:
                 stub = self.by_operator.get(method.function.operator) if method is not None else None
                 if stub is not None and all(point.callable is not method for point in stub.patch_points):
                     stub.add_method(method, swapped)
-
-
-def describe_failures(stubs: Stubs) -> dict[str, str]:
-    """Return the operators whose native code could not be compiled, and why."""
-    return {op.name: stub.failure for op, stub in stubs.by_operator.items() if stub.failure}

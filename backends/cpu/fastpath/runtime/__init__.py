@@ -4,14 +4,15 @@ capi.py: C functions and objects, layouts of CPython's and NumPy's objects, refe
 rt_base.py: structs of all entries, codes of operand types, thread state, falling back to Python
 rt_entry.py: what all entries do around their own function, and the results of native functions
 rt_operands.py: classification of operands
+rt_arguments.py: arguments that are not tensors
+rt_layouts.py: sizes and strides of arrays
 rt_numbers.py: weak scalars
 rt_memory.py: memory of results
 rt_gil.py: release of the GIL
 rt_record.py: recording a call in autograd's graph
 rt_saved.py: residuals of a recorded call
 rt_backward.py: steps of reverse mode
-rt_folds.py: loops of reductions
-rt_programs.py: loops composed of NumPy's inner loops
+rt_halves.py: 16-bit floats
 rt_gemm.py: one product of two matrices
 rt_products.py: matrix products over leading axes
 """

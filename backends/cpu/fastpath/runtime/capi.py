@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from ..compiler.dsl import extern, extern_object, f64, i32, i64, likely, load, native, ptr, store, unlikely
+from ..compiler import dsl
+from ..compiler.dsl import NULL, extern, extern_object, f64, i32, i64, likely, load, native, ptr, unlikely
 from ..compiler.structs import Struct, array, at
 
 # Functions and objects --------------------------------------------------------------------------------------------
@@ -27,10 +28,12 @@ Py_Ellipsis = extern_object("_Py_EllipsisObject")
 Py_False = extern_object("_Py_FalseStruct")
 Py_None = extern_object("_Py_NoneStruct")
 Py_True = extern_object("_Py_TrueStruct")
+PyArray_NewCopy = extern("PyArray_NewCopy", "ptr(ptr, i32)")
 PyArray_NewFromDescr = extern("PyArray_NewFromDescr", "ptr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)")
 PyArray_SetBaseObject = extern("PyArray_SetBaseObject", "i32(ptr, ptr)")
 PyArray_Type = extern_object("PyArray_Type")
 PyBool_Type = extern_object("PyBool_Type")
+PyBytes_FromStringAndSize = extern("PyBytes_FromStringAndSize", "ptr(ptr, i64)")
 PyCapsule_GetPointer = extern("PyCapsule_GetPointer", "ptr(ptr, ptr)")
 PyCapsule_New = extern("PyCapsule_New", "ptr(ptr, ptr, ptr)")
 PyComplex_FromDoubles = extern("PyComplex_FromDoubles", "ptr(f64, f64)")
@@ -77,11 +80,14 @@ PyNumber_Add = extern("PyNumber_Add", "ptr(ptr, ptr)")
 PyNumber_Multiply = extern("PyNumber_Multiply", "ptr(ptr, ptr)")
 PyNumber_Negative = extern("PyNumber_Negative", "ptr(ptr)")
 PyObject_GetAttr = extern("PyObject_GetAttr", "ptr(ptr, ptr)")
+PyObject_GetItem = extern("PyObject_GetItem", "ptr(ptr, ptr)")
 PyObject_RichCompareBool = extern("PyObject_RichCompareBool", "i32(ptr, ptr, i32)")
+PyObject_SetItem = extern("PyObject_SetItem", "i32(ptr, ptr, ptr)")
 PyObject_Vectorcall = extern("PyObject_Vectorcall", "ptr(ptr, ptr, i64, ptr)")
 PyObject_VectorcallMethod = extern("PyObject_VectorcallMethod", "ptr(ptr, ptr, i64, ptr)")
 PySet_Contains = extern("PySet_Contains", "i32(ptr, ptr)")
 PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
+PySlice_New = extern("PySlice_New", "ptr(ptr, ptr, ptr)")
 PySlice_Type = extern_object("PySlice_Type")
 PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
 PyTuple_New = extern("PyTuple_New", "ptr(i64)")
@@ -122,6 +128,13 @@ class PyList(PyVarObject):
     """A list."""
 
     items: ptr
+
+
+class PyBytes(PyVarObject):
+    """A bytes object."""
+
+    hash: i64
+    items: ptr = array(1)
 
 
 class PyFloat(PyObject):
@@ -170,7 +183,7 @@ def incref(x: PyObject) -> None:
     if IMMORTAL:
         count = load(i32, x, PyObject.refcnt) + 1
         if likely(count != 0):
-            store(i32, x, PyObject.refcnt, count)
+            dsl.store(i32, x, PyObject.refcnt, count)
     else:
         x.refcnt += 1
 
@@ -195,3 +208,68 @@ def new_ref(x: ptr) -> ptr:
 @native
 def type_of(x: PyObject) -> ptr:
     return x.type
+
+
+@native
+def hold_all(items: ptr, count: i64) -> None:
+    """Take references to objects in memory, some of which may be NULL."""
+    for k in range(count):
+        if load(ptr, items, k * 8) != NULL:
+            incref(load(ptr, items, k * 8))
+
+
+@native
+def release_all(items: ptr, count: i64) -> None:
+    """Release references to objects in memory, some of which may be NULL."""
+    for k in range(count):
+        if load(ptr, items, k * 8) != NULL:
+            decref(load(ptr, items, k * 8))
+
+
+# Tuples and lists -------------------------------------------------------------------------------------------------
+@native
+def is_tuple(x: ptr) -> bool:
+    return bool(x != NULL and type_of(x) == PyTuple_Type)
+
+
+@native
+def item(x: ptr, k: i64) -> ptr:
+    """Return an item of a tuple, borrowed."""
+    return load(ptr, x, PyTuple.items + k * 8)
+
+
+@native
+def set_item(x: ptr, k: i64, value: ptr) -> None:
+    """Set an item of a new tuple, which takes over the reference."""
+    dsl.store(ptr, x, PyTuple.items + k * 8, value)
+
+
+@native
+def sequence_items(x: ptr) -> ptr:
+    """Return the address of the items of an exact tuple or list; NULL for anything else."""
+    if likely(type_of(x) == PyTuple_Type):
+        return x + PyTuple.items
+    return PyList(x).items if type_of(x) == PyList_Type else ptr(0)
+
+
+@native
+def pack_tuple(items: ptr, count: i64) -> ptr:
+    """Return a new tuple of objects in memory; NULL with an exception set."""
+    result = PyTuple_New(count)
+    if likely(result != NULL):
+        hold_all(items, count)
+        memcpy(result + PyTuple.items, items, count * 8)
+    return result
+
+
+@native
+def tuple_of_integers(words: ptr, count: i64) -> ptr:
+    """Return a new tuple of integers in memory; NULL with an exception set."""
+    result = PyTuple_New(count)
+    for k in range(count if result != NULL else 0):
+        number = PyLong_FromLongLong(load(i64, words, k * 8))
+        if unlikely(number == NULL):
+            decref(result)
+            return NULL
+        set_item(result, k, number)
+    return result

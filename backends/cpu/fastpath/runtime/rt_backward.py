@@ -7,10 +7,11 @@ calls them, so their own entries serve these calls. Any other node is returned t
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import Struct, at
-from . import capi, rt_record, rt_saved
+from . import capi, rt_arguments, rt_operands, rt_record, rt_saved
 from . import rt_base as base
+from .rt_entry import DONE, Outcome
 
 
 class BackwardEntry(base.OperatorEntry):
@@ -24,8 +25,6 @@ class BackwardEntry(base.OperatorEntry):
     minus: ptr = at(56)  # the int -1
 
 
-# Its arguments: the Python function that delivers a gradient; heap and gradients of the nodes to come; those of
-# leaves; whether residuals are kept; whether the pass is recorded, so that saved results need their autograd graph
 class PassArguments(Struct):
     """The arguments of the backward entry, borrowed."""
 
@@ -37,7 +36,6 @@ class PassArguments(Struct):
     recorded: ptr  # whether the pass is recorded, so that saved results need their autograd graph
 
 
-# Items of a Rule and of an edge
 class RuleObject(capi.PyTuple):
     """The items of a `Rule`."""
 
@@ -75,16 +73,13 @@ def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
         item = capi.PyObject_Vectorcall(entry.pop, args + PassArguments.heap, 1, NULL)
         if unlikely(item == NULL):
             return NULL
-        node = load(ptr, item, capi.PyTuple.items + 8)
-        done = step(entry, args, node)
-        if unlikely(done != rt_saved.DONE):
+        node = capi.item(item, 1)
+        outcome = step(entry, args, node)
+        if unlikely(outcome == Outcome.FALL_BACK):
             capi.incref(node)
-            capi.decref(item)
-            if done == rt_saved.TO_PYTHON:
-                return node
-            capi.decref(node)
-            return NULL
         capi.decref(item)
+        if unlikely(outcome != DONE):
+            return node if outcome == Outcome.FALL_BACK else ptr(0)
         steps += 1
     return capi.new_ref(capi.Py_None)
 
@@ -100,44 +95,35 @@ def are_pass_arguments(args: PassArguments) -> bool:
 
 @native
 def step(entry: BackwardEntry, args: PassArguments, node: rt_record.NodeObject) -> i64:
-    """Return DONE, FAILED (an exception is set), or TO_PYTHON: nothing has happened.
+    """Return DONE, or an `Outcome`: FAILED, or FALL_BACK if nothing has happened.
 
     Python twin: eager/autograd/engine.py:Pass._step
     """
     g: base.Globals = entry.globals_
     if unlikely(capi.type_of(node) != g.node or node.results != capi.Py_None):
-        return rt_saved.TO_PYTHON
-    active, edges = node.active, node.edges
-    saved, versions = node.residuals, node.versions
+        return Outcome.FALL_BACK
+    active, edges, saved, versions = node.active, node.edges, node.residuals, node.versions
     if unlikely(active == NULL or capi.type_of(active) != entry.active):
-        return rt_saved.TO_PYTHON
-    rules = load(ptr, active, capi.PyTuple.items)
-    if unlikely(not is_tuple(saved) or not is_tuple(versions) or not is_tuple(edges) or not is_tuple(rules)):
-        return rt_saved.TO_PYTHON
+        return Outcome.FALL_BACK
+    rules = capi.item(active, 0)
     if unlikely(
-        not are_known(entry, rules, edges, capi.PyVarObject(saved).size)
+        not (capi.is_tuple(saved) and capi.is_tuple(versions) and capi.is_tuple(edges))
+        or not capi.is_tuple(rules)
+        or not are_known(entry, rules, edges, capi.PyVarObject(saved).size)
         or not are_unwritten(g, args, saved, versions)
     ):
-        return rt_saved.TO_PYTHON
+        return Outcome.FALL_BACK
     gradient = take_gradient(g, args.pending, node)
     if unlikely(gradient == NULL):
-        return rt_saved.TO_PYTHON
-    capi.incref(active)
-    capi.incref(edges)
-    capi.incref(saved)
+        return Outcome.FALL_BACK
+    held = stack_of(active, edges, saved)
+    capi.hold_all(held, 3)
     done = send_gradients(entry, args, rules, edges, saved, gradient)
-    if likely(done == rt_saved.DONE and args.keep == capi.Py_False):
+    if likely(done and args.keep == capi.Py_False):
         release_saved(g, node)
-    capi.decref(saved)
-    capi.decref(edges)
-    capi.decref(active)
+    capi.release_all(held, 3)
     capi.decref(gradient)
-    return done
-
-
-@native
-def is_tuple(x: ptr) -> bool:
-    return bool(x != NULL and capi.type_of(x) == capi.PyTuple_Type)
+    return DONE if likely(done) else i64(Outcome.FAILED)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -147,35 +133,26 @@ def are_known(entry: BackwardEntry, rules: capi.PyVarObject, edges: capi.PyVarOb
     if rules.size != edges.size:
         return False
     for k in range(rules.size):
-        rule, edge = (
-            load(ptr, rules, capi.PyTuple.items + k * 8),
-            load(ptr, edges, capi.PyTuple.items + k * 8),
-        )
-        if capi.type_of(rule) != entry.rule or RuleObject(rule).is_list != capi.Py_False:
+        rule: RuleObject = capi.item(rules, k)
+        edge: EdgeObject = capi.item(edges, k)
+        if capi.type_of(rule) != entry.rule or rule.is_list != capi.Py_False:
             return False
-        if not is_tuple(edge) or capi.PyVarObject(edge).size != 4 or not is_tuple(EdgeObject(edge).shape):
+        if not capi.is_tuple(edge) or edge.size != 4 or not capi.is_tuple(edge.shape):
             return False
-        if RuleObject(rule).fn == capi.Py_None and not is_sign(entry, RuleObject(rule).constant):
+        if rule.fn == capi.Py_None and rule.constant not in (entry.globals_.one, entry.minus):
             return False
-        if not are_indices(RuleObject(rule).indices, count):
+        if not are_indices(rule.indices, count):
             return False
     return True
 
 
 @native
-def is_sign(entry: BackwardEntry, constant: ptr) -> bool:
-    return bool(constant == entry.globals_.one or constant == entry.minus)
-
-
-@native
 def are_indices(indices: capi.PyVarObject, count: i64) -> bool:
-    if not is_tuple(indices) or indices.size > MOST_INDICES:
+    if not capi.is_tuple(indices) or indices.size > MOST_INDICES:
         return False
     for k in range(indices.size):
-        index = load(ptr, indices, capi.PyTuple.items + k * 8)
-        if capi.type_of(index) != capi.PyLong_Type:
-            return False
-        if capi.PyLong_AsLongLong(index) < -1 or capi.PyLong_AsLongLong(index) >= count:
+        index = rt_arguments.whole_number(capi.item(indices, k))
+        if index < -1 or index >= count:
             return False
     return True
 
@@ -188,17 +165,12 @@ def are_unwritten(
     if saved.size != versions.size:
         return False
     for k in range(saved.size):
-        value, version = (
-            load(ptr, saved, capi.PyTuple.items + k * 8),
-            load(ptr, versions, capi.PyTuple.items + k * 8),
-        )
+        value, version = capi.item(saved, k), capi.item(versions, k)
         if version == capi.Py_None:
             continue
         if capi.type_of(version) == g.hold:
             storage: base.StorageObject = rt_saved.HoldObject(version).storage
-            if storage == NULL or capi.type_of(storage) != g.storage:
-                return False
-            if args.recorded != capi.Py_False:
+            if storage == NULL or capi.type_of(storage) != g.storage or args.recorded != capi.Py_False:
                 return False
             if not same_number(storage.version, rt_saved.HoldObject(version).version):
                 return False
@@ -209,14 +181,11 @@ def are_unwritten(
 
 @native
 def same_number(one: ptr, two: ptr) -> bool:
-    if (
-        one == NULL
-        or two == NULL
-        or capi.type_of(one) != capi.PyLong_Type
-        or capi.type_of(two) != capi.PyLong_Type
-    ):
+    """Return whether two objects are equal ints; one or the other may be NULL."""
+    if one == NULL or two == NULL:
         return False
-    return bool(one == two or capi.PyLong_AsLongLong(one) == capi.PyLong_AsLongLong(two))
+    value = rt_arguments.whole_number(one)
+    return value != rt_arguments.NO_NUMBER and value == rt_arguments.whole_number(two)
 
 
 @native
@@ -240,10 +209,10 @@ def release_saved(g: base.Globals, node: rt_record.NodeObject) -> None:
     Python twin: eager/autograd/node.py:Node.free
     """
     saved, versions = node.residuals, node.versions
-    if not is_tuple(versions) or saved == NULL:
+    if not capi.is_tuple(versions) or saved == NULL:
         return
     for k in range(capi.PyVarObject(versions).size):
-        if load(ptr, versions, capi.PyTuple.items + k * 8) != capi.Py_None:
+        if capi.item(versions, k) != capi.Py_None:
             node.residuals = capi.new_ref(capi.Py_None)
             node.versions = capi.new_ref(g.empty)
             capi.decref(saved)
@@ -255,22 +224,23 @@ def release_saved(g: base.Globals, node: rt_record.NodeObject) -> None:
 @native
 def send_gradients(
     entry: ptr, args: ptr, rules: capi.PyVarObject, edges: ptr, saved: ptr, gradient: ptr
-) -> i64:
-    """Compute the gradients of all arguments and deliver each.
+) -> bool:
+    """Compute the gradients of all arguments and deliver each; return false with an exception set.
 
     Python twin: eager/autograd/engine.py:Pass._deliver_list
     """
     for k in range(rules.size):
-        edge = load(ptr, edges, capi.PyTuple.items + k * 8)
-        result = apply_rule(load(ptr, rules, capi.PyTuple.items + k * 8), saved, gradient)
-        if unlikely(result == NULL):
-            return rt_saved.FAILED
-        if likely(result != capi.Py_None):
+        edge = capi.item(edges, k)
+        result = apply_rule(capi.item(rules, k), saved, gradient)
+        if likely(result != capi.Py_None and result != NULL):
             result = fit_gradient(entry, edge, result)
-            if unlikely(result == NULL or deliver(entry, args, edge, result) == rt_saved.FAILED):
-                return rt_saved.FAILED
+        if unlikely(result == NULL):
+            return False
+        sent = result == capi.Py_None or deliver(entry, args, edge, result)
         capi.decref(result)
-    return rt_saved.DONE
+        if unlikely(not sent):
+            return False
+    return True
 
 
 @native
@@ -283,12 +253,11 @@ def apply_rule(rule: RuleObject, saved: ptr, gradient: ptr) -> ptr:
     if fn == capi.Py_None:
         if capi.PyLong_AsLongLong(rule.constant) == -1:
             return capi.PyNumber_Negative(gradient)
-        capi.incref(gradient)
-        return gradient
+        return capi.new_ref(gradient)
     values = stack(MOST_INDICES * 8)
     for k in range(capi.PyVarObject(indices).size):
-        index = capi.PyLong_AsLongLong(load(ptr, indices, capi.PyTuple.items + k * 8))
-        store(ptr, values, k * 8, gradient if index < 0 else load(ptr, saved, capi.PyTuple.items + index * 8))
+        index = capi.PyLong_AsLongLong(capi.item(indices, k))
+        store(ptr, values, k * 8, gradient if index < 0 else capi.item(saved, index))
     result = capi.PyObject_Vectorcall(fn, values, capi.PyVarObject(indices).size, NULL)
     if result != NULL and rule.is_partial == capi.Py_True:
         product = capi.PyNumber_Multiply(gradient, result)
@@ -305,112 +274,92 @@ def fit_gradient(entry: BackwardEntry, edge: EdgeObject, gradient: ptr) -> ptr:
     """
     if likely(has_right_type(entry.globals_, edge, gradient)):
         return gradient
-    values = stack(24)
-    store(ptr, values, 0, gradient)
-    store(ptr, values, 8, edge.shape)
-    store(ptr, values, 16, edge.dtype)
-    fit = capi.PyObject_Vectorcall(entry.fit, values, 3, NULL)
+    fit = capi.PyObject_Vectorcall(entry.fit, stack_of(gradient, edge.shape, edge.dtype), 3, NULL)
     capi.decref(gradient)
     return fit
 
 
 @native
 def has_right_type(g: base.Globals, edge: EdgeObject, gradient: base.TensorObject) -> bool:
-    array, shape = gradient.array, edge.shape
-    if capi.type_of(gradient) != g.tensor or i64(capi.Ndarray(array).ndim) != capi.PyVarObject(shape).size:
+    array: capi.Ndarray = gradient.array
+    rank = capi.PyVarObject(edge.shape).size
+    if capi.type_of(gradient) != g.tensor or i64(array.ndim) != rank:
         return False
-    code = rt_saved.array_code(g, array)
+    code = rt_operands.array_code(g, array)
     if code == base.FOREIGN or load(ptr, g.types, code * 8) != edge.dtype:
         return False
-    for d in range(capi.PyVarObject(shape).size):
-        size = load(ptr, shape, capi.PyTuple.items + d * 8)
-        if capi.type_of(size) != capi.PyLong_Type or capi.PyLong_AsLongLong(size) != load(
-            i64, capi.Ndarray(array).dims, d * 8
-        ):
+    for d in range(rank):
+        if rt_arguments.whole_number(capi.item(edge.shape, d)) != load(i64, array.dims, d * 8):
             return False
-    return bool(capi.Ndarray(array).descr == load(ptr, g.descrs, code * 8))
+    return bool(array.descr == load(ptr, g.descrs, code * 8))
 
 
 # -- where gradients go ------------------------------------------------------------------------------------------------
 @native
-def deliver(entry: BackwardEntry, args: PassArguments, edge: EdgeObject, gradient: ptr) -> i64:
-    """Deliver a gradient to its leaf or node; steals its reference on failure.
+def deliver(entry: BackwardEntry, args: PassArguments, edge: EdgeObject, gradient: ptr) -> bool:
+    """Deliver a gradient to its leaf or node; return false with an exception set.
 
     Python twin: eager/autograd/engine.py:Pass._deliver
     """
-    g, target, done = entry.globals_, edge.target, i64(rt_saved.DONE)
-    if capi.type_of(target) == base.Globals(g).meta:
-        done = accumulate(args.leaves, target, gradient)
-    elif capi.type_of(target) == base.Globals(g).node and edge.index == base.Globals(g).zero:
+    g: base.Globals = entry.globals_
+    target = edge.target
+    if capi.type_of(target) == g.meta:
+        return accumulate(args.leaves, target, gradient)
+    if capi.type_of(target) == g.node and edge.index == g.zero:
         given = capi.PyDict_GetItemWithError(args.pending, target)
         if given == NULL:
-            done = announce(entry, args, target, gradient)
-        else:
-            done = accumulate(given, base.Globals(g).zero, gradient)
-    else:
-        values = stack(24)
-        store(ptr, values, 0, target)
-        store(ptr, values, 8, edge.index)
-        store(ptr, values, 16, gradient)
-        done = is_done(capi.PyObject_Vectorcall(args.deliver, values, 3, NULL))
-    if unlikely(done == rt_saved.FAILED):
-        capi.decref(gradient)
-    return done
+            return announce(entry, args, target, gradient)
+        return accumulate(given, g.zero, gradient)
+    return succeeds(args.deliver, stack_of(target, edge.index, gradient), 3)
 
 
 @native
-def is_done(result: ptr) -> i64:
-    """Return DONE if a call that returns None succeeded, else FAILED."""
-    if unlikely(result == NULL):
-        return rt_saved.FAILED
-    capi.decref(result)
-    return rt_saved.DONE
+def succeeds(function: ptr, values: ptr, count: i64) -> bool:
+    """Call a Python function that returns None; return false with an exception set."""
+    result = capi.PyObject_Vectorcall(function, values, count, NULL)
+    if likely(result != NULL):
+        capi.decref(result)
+    return bool(result != NULL)
 
 
 @native
-def accumulate(table: ptr, key: ptr, gradient: ptr) -> i64:
+def accumulate(table: ptr, key: ptr, gradient: ptr) -> bool:
     """Set an item of a dict, or add to it."""
     there = capi.PyDict_GetItemWithError(table, key)
     if there == NULL:
-        return rt_saved.DONE if likely(capi.PyDict_SetItem(table, key, gradient) == 0) else rt_saved.FAILED
+        return bool(capi.PyDict_SetItem(table, key, gradient) == 0)
     capi.incref(there)
     total = capi.PyNumber_Add(there, gradient)
     capi.decref(there)
     if unlikely(total == NULL):
-        return rt_saved.FAILED
+        return False
     failed = capi.PyDict_SetItem(table, key, total)
     capi.decref(total)
-    return rt_saved.DONE if likely(failed == 0) else rt_saved.FAILED
+    return bool(failed == 0)
 
 
 @native
-def announce(entry: BackwardEntry, args: PassArguments, target: ptr, gradient: ptr) -> i64:
+def announce(entry: BackwardEntry, args: PassArguments, target: ptr, gradient: ptr) -> bool:
     """Store the first gradient for a result of a node, and put the node into the heap."""
     given = capi.PyDict_New()
     if unlikely(given == NULL):
-        return rt_saved.FAILED
+        return False
     failed = capi.PyDict_SetItem(given, entry.globals_.zero, gradient)
     if likely(failed == 0):
         failed = capi.PyDict_SetItem(args.pending, target, given)
     capi.decref(given)
-    return push(entry, args.heap, target) if likely(failed == 0) else rt_saved.FAILED
+    return failed == 0 and push(entry, args.heap, target)
 
 
 @native
-def push(entry: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> i64:
+def push(entry: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> bool:
     """Push a node onto the heap, whose items are `(-sequence, node)`."""
     item = capi.PyTuple_New(2)
     if unlikely(item == NULL):
-        return rt_saved.FAILED
+        return False
     number = capi.PyLong_FromLongLong(-capi.PyLong_AsLongLong(node.sequence))
-    if unlikely(number == NULL):
-        capi.decref(item)
-        return rt_saved.FAILED
-    store(ptr, item, capi.PyTuple.items, number)
-    store(ptr, item, capi.PyTuple.items + 8, capi.new_ref(node))
-    values = stack(16)
-    store(ptr, values, 0, heap)
-    store(ptr, values, 8, item)
-    done = is_done(capi.PyObject_Vectorcall(entry.push, values, 2, NULL))
+    capi.set_item(item, 0, number)
+    capi.set_item(item, 1, capi.new_ref(node))
+    done = number != NULL and succeeds(entry.push, stack_of(heap, item), 2)
     capi.decref(item)
     return done

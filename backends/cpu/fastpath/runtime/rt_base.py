@@ -10,20 +10,8 @@ The structs are plain memory that `structs` fills:
 from __future__ import annotations
 
 from .....registry import native_type
-from ..compiler.dsl import (
-    NULL,
-    cstr,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    template,
-    unlikely,
-)
+from ..compiler import dsl
+from ..compiler.dsl import NULL, cstr, i64, likely, load, native, noinline, ptr, stack, template, unlikely
 from ..compiler.structs import Struct, array, at
 from . import capi
 
@@ -116,7 +104,7 @@ class Variant(Struct):
     itemsize: i64  # the result's
     sizes: ptr = array(3)  # per operand: bytes of an element
     scalar_codes: ptr = array(3)  # per operand: code of the dtype that a scalar is written as
-    program: ptr  # the program of a loop that runs one
+    program: ptr  # of a fold by a ufunc: the call of the ufunc's loop
     release: i64  # elements from which on the loop runs without the GIL
     number: i64  # if all operands are numbers: the code of the resulting number; else 0
 
@@ -163,11 +151,7 @@ def flags_of_state(g: Globals) -> i64:
         return ELSEWHERE
     guards: GuardsObject = load(ptr, where, 0)
     flags = guards.flags
-    result: i64 = ELSEWHERE
-    if flags == g.zero:
-        result = PLAIN
-    elif flags == g.one:
-        result = NO_GRAD
+    result = PLAIN if flags == g.zero else NO_GRAD if flags == g.one else ELSEWHERE
     capi.decref(guards)
     return result
 
@@ -206,16 +190,17 @@ def make_plain_tensor(cls: ptr, keys: ptr, array: ptr) -> ptr:
     if unlikely(tensor == NULL):
         capi.decref(array)
         return NULL
-    store_slots(tensor, array, capi.new_ref(keys))
+    tensor.array = array
+    tensor.keys = capi.new_ref(keys)
+    tensor.meta = capi.new_ref(capi.Py_None)
+    tensor.storage = capi.new_ref(capi.Py_None)
     return tensor
 
 
 @noinline
 def note_tensor(g: Globals, tensor: ptr) -> ptr:
     """Report a new tensor to the open level of a transform, and return it."""
-    arguments = stack(8)
-    store(ptr, arguments, 0, tensor)
-    return report_tensor(g.note, arguments, 1, tensor)
+    return report_tensor(g.note, dsl.stack_of(tensor), 1, tensor)
 
 
 @native
@@ -227,15 +212,6 @@ def report_tensor(listener: ptr, arguments: ptr, count: i64, tensor: ptr) -> ptr
         return NULL
     capi.decref(done)
     return tensor
-
-
-@native
-def store_slots(tensor: TensorObject, array: ptr, keys: ptr) -> None:
-    """Fill the slots of a new tensor, which takes over the references to its array and its keys."""
-    tensor.array = array
-    tensor.keys = keys
-    tensor.meta = capi.new_ref(capi.Py_None)
-    tensor.storage = capi.new_ref(capi.Py_None)
 
 
 @native

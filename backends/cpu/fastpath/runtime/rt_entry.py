@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, overload
+from typing import Any
 
-from ..compiler.dsl import Opcodes, i64, likely, native, ptr, unlikely
+from ..compiler.dsl import NULL, Opcodes, i64, likely, native, ptr, unlikely
 from . import rt_base as base
 
 
@@ -23,8 +23,11 @@ class Outcome(Opcodes):
     MISS = -3  # as FALL_BACK: no variant for these operands is known, and Python may add one
 
 
+DONE: i64 = 1  # the success of a function that returns no object
+
 BODY: Any = None  # of `call_entry`: set by `entry`
 RECORDS = True
+COUNT = -1
 
 
 @native
@@ -33,6 +36,8 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     entry: base.OperatorEntry = base.entry_data(self)
     flags = base.thread_flags(entry.globals_)
     if unlikely(flags == base.ELSEWHERE):
+        return base.fall_back(entry, args, nargsf, kwnames)
+    if COUNT >= 0 and (kwnames != NULL or (nargsf & base.ARGS_MASK) != COUNT):
         return base.fall_back(entry, args, nargsf, kwnames)
     if RECORDS:
         flags = base.allowed_flags(entry, flags)
@@ -49,6 +54,15 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
+def select_variant(entry: base.OperatorEntry, key: i64) -> ptr:
+    """Return the variant of a combination of operand codes that has a loop, or an `Outcome`."""
+    variant: base.Variant = base.find_variant(entry, key)
+    if unlikely(variant == NULL):
+        return Outcome.MISS
+    return variant if likely(variant.loop != NULL) else ptr(Outcome.FALL_BACK)
+
+
+@native
 def finish(entry: base.OperatorEntry, array: ptr) -> ptr:
     """Count a call, and return the tensor of its result, which takes over the array; an outcome is passed on."""
     if unlikely(i64(array) <= 0):
@@ -57,17 +71,9 @@ def finish(entry: base.OperatorEntry, array: ptr) -> ptr:
     return base.make_tensor(entry.globals_, array)
 
 
-@overload
-def entry(body: Callable[..., Any], *, records: bool = True) -> Callable[..., Any]: ...
-
-
-@overload
 def entry(
-    body: None = None, *, records: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
-
-
-def entry(body: Callable[..., Any] | None = None, *, records: bool = True) -> Any:
+    body: Callable[..., Any] | None = None, *, records: bool = True, count: int = -1
+) -> Callable[..., Any]:
     """Make a native function the body of an entry.
 
     Args:
@@ -75,13 +81,19 @@ def entry(body: Callable[..., Any] | None = None, *, records: bool = True) -> An
             of positional ones, the names of the others or NULL, and the thread's flags. It returns a new reference or
             an `Outcome`.
         records: whether the entry may record calls: `flags` are then those of `rt_base.allowed_flags`.
+        count: the number of arguments of all calls that reach the body, none of them given by name; -1: any.
 
     Returns:
         The native function of the entry, with the signature of CPython's vectorcall.
     """
     if body is None:
-        return lambda body: entry(body, records=records)
-    scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records}
+        return lambda body: _make_entry(body, records, count)
+    return _make_entry(body, records, count)
+
+
+def _make_entry(body: Callable[..., Any], records: bool, count: int) -> Callable[..., Any]:
+    """Return the function `call_entry` for a body."""
+    scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records, "COUNT": count}
     frame = native(FunctionType(call_entry.__code__, scope, body.__name__))
     frame.__annotations__, frame.__doc__ = call_entry.__annotations__, body.__doc__
     frame.__module__, frame.__qualname__ = body.__module__, body.__qualname__

@@ -11,15 +11,11 @@ handle signals on the main thread, and adapts the number of iterations to the ti
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, call_void, i64, load, native, noinline, ptr, stack
+from ..compiler.dsl import NULL, i64, load, native, ptr, stack
 from ..compiler.structs import Struct
 from . import capi
 
-CLOCK_MONOTONIC = 1
 
-
-# The state of a call: the thread state while the GIL is released, else NULL; when the call was first timed, and when
-# signals were last checked (nanoseconds); 1 on the main thread.
 class CallState(Struct):
     """The state of a call with long loops."""
 
@@ -29,7 +25,6 @@ class CallState(Struct):
     main: i64  # 1 on the main thread
 
 
-# The state of a loop: when it was last timed (0: never), and the number of iterations between two polls.
 class LoopState(Struct):
     """The state of a loop that polls."""
 
@@ -49,7 +44,7 @@ RELEASE_BYTES: i64 = 262144  # copies from this size on run without the GIL
 @native
 def now() -> i64:
     time = stack(16)
-    capi.clock_gettime(CLOCK_MONOTONIC, time)
+    capi.clock_gettime(capi.CLOCK_MONOTONIC, time)
     return load(i64, time, 0) * 1000000000 + load(i64, time, 8)
 
 
@@ -121,27 +116,3 @@ def acquire_gil(saved: ptr) -> None:
     """Acquire the GIL again after `release_gil`."""
     if saved != NULL:
         capi.PyEval_RestoreThread(saved)
-
-
-@native
-def hold_arrays(arrays: ptr, count: i64) -> None:
-    """Take references to arrays, some of which may be NULL."""
-    for i in range(count):
-        if load(ptr, arrays, i * 8) != NULL:
-            capi.incref(load(ptr, arrays, i * 8))
-
-
-@native
-def drop_arrays(arrays: ptr, count: i64) -> None:
-    """Release the references that `hold_arrays` took."""
-    for i in range(count):
-        if load(ptr, arrays, i * 8) != NULL:
-            capi.decref(load(ptr, arrays, i * 8))
-
-
-@noinline
-def run_unlocked(loop: ptr, pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
-    """Run a loop without the GIL; the caller holds references to the arrays."""
-    saved = capi.PyEval_SaveThread()
-    call_void(loop, pointers, sizes, strides, variant)
-    capi.PyEval_RestoreThread(saved)

@@ -17,7 +17,6 @@ HUGE: i64 = 4194304  # buffers from this size on ask for huge pages
 PAGE, HUGE_PAGE, MADV_HUGEPAGE = 4096, 2097152, 14
 
 
-# The pool: free bytes, their limit, hits; then the lists by size step
 class Pool(Struct):
     """The pool of result buffers."""
 
@@ -27,7 +26,6 @@ class Pool(Struct):
     lists: ptr = array(256)  # free buffers by size step
 
 
-# The header of a buffer
 class BufferHeader(Struct):
     """The header of a buffer."""
 
@@ -74,9 +72,9 @@ def step_bytes(step: i64) -> i64:
 def take_buffer(pool: Pool, nbytes: i64) -> ptr:
     """Return a free buffer, or a new one; NULL if it cannot be allocated."""
     step = size_step(nbytes)
-    head: BufferHeader = load(ptr, pool, Pool.lists + step * 8)
+    head: BufferHeader = load(ptr, pool.lists, step * 8)
     if likely(head != NULL):
-        store(ptr, pool, Pool.lists + step * 8, head.next)
+        store(ptr, pool.lists, step * 8, head.next)
         pool.spare -= head.bytes
         pool.hits += 1
         return head
@@ -95,14 +93,13 @@ def take_buffer(pool: Pool, nbytes: i64) -> ptr:
 
 @native
 def return_buffer(buffer: BufferHeader) -> None:
-    pool, size = buffer.pool, buffer.bytes
-    if Pool(pool).spare + size > Pool(pool).limit:
+    pool: Pool = buffer.pool
+    if pool.spare + buffer.bytes > pool.limit:
         capi.free(buffer)
         return
-    at = Pool.lists + buffer.step * 8
-    buffer.next = load(ptr, pool, at)
-    store(ptr, pool, at, buffer)
-    Pool(pool).spare += size
+    buffer.next = load(ptr, pool.lists, buffer.step * 8)
+    store(ptr, pool.lists, buffer.step * 8, buffer)
+    pool.spare += buffer.bytes
 
 
 @native
@@ -121,15 +118,19 @@ def pooled_array(pool: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbyt
     if unlikely(capsule == NULL):
         return_buffer(buffer)
         return NULL
-    capi.incref(descr)
     flags = i32(capi.C_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE)
-    array = capi.PyArray_NewFromDescr(
-        capi.PyArray_Type, descr, i32(rank), dims, strides, buffer + HEADER, flags, NULL
-    )
+    return array_over(descr, rank, dims, strides, buffer + HEADER, flags, capsule)
+
+
+@native
+def array_over(descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr, flags: i32, owner: ptr) -> ptr:
+    """Return an array over memory that `owner` keeps alive, and steal that reference; NULL with an exception set."""
+    kind: ptr = capi.PyArray_Type
+    array = capi.PyArray_NewFromDescr(kind, capi.new_ref(descr), i32(rank), dims, strides, data, flags, NULL)
     if unlikely(array == NULL):
-        capi.decref(capsule)
+        capi.decref(owner)
         return NULL
-    if unlikely(capi.PyArray_SetBaseObject(array, capsule) < 0):
+    if unlikely(capi.PyArray_SetBaseObject(array, owner) < 0):
         capi.decref(array)
         return NULL
     return array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, f32, f64, i16, i32, i64, likely, load, native, ptr, stack, store, unlikely
-from . import capi, rt_folds
+from . import capi, rt_halves
 from . import rt_base as base
 
 
-class NumberObject(capi.PyObject):
+class NumberObject(base.StorageObject):
     """The slot of a Number."""
 
     slot_prefix = "N_"
@@ -36,19 +36,32 @@ def plain_array(g: base.Globals, x: base.TensorObject, flags: i64) -> ptr:
 def operand_code(g: base.Globals, x: ptr, flags: i64, where: ptr) -> i64:
     """Return the type code of an operand, its array (NULL: a scalar) in `where`; FOREIGN: Python must run the call.
 
-    Python twin: backends/cpu/fastpath/glue/operands.py:operand_code
+    Python twin: backends/cpu/fastpath/glue/structs.py:operand_code
     """
     array: capi.Ndarray = plain_array(g, x, flags)
     store(ptr, where, 0, array)
     if likely(array != NULL):
         if unlikely((array.flags & capi.ALIGNED) == 0):
             return base.FOREIGN
-        number = capi.Descr(array.descr).type_num
-        if unlikely(number < 0 or number > 255):
-            return base.BFLOAT16 if i64(number) == g.bfloat16 else base.FOREIGN
-        code = i64(load(dsl.u8, g.dtypes, i64(number)))
-        return code if code < 16 else base.FOREIGN
+        return array_code(g, array)
     return scalar_code(x)
+
+
+@native
+def array_code(g: base.Globals, array: capi.Ndarray) -> i64:
+    """Return the code of an array's dtype, or FOREIGN."""
+    number = capi.Descr(array.descr).type_num
+    if unlikely(number < 0 or number > 255):
+        return base.BFLOAT16 if i64(number) == g.bfloat16 else base.FOREIGN
+    code = i64(load(dsl.u8, g.dtypes, i64(number)))
+    return code if code < 16 else base.FOREIGN
+
+
+@native
+def plain_mask(g: ptr, x: ptr, flags: i64) -> ptr:
+    """Return the array of a plain tensor of bools with axes, borrowed; NULL for anything else."""
+    array: capi.Ndarray = plain_array(g, x, flags)
+    return array if array != NULL and array.ndim != 0 and array_code(g, array) == base.BOOL else ptr(0)
 
 
 @native
@@ -61,6 +74,16 @@ def scalar_code(x: ptr) -> i64:
     if kind == capi.PyBool_Type:
         return base.WEAK_BOOL
     return base.WEAK_COMPLEX if kind == capi.PyComplex_Type else base.FOREIGN
+
+
+@native
+def shown_code(code: i64) -> i64:
+    """Return the code of the dtype that a weak scalar shows."""
+    if code == base.WEAK_FLOAT:
+        return base.FLOAT32
+    if code == base.WEAK_INT:
+        return base.INT64
+    return base.COMPLEX64 if code == base.WEAK_COMPLEX else base.BOOL
 
 
 @native
@@ -82,16 +105,36 @@ def operand_or_number_code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
     return code if likely(code >= 0) else scalar_code(unwrap_number(g, x))
 
 
+@native
+def operand_key(g: ptr, args: ptr, flags: i64, arrays: ptr) -> i64:
+    """Write the arrays of all operands (NULL: a number), and return the key of their types; or FOREIGN."""
+    key: i64 = 0
+    for i in range(base.NIN):
+        code = operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
+        if unlikely(code < 0):
+            return base.FOREIGN
+        key |= code << (i * base.CODE_BITS)
+    return key
+
+
+@native
+def pair_key(g: ptr, x: ptr, y: ptr, flags: i64, arrays: ptr) -> i64:
+    """Return the key of a tensor and an operand, or FOREIGN; write their arrays (NULL: a number)."""
+    first, second = operand_code(g, x, flags, arrays), operand_code(g, y, flags, arrays + 8)
+    if unlikely(first < 0 or second < 0 or load(ptr, arrays, 0) == NULL):
+        return base.FOREIGN
+    return first | second << base.CODE_BITS
+
+
 @dsl.noinline
 def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
     """Write a Python scalar as one element of a dtype; return false if it does not fit (Python then raises)."""
     if code == base.WEAK_FLOAT:
         return write_real(capi.PyFloat(x).value, to, where)
     if code == base.WEAK_COMPLEX:
-        return write_complex(x, to, where)
+        return write_complex(capi.PyComplex(x).real, capi.PyComplex(x).imag, to, where)
     if code == base.WEAK_BOOL:
-        truth: i64 = 1 if x == capi.Py_True else 0
-        return write_real(f64(truth), to, where) if to >= base.FLOAT16 else write_integer(truth, to, where)
+        return write_whole(i64(x == capi.Py_True), to, where)
     if to >= base.FLOAT16:
         value = capi.PyLong_AsDouble(x)
         if unlikely(value == -1.0) and capi.PyErr_Occurred() != NULL:
@@ -104,31 +147,29 @@ def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
 
 
 @native
+def write_whole(v: i64, to: i64, where: ptr) -> bool:
+    return write_real(f64(v), to, where) if to >= base.FLOAT16 else write_integer(v, to, where)
+
+
+@native
 def write_real(v: f64, to: i64, where: ptr) -> bool:
     if to == base.FLOAT32:
         store(f32, where, 0, f32(v))
     elif to == base.FLOAT64:
         store(f64, where, 0, v)
-    elif to == base.COMPLEX64:
-        store(f32, where, 0, f32(v))
-        store(f32, where, 4, 0.0)
-    elif to == base.COMPLEX128:
-        store(f64, where, 0, v)
-        store(f64, where, 8, 0.0)
-    elif (
-        to == base.FLOAT16 and f64(f32(v)) == v
-    ):  # double rounding could be off by one unit in the last place
-        store(dsl.f16, where, 0, dsl.f16(f32(v)))
-    elif to == base.BFLOAT16 and f64(f32(v)) == v:
-        store(i16, where, 0, i16(rt_folds.round_bfloat16(f32(v))))
-    else:
+    elif to not in (base.FLOAT16, base.BFLOAT16):
+        return write_complex(v, 0.0, to, where)
+    elif f64(f32(v)) != v:  # double rounding could be off by one unit in the last place
         return False
+    elif to == base.FLOAT16:
+        store(dsl.f16, where, 0, dsl.f16(f32(v)))
+    else:
+        store(i16, where, 0, i16(rt_halves.round_bfloat16(f32(v))))
     return True
 
 
 @native
-def write_complex(x: capi.PyComplex, to: i64, where: ptr) -> bool:
-    real, imaginary = x.real, x.imag
+def write_complex(real: f64, imaginary: f64, to: i64, where: ptr) -> bool:
     if to == base.COMPLEX64:
         store(f32, where, 0, f32(real))
         store(f32, where, 4, f32(imaginary))

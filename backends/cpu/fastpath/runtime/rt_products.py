@@ -7,52 +7,49 @@ products; 16-bit floats are widened for it, and integers are multiplied here.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, load, native, noinline, ptr, stack, store
-from . import capi, rt_folds, rt_gemm
-from .rt_gemm import A, T
+from ..compiler.dsl import NULL, f32, i64, load, native, noinline, ptr, stack, stack_of, store
+from . import capi, rt_gemm, rt_halves, rt_layouts
+from .rt_gemm import T
 
 
 @native
 def multiply(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
     """Compute the products for all points of the leading axes, or their sum."""
-    sizes, strides = stack(24), stack(40)
-    for d in range(3):
-        store(i64, sizes, d * 8, load(i64, call, d * 8))
-    for d in range(5):
-        store(i64, strides, d * 8, load(i64, call, rt_gemm.ProductCall.strides + d * 8))
-    lead, adds = call.lead, call.sum
-    rows = i64(0)
-    if adds == 0 and lead > 0:
-        rows = count_merged_rows(call, sizes, strides)
-    if rows == 0:
-        multiply_each(a, b, c, sizes, strides, call)
-        return
-    rt_gemm.ProductCall(sizes).m = rows
-    dense: ptr = NULL
-    if rt_gemm.ProductStrides(strides).am == -1:
-        dense = copy_rows_dense(a, call, rows * rt_gemm.ProductCall(sizes).k)
-        if dense == NULL:  # there is no memory for a copy
-            rt_gemm.ProductCall(sizes).m = call.m
-            rt_gemm.ProductStrides(strides).am = load(i64, call, rt_gemm.ProductCall.strides)
-            multiply_each(a, b, c, sizes, strides, call)
-            return
-        rt_gemm.ProductStrides(strides).am = rt_gemm.ProductCall(sizes).k * rt_gemm.ESIZE
-        rt_gemm.ProductStrides(strides).ak = rt_gemm.ESIZE
-    multiply_one(dense if dense != NULL else a, b, c, sizes, strides, 0)
-    if dense != NULL:
-        capi.free(dense)
+    one: rt_gemm.ProductCall = stack(rt_gemm.ProductCall.sum)  # sizes and strides of one product
+    capi.memcpy(one, call, rt_gemm.ProductCall.sum)
+    merges = rt_gemm.WRAPS == 0 and call.sum == 0 and call.lead > 0
+    if not merges or not multiply_merged_rows(a, b, c, one, call):
+        multiply_each(a, b, c, one, call)
 
 
 @native
-def count_merged_rows(
-    call: rt_gemm.ProductCall, sizes: rt_gemm.ProductCall, strides: rt_gemm.ProductStrides
-) -> i64:
+def multiply_merged_rows(a: ptr, b: ptr, c: ptr, one: rt_gemm.ProductCall, call: rt_gemm.ProductCall) -> bool:
+    """Multiply all rows of `a` by one matrix; return false, with `one` unchanged, if that is not possible."""
+    rows = count_merged_rows(call, one)
+    if rows == 0:
+        return False
+    dense: ptr = NULL
+    if one.am == -1:
+        dense = copy_rows_dense(a, call, rows * one.k)
+        if dense == NULL:  # there is no memory for a copy
+            one.am = call.am
+            return False
+        one.am = one.k * rt_gemm.ESIZE
+        one.ak = rt_gemm.ESIZE
+    one.m = rows
+    multiply_one(dense if dense != NULL else a, b, c, one, 0)
+    if dense != NULL:
+        capi.free(dense)
+    return True
+
+
+@native
+def count_merged_rows(call: rt_gemm.ProductCall, one: rt_gemm.ProductCall) -> i64:
     """Return the number of rows if `b` is one matrix for all leading axes, else 0; write their stride (-1: varies)."""
-    rows, step = sizes.m, strides.am
-    lead = call.lead
+    rows, step = call.m, call.am
     varies, points = False, i64(1)
-    for j in range(lead):
-        axis = call + rt_gemm.ProductCall.axes + (lead - 1 - j) * rt_gemm.AXIS_BYTES
+    for j in range(call.lead):
+        axis = call.axes + (call.lead - 1 - j) * rt_gemm.AXIS_BYTES
         count, along = load(i64, axis, 0), load(i64, axis, 8)
         if load(i64, axis, 16) != 0:
             return 0
@@ -65,7 +62,7 @@ def count_merged_rows(
             rows *= count
     if points == 1 or rows > rt_gemm.LARGEST:
         return 0
-    strides.am = -1 if varies else step
+    one.am = -1 if varies else step
     return rows
 
 
@@ -75,31 +72,14 @@ def copy_rows_dense(a: ptr, call: rt_gemm.ProductCall, count: i64) -> ptr:
     to = capi.malloc(count * rt_gemm.ESIZE)
     if to == NULL:
         return NULL
-    index, pointers = stack(rt_gemm.MOST_AXES * 8), stack(24)
-    start_at(call, a, NULL, NULL, index, pointers)
+    index, pointers = stack(rt_gemm.MOST_AXES * 8), stack_of(a, NULL, NULL)
+    rt_layouts.clear_index(index, call.lead)
     out, more = to, True
     while more:
-        rt_gemm.copy_elements(
-            load(ptr, pointers, 0),
-            out,
-            call.m,
-            call.k,
-            load(i64, call, rt_gemm.ProductCall.strides),
-            load(i64, call, rt_gemm.ProductCall.strides + rt_gemm.ProductStrides.ak),
-        )
+        rt_gemm.copy_elements(load(ptr, pointers, 0), out, call.m, call.k, call.am, call.ak)
         out += call.m * call.k * rt_gemm.ESIZE
         more = step_leading_axes(call, index, pointers)
     return to
-
-
-@native
-def start_at(call: rt_gemm.ProductCall, a: ptr, b: ptr, c: ptr, index: ptr, pointers: ptr) -> None:
-    """Write the first index of the leading axes, and the pointers of the operands and the result there."""
-    for d in range(call.lead):
-        store(i64, index, d * 8, 0)
-    store(ptr, pointers, 0, a)
-    store(ptr, pointers, 8, b)
-    store(ptr, pointers, 16, c)
 
 
 @native
@@ -107,7 +87,7 @@ def step_leading_axes(call: rt_gemm.ProductCall, index: ptr, pointers: ptr) -> b
     """Step the leading axes like an odometer and move the pointers; return false after the last step."""
     more, d = False, call.lead - 1
     while d >= 0 and not more:
-        axis = call + rt_gemm.ProductCall.axes + d * rt_gemm.AXIS_BYTES
+        axis = call.axes + d * rt_gemm.AXIS_BYTES
         at = load(i64, index, d * 8) + 1
         more = at < load(i64, axis, 0)
         steps = i64(1) if more else 1 - at
@@ -120,51 +100,43 @@ def step_leading_axes(call: rt_gemm.ProductCall, index: ptr, pointers: ptr) -> b
 
 
 @native
-def multiply_each(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, call: rt_gemm.ProductCall) -> None:
+def multiply_each(a: ptr, b: ptr, c: ptr, one: ptr, call: rt_gemm.ProductCall) -> None:
     """Compute one product for each point of the leading axes."""
-    index, pointers = stack(rt_gemm.MOST_AXES * 8), stack(24)
-    start_at(call, a, b, c, index, pointers)
+    index, pointers = stack(rt_gemm.MOST_AXES * 8), stack_of(a, b, c)
+    rt_layouts.clear_index(index, call.lead)
     keep, more = i64(0), True
     while more:
         a, b, c = load(ptr, pointers, 0), load(ptr, pointers, 8), load(ptr, pointers, 16)
-        multiply_one(a, b, c, sizes, strides, keep)
+        multiply_one(a, b, c, one, keep)
         keep = call.sum
         more = step_leading_axes(call, index, pointers)
 
 
 @native
-def multiply_one(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, keep: i64) -> None:
+def multiply_one(a: ptr, b: ptr, c: ptr, call: ptr, keep: i64) -> None:
     """Compute one product of matrices; with `keep` it is added to `c`."""
     if rt_gemm.WRAPS:
-        multiply_integer_matrices(a, b, c, sizes, strides)
+        multiply_integers(a, b, c, call)
     elif rt_gemm.HALF:
-        multiply_halves(a, b, c, sizes, strides)
+        multiply_halves(a, b, c, call)
     else:
-        rt_gemm.real_product(a, b, c, sizes, strides, keep)
+        rt_gemm.real_product(a, b, c, call, keep)
 
 
 @native
-def multiply_halves(
-    a: ptr, b: ptr, c: ptr, sizes: rt_gemm.ProductCall, strides: rt_gemm.ProductStrides
-) -> None:
+def multiply_halves(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
     """Multiply float16 or bfloat16: the product of float32 matrices, rounded."""
-    m, k, n = sizes.m, sizes.k, sizes.n
-    room = capi.malloc((m * k + k * n + m * n) * rt_gemm.ISIZE)
+    m, k, n, wide = call.m, call.k, call.n, i64(rt_gemm.ISIZE)
+    room = capi.malloc((m * k + k * n + m * n) * wide)
     if room == NULL:
-        multiply_halves_slowly(a, b, c, sizes, strides)
+        multiply_halves_slowly(a, b, c, call)
         return
-    one, two, out = room, room + m * k * rt_gemm.ISIZE, room + (m * k + k * n) * rt_gemm.ISIZE
-    widen(a, one, m, k, strides.am, strides.ak)
-    widen(b, two, k, n, strides.bk, strides.bn)
-    dense: rt_gemm.ProductStrides = stack(40)
-    dense.am = k * rt_gemm.ISIZE
-    dense.ak = rt_gemm.ISIZE
-    dense.bk = n * rt_gemm.ISIZE
-    dense.bn = rt_gemm.ISIZE
-    dense.cm = n * rt_gemm.ISIZE
-    rt_gemm.real_product(one, two, out, sizes, dense, 0)
+    one, two, out = room, room + m * k * wide, room + (m * k + k * n) * wide
+    widen(a, one, m, k, call.am, call.ak)
+    widen(b, two, k, n, call.bk, call.bn)
+    rt_gemm.real_product(one, two, out, stack_of(m, k, n, k * wide, wide, n * wide, wide, n * wide), 0)
     for i in range(m * n):
-        rt_folds.store_result(c + i * rt_gemm.ESIZE, load(A, out, i * rt_gemm.ISIZE))
+        rt_halves.store_half(c + i * rt_gemm.ESIZE, load(f32, out, i * rt_gemm.ISIZE))
     capi.free(room)
 
 
@@ -173,54 +145,34 @@ def widen(source: ptr, to: ptr, rows: i64, columns: i64, over: i64, step: i64) -
     """Copy a matrix of 16-bit floats as float32."""
     for i in range(rows):
         for p in range(columns):
-            store(
-                A, to, (i * columns + p) * rt_gemm.ISIZE, rt_folds.load_element(source + i * over + p * step)
-            )
+            value = rt_halves.load_half(source + i * over + p * step)
+            store(f32, to, (i * columns + p) * rt_gemm.ISIZE, value)
 
 
 @noinline
-def multiply_halves_slowly(
-    a: ptr, b: ptr, c: ptr, sizes: rt_gemm.ProductCall, strides: rt_gemm.ProductStrides
-) -> None:
+def multiply_halves_slowly(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
     """Multiply 16-bit floats element by element; used when float32 copies cannot be allocated."""
-    for i in range(sizes.m):
-        for j in range(sizes.n):
-            total: A = A(0)
-            for p in range(sizes.k):
-                left = rt_folds.load_element(a + i * strides.am + p * strides.ak)
-                right = rt_folds.load_element(b + p * strides.bk + j * strides.bn)
+    for i in range(call.m):
+        for j in range(call.n):
+            total: f32 = 0.0
+            for p in range(call.k):
+                left = rt_halves.load_half(a + i * call.am + p * call.ak)
+                right = rt_halves.load_half(b + p * call.bk + j * call.bn)
                 total += left * right
-            rt_folds.store_result(c + i * strides.cm + j * rt_gemm.ESIZE, total)
+            rt_halves.store_half(c + i * call.cm + j * rt_gemm.ESIZE, total)
 
 
 @native
-def multiply_integers(a: ptr, b: ptr, c: ptr, call: ptr) -> None:
-    """Multiply integers for all points of the leading axes; sums wrap, so any order gives the same result."""
-    sizes, strides = stack(24), stack(40)
-    for d in range(3):
-        store(i64, sizes, d * 8, load(i64, call, d * 8))
-    for d in range(5):
-        store(i64, strides, d * 8, load(i64, call, rt_gemm.ProductCall.strides + d * 8))
-    multiply_each(a, b, c, sizes, strides, call)
-
-
-@native
-def multiply_integer_matrices(
-    a: ptr, b: ptr, c: ptr, sizes: rt_gemm.ProductCall, strides: rt_gemm.ProductStrides
-) -> None:
-    """Multiply matrices of integers, row by row."""
-    n, to = sizes.n, strides.bn
-    for i in range(sizes.m):
-        out = c + i * strides.cm
+def multiply_integers(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
+    """Multiply matrices of integers, row by row; sums wrap, so any order gives the same result."""
+    n, to = call.n, call.bn
+    for i in range(call.m):
+        out = c + i * call.cm
         for j in range(n):
             store(T, out, j * rt_gemm.ISIZE, T(0))
-        for p in range(sizes.k):
-            factor = load(T, a + i * strides.am, p * strides.ak)
-            line = b + p * strides.bk
+        for p in range(call.k):
+            factor = load(T, a + i * call.am, p * call.ak)
+            line = b + p * call.bk
             for j in range(n):
-                store(
-                    T,
-                    out,
-                    j * rt_gemm.ISIZE,
-                    load(T, out, j * rt_gemm.ISIZE) + factor * load(T, line, j * to),
-                )
+                total = load(T, out, j * rt_gemm.ISIZE) + factor * load(T, line, j * to)
+                store(T, out, j * rt_gemm.ISIZE, total)

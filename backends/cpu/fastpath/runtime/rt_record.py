@@ -7,10 +7,11 @@ collector, and finalizers), so values read before are not trusted after; each re
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack_of, store, unlikely
 from ..compiler.structs import Struct, array
 from . import capi, rt_operands, rt_saved
 from . import rt_base as base
+from .rt_entry import DONE, Outcome
 
 
 # Slots of Node and AutogradMeta; `runtime` supplies them.
@@ -46,8 +47,6 @@ class MetaObject(capi.PyObject):
 MOST = 3  # tensors that have rules
 
 
-# How an operator's calls are recorded: the operator, the indices of the tensors that have rules, and for each set of
-# them (as bits) its rules, NULL for a set that is left to Python; the listener for results that are views, or NULL
 class Recording(Struct):
     """The recording of an operator's calls."""
 
@@ -58,66 +57,67 @@ class Recording(Struct):
     follow: ptr  # the listener for results that are views, or NULL
 
 
-@noinline
-def record_call(entry: base.OperatorEntry, values: ptr, count: i64, tensor: base.TensorObject) -> ptr:
-    """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure.
+@native
+def finish_call(entry: base.OperatorEntry, flags: i64, values: ptr, count: i64) -> ptr:
+    """Return the result of a call, recorded if its first argument requires it; `values`: the arguments, the result."""
+    if unlikely(base.has_history(entry.globals_, load(ptr, values, 0), flags)):
+        return record_call(entry, values, count)
+    return load(ptr, values, count * 8)
 
-    If the result is an `Outcome`, it is returned.
+
+@noinline
+def record_call(entry: base.OperatorEntry, values: ptr, count: i64) -> ptr:
+    """Record a call by its arguments and the result that follows them, whose reference it steals; return the result.
+
+    An `Outcome` as the result is returned; so is NULL for a failure.
     """
+    tensor: base.TensorObject = load(ptr, values, count * 8)
     if unlikely(i64(tensor) <= 0):
         return tensor
     recording: Recording = entry.recording
     if likely(recording != NULL):
         g: base.Globals = entry.globals_
         done = record_natively(g, recording, values, count, tensor)
-        if likely(done == rt_saved.DONE):
-            if recording.follow != NULL and tensor.keys == g.grad_keys:
-                return register_view(recording.follow, values, count, tensor)
+        if likely(done == DONE):
+            if recording.follow != NULL and tensor.keys == g.grad_keys:  # a view: Python registers it
+                return base.report_tensor(recording.follow, values, count + 1, tensor)
             return tensor
-        if done == rt_saved.FAILED:
+        if done == Outcome.FAILED:
             capi.decref(tensor)
             return NULL
-    store(ptr, values, count * 8, tensor)
     result = capi.PyObject_Vectorcall(entry.record, values, count + 1, NULL)
     capi.decref(tensor)
     return result
 
 
-@noinline
-def register_view(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
-    """Register a recorded result as a view of its base, in Python, and return it."""
-    store(ptr, values, count * 8, tensor)
-    return base.report_tensor(follow, values, count + 1, tensor)
-
-
 @native
 def record_natively(g: ptr, recording: Recording, values: ptr, count: i64, tensor: base.TensorObject) -> i64:
-    """Return DONE, FAILED (an exception is set), or TO_PYTHON.
+    """Return DONE or an `Outcome`.
 
     Python twin: eager/autograd/kernel.py:record_call
     """
     array = tensor.array
-    code = rt_saved.array_code(g, array)
+    code = rt_operands.array_code(g, array)
     if code == base.BOOL:
-        return rt_saved.DONE  # a mask: no gradient flows through it, and it stays a plain tensor
+        return DONE  # a mask: no gradient flows through it, and it stays a plain tensor
     tracked = tracked_set(g, recording, values, count, tensor)
     if unlikely(code < base.FLOAT16 or tracked < 0):
-        return rt_saved.TO_PYTHON
+        return Outcome.FALL_BACK
     if tracked == 0:
-        return rt_saved.DONE
+        return DONE
     rules: rt_saved.RuleSet = load(ptr, recording, Recording.rules + tracked * 8)
     if unlikely(rules == NULL or not are_all_given(rules, count)):
-        return rt_saved.TO_PYTHON
+        return Outcome.FALL_BACK
     capi.incref(array)
-    parts = stack(24)  # edges, saved values, their versions
-    done = make_edges(g, rules, values, parts)
-    if likely(done == rt_saved.DONE):
+    parts = stack_of(make_edges(g, rules, values), NULL, NULL)  # edges, residuals, their versions
+    done = load(i64, parts, 0)
+    if unlikely(done <= 0):
+        store(ptr, parts, 0, NULL)
+    else:
         done = rt_saved.make_saved(g, rules, values, tensor, array, parts + 8)
-        if likely(done == rt_saved.DONE):
+        if likely(done == DONE):
             done = attach(g, tensor, make_node(g, recording.op, rules.active, parts))
-            capi.decref(load(ptr, parts, 8))
-            capi.decref(load(ptr, parts, 16))
-        capi.decref(load(ptr, parts, 0))
+    capi.release_all(parts, 3)
     capi.decref(array)
     return done
 
@@ -162,57 +162,47 @@ def are_all_given(rules: rt_saved.RuleSet, count: i64) -> bool:
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 @native
-def make_edges(g: ptr, rules: rt_saved.RuleSet, values: ptr, where: ptr) -> i64:
-    edges, count = stack(MOST * 8), rules.count
-    done: i64 = rt_saved.DONE
-    made: i64 = 0
-    while made < count and done == rt_saved.DONE:
-        done = make_edge(
-            g, load(ptr, values, load(i64, rules, rt_saved.RuleSet.indices + made * 8) * 8), edges + made * 8
-        )
-        if likely(done == rt_saved.DONE):
-            made += 1
-    if likely(done == rt_saved.DONE):
-        result = rt_saved.tuple_of(edges, count, 8)
-        store(ptr, where, 0, result)
-        done = rt_saved.DONE if result != NULL else rt_saved.FAILED
-    rt_saved.release_all(edges, made, 8)
-    return done
+def make_edges(g: ptr, rules: rt_saved.RuleSet, values: ptr) -> ptr:
+    """Return the edges as a tuple, or an `Outcome`."""
+    edges = capi.PyTuple_New(rules.count)
+    for k in range(rules.count if edges != NULL else 0):
+        edge = make_edge(g, load(ptr, values, load(i64, rules, rt_saved.RuleSet.indices + k * 8) * 8))
+        if unlikely(i64(edge) <= 0):
+            capi.decref(edges)
+            return edge
+        capi.set_item(edges, k, edge)
+    return edges
 
 
 @native
-def make_edge(g: base.Globals, x: ptr, where: ptr) -> i64:
-    """Write an edge: the node or AutogradMeta that receives the gradient, the result's index, shape, dtype.
+def make_edge(g: base.Globals, x: ptr) -> ptr:
+    """Return an edge, or an `Outcome`: the receiver of the gradient, the result's index, shape, dtype.
 
     Python twin: eager/autograd/kernel.py:edge_of
     """
     array = rt_operands.plain_array(g, x, base.RECORD)
     if unlikely(array == NULL):
-        return rt_saved.TO_PYTHON
-    code = rt_saved.array_code(g, array)
+        return Outcome.FALL_BACK
+    code = rt_operands.array_code(g, array)
     if unlikely(code == base.FOREIGN):
-        return rt_saved.TO_PYTHON
+        return Outcome.FALL_BACK
     shape = rt_saved.shape_of(array)
     if unlikely(shape == NULL):
-        return rt_saved.FAILED
+        return NULL
     edge = capi.PyTuple_New(4)
     if unlikely(edge == NULL):
         capi.decref(shape)
-        return rt_saved.FAILED
+        return NULL
+    capi.set_item(edge, 2, shape)
     meta: MetaObject = history_of(g, x)
     if unlikely(meta == NULL or meta.node == NULL or meta.index == NULL):
         capi.decref(edge)
-        capi.decref(shape)
-        return rt_saved.TO_PYTHON
+        return Outcome.FALL_BACK
     target = meta.node
-    if target == capi.Py_None:
-        target = meta
-    store(ptr, edge, capi.PyTuple.items, capi.new_ref(target))
-    store(ptr, edge, capi.PyTuple.items + 8, capi.new_ref(meta.index))
-    store(ptr, edge, capi.PyTuple.items + 16, shape)
-    store(ptr, edge, capi.PyTuple.items + 24, capi.new_ref(load(ptr, g.types, code * 8)))
-    store(ptr, where, 0, edge)
-    return rt_saved.DONE
+    capi.set_item(edge, 0, capi.new_ref(target if target != capi.Py_None else meta))
+    capi.set_item(edge, 1, capi.new_ref(meta.index))
+    capi.set_item(edge, 3, capi.new_ref(load(ptr, g.types, code * 8)))
+    return edge
 
 
 # -- the node ----------------------------------------------------------------------------------------------------------
@@ -247,11 +237,11 @@ def attach(g: base.Globals, tensor: base.TensorObject, node: ptr) -> i64:
     Python twin: eager/autograd/kernel.py:attach
     """
     if unlikely(node == NULL):
-        return rt_saved.FAILED
+        return Outcome.FAILED
     meta: MetaObject = capi.PyType_GenericAlloc(g.meta, 0)
     if unlikely(meta == NULL):
         capi.decref(node)
-        return rt_saved.FAILED
+        return Outcome.FAILED
     meta.requires_grad = capi.new_ref(capi.Py_True)
     meta.node = node
     meta.index = capi.new_ref(g.zero)
@@ -266,4 +256,4 @@ def attach(g: base.Globals, tensor: base.TensorObject, node: ptr) -> i64:
         capi.decref(old_keys)
     if likely(old_meta != NULL):
         capi.decref(old_meta)
-    return rt_saved.DONE
+    return DONE

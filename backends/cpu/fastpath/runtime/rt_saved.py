@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, u8, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, store, unlikely
 from ..compiler.structs import Struct, array
 from . import capi, rt_operands
 from . import rt_base as base
+from .rt_entry import DONE, Outcome
 
 
-# Slots of Hold; `runtime` supplies them.
+# `runtime` supplies the offsets of slots.
 class HoldObject(capi.PyObject):
     """The slots of a Hold."""
 
@@ -21,7 +22,6 @@ class HoldObject(capi.PyObject):
 MOST_SAVED = 8
 
 
-# The rules of one set of tensors: the `Active`, the indices of the tensors, and what is saved: kinds and indices
 class RuleSet(Struct):
     """The rules of one set of tensors that need gradients, and what they save."""
 
@@ -36,130 +36,63 @@ class RuleSet(Struct):
 # without tensors
 SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE = 0, 1, 2, 3, 4, 5
 
-DONE, FAILED = 1, -1
-TO_PYTHON: i64 = 0
-
-
-@native
-def array_code(g: base.Globals, array: capi.Ndarray) -> i64:
-    """Return the code of an array's dtype, or FOREIGN."""
-    number = capi.Descr(array.descr).type_num
-    if unlikely(number < 0 or number > 255):
-        return base.BFLOAT16 if i64(number) == g.bfloat16 else base.FOREIGN
-    code = i64(load(u8, g.dtypes, i64(number)))
-    return code if code < 16 else base.FOREIGN
-
 
 @native
 def shape_of(array: capi.Ndarray) -> ptr:
     """Return the sizes of an array as a tuple; NULL with an exception set."""
-    rank = i64(array.ndim)
     capi.incref(array)
-    result = capi.PyTuple_New(rank)
-    if likely(result != NULL):
-        for d in range(rank):
-            size = capi.PyLong_FromLongLong(load(i64, array.dims, d * 8))
-            if unlikely(size == NULL):
-                capi.decref(result)
-                capi.decref(array)
-                return NULL
-            store(ptr, result, capi.PyTuple.items + d * 8, size)
+    result = capi.tuple_of_integers(array.dims, i64(array.ndim))
     capi.decref(array)
     return result
 
 
 @native
-def tuple_of(items: ptr, count: i64, step: i64) -> ptr:
-    """Return a tuple of objects stored `step` bytes apart, with new references."""
-    result = capi.PyTuple_New(count)
-    if likely(result != NULL):
-        for k in range(count):
-            item = load(ptr, items, k * step)
-            store(ptr, result, capi.PyTuple.items + k * 8, capi.new_ref(item))
-    return result
-
-
-@native
-def release_all(items: ptr, count: i64, step: i64) -> None:
-    for k in range(count):
-        capi.decref(load(ptr, items, k * step))
-
-
-@native
-def make_saved(g: base.Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
-    """Write the residuals and their versions.
+def make_saved(g: ptr, rules: RuleSet, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
+    """Write the residuals and their versions; return DONE or an `Outcome`.
 
     Python twin: eager/autograd/node.py:Node.save
     """
-    kept, count = stack(MOST_SAVED * 16), rules.savers
-    if count == 0:
-        empty = g.empty
-        store(ptr, where, 0, capi.new_ref(empty))
-        store(ptr, where, 8, capi.new_ref(empty))
-        return DONE
-    done: i64 = DONE
-    made: i64 = 0
-    while made < count and done == DONE:
-        saver = rules + RuleSet.saver + made * 16
-        done = save_value(
-            g, load(i64, saver, 0), values, load(i64, saver, 8), tensor, array, kept + made * 16
-        )
-        if likely(done == DONE):
-            made += 1
-    if likely(done == DONE):
-        done = FAILED
-        saved = tuple_of(kept, count, 16)
-        if likely(saved != NULL):
-            versions = tuple_of(kept + 8, count, 16)
-            store(ptr, where, 0, saved)
-            store(ptr, where, 8, versions)
-            if likely(versions != NULL):
-                done = DONE
-            else:
-                capi.decref(saved)
-    release_all(kept, made, 16)
-    release_all(kept + 8, made, 16)
-    return done
-
-
-@native
-def save_value(
-    g: base.Globals, kind: i64, values: ptr, index: i64, tensor: ptr, array: ptr, where: ptr
-) -> i64:
-    """Write one residual and its version, as new references."""
-    none: ptr = capi.Py_None
-    if kind == SAVE_RESULT:
-        return save_result(g, tensor, array, where)
-    if kind == SAVE_RESULT_SPEC:
-        return save_spec(g, array, where)
-    x = load(ptr, values, index * 8)
-    if kind == SAVE_SPEC:
-        source = rt_operands.plain_array(g, x, base.RECORD)
-        return save_spec(g, source, where) if likely(source != NULL) else TO_PYTHON
-    if kind == SAVE_INTEGERS:
-        return save_integers(x, where)
-    version = none
-    if likely(capi.type_of(x) == g.tensor):
-        version = version_of(g, x)
-        if unlikely(version == NULL):
-            return TO_PYTHON
-    elif not is_scalar(x) and (kind != SAVE_TUPLE or capi.type_of(x) != capi.PyTuple_Type):
-        return TO_PYTHON
-    store(ptr, where, 0, capi.new_ref(x))
-    store(ptr, where, 8, capi.new_ref(version))
+    residuals, versions = capi.PyTuple_New(rules.savers), capi.PyTuple_New(rules.savers)
+    store(ptr, where, 0, residuals)
+    store(ptr, where, 8, versions)
+    if unlikely(residuals == NULL or versions == NULL):
+        return Outcome.FAILED
+    for k in range(rules.savers):
+        saver, version = rules + RuleSet.saver + k * 16, versions + capi.PyTuple.items + k * 8
+        value = save_value(g, load(i64, saver, 0), values, load(i64, saver, 8), tensor, array, version)
+        if unlikely(i64(value) <= 0):
+            return i64(value)
+        capi.set_item(residuals, k, value)
+        if load(ptr, version, 0) == NULL:
+            store(ptr, version, 0, capi.new_ref(capi.Py_None))
     return DONE
 
 
 @native
-def is_scalar(x: ptr) -> bool:
-    kind = capi.type_of(x)
-    return bool(
-        x == capi.Py_None
-        or kind == capi.PyFloat_Type
-        or kind == capi.PyLong_Type
-        or kind == capi.PyBool_Type
-        or kind == capi.PyComplex_Type
-    )
+def save_value(
+    g: base.Globals, kind: i64, values: ptr, index: i64, tensor: ptr, array: ptr, version: ptr
+) -> ptr:
+    """Return one residual, or an `Outcome`; a tensor's version is written, as a new reference."""
+    if kind == SAVE_RESULT:
+        return save_result(g, tensor, array, version)
+    if kind == SAVE_RESULT_SPEC:
+        return make_spec(g, array)
+    x = load(ptr, values, index * 8)
+    if kind == SAVE_SPEC:
+        source = rt_operands.plain_array(g, x, base.RECORD)
+        return make_spec(g, source) if likely(source != NULL) else ptr(Outcome.FALL_BACK)
+    if kind == SAVE_INTEGERS:
+        return save_integers(x)
+    if likely(capi.type_of(x) == g.tensor):
+        known = version_of(g, x)
+        if unlikely(known == NULL):
+            return Outcome.FALL_BACK
+        store(ptr, version, 0, capi.new_ref(known))
+    elif x == capi.Py_None or (kind == SAVE_TUPLE and capi.is_tuple(x)):
+        return capi.new_ref(x)
+    elif rt_operands.scalar_code(x) == base.FOREIGN:
+        return Outcome.FALL_BACK
+    return capi.new_ref(x)
 
 
 @native
@@ -177,73 +110,52 @@ def version_of(g: base.Globals, x: base.TensorObject) -> ptr:
 
 
 @native
-def save_integers(x: ptr, where: ptr) -> i64:
-    """Save an argument of type `int[]` as the binder converts it: a tuple, or None."""
-    value = x
+def save_integers(x: capi.PyVarObject) -> ptr:
+    """Return an argument of type `int[]` as the binder converts it: a tuple, or None; or an `Outcome`."""
     if capi.type_of(x) == capi.PyLong_Type:
         value = capi.PyTuple_New(1)
-        if unlikely(value == NULL):
-            return FAILED
-        store(ptr, value, capi.PyTuple.items, capi.new_ref(x))
-    elif x == capi.Py_None or capi.type_of(x) == capi.PyTuple_Type:
-        if x != capi.Py_None and not are_integers(x):
-            return TO_PYTHON
-        capi.incref(x)
-    else:
-        return TO_PYTHON
-    store(ptr, where, 0, value)
-    store(ptr, where, 8, capi.new_ref(capi.Py_None))
-    return DONE
-
-
-@native
-def are_integers(x: capi.PyVarObject) -> bool:
+        if likely(value != NULL):
+            capi.set_item(value, 0, capi.new_ref(x))
+        return value
+    if x == capi.Py_None:
+        return capi.new_ref(x)
+    if not capi.is_tuple(x):
+        return Outcome.FALL_BACK
     for k in range(x.size):
-        if capi.type_of(load(ptr, x, capi.PyTuple.items + k * 8)) != capi.PyLong_Type:
-            return False
-    return True
+        if capi.type_of(capi.item(x, k)) != capi.PyLong_Type:
+            return Outcome.FALL_BACK
+    return capi.new_ref(x)
 
 
 @native
-def save_spec(g: base.Globals, array: ptr, where: ptr) -> i64:
-    """Save shape, dtype and device of an array, without a version counter."""
-    code = array_code(g, array)
+def make_spec(g: base.Globals, array: ptr) -> ptr:
+    """Return shape, dtype and device of an array as a `TensorSpec`, or an `Outcome`."""
+    code = rt_operands.array_code(g, array)
     if unlikely(code == base.FOREIGN):
-        return TO_PYTHON
+        return Outcome.FALL_BACK
     shape = shape_of(array)
     if unlikely(shape == NULL):
-        return FAILED
+        return NULL
     spec = capi.PyType_GenericAlloc(g.spec, 3)
     if unlikely(spec == NULL):
         capi.decref(shape)
-        return FAILED
-    dtype, device = load(ptr, g.types, code * 8), g.cpu
-    store(ptr, spec, capi.PyTuple.items, shape)
-    store(ptr, spec, capi.PyTuple.items + 8, capi.new_ref(dtype))
-    store(ptr, spec, capi.PyTuple.items + 16, capi.new_ref(device))
-    store(ptr, where, 0, spec)
-    store(ptr, where, 8, capi.new_ref(capi.Py_None))
-    return DONE
+        return NULL
+    capi.set_item(spec, 0, shape)
+    capi.set_item(spec, 1, capi.new_ref(load(ptr, g.types, code * 8)))
+    capi.set_item(spec, 2, capi.new_ref(g.cpu))
+    return spec
 
 
 @native
-def save_result(g: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
-    """Save the result in another tensor, since the result will hold the node; and a hold on its storage."""
+def save_result(g: ptr, tensor: ptr, array: ptr, version: ptr) -> ptr:
+    """Return the result as another tensor, since the result will hold the node; its version holds its storage."""
     storage = base.shared_storage(g, tensor, array)
     if unlikely(storage == NULL):
-        return FAILED
+        return NULL
     hold = make_hold(g, storage)
     capi.decref(storage)
-    if unlikely(hold == NULL):
-        return FAILED
-    capi.incref(array)
-    alias = base.make_tensor(g, array)
-    if unlikely(alias == NULL):
-        capi.decref(hold)
-        return FAILED
-    store(ptr, where, 0, alias)
-    store(ptr, where, 8, hold)
-    return DONE
+    store(ptr, version, 0, hold)
+    return base.make_tensor(g, capi.new_ref(array)) if likely(hold != NULL) else hold
 
 
 @native
@@ -256,10 +168,8 @@ def make_hold(g: base.Globals, storage: base.StorageObject) -> ptr:
     if unlikely(hold == NULL):
         return NULL
     version = storage.version
-    if unlikely(version == NULL):
-        version = g.zero
     hold.storage = capi.new_ref(storage)
-    hold.version = capi.new_ref(version)
+    hold.version = capi.new_ref(version if likely(version != NULL) else g.zero)
     held, more = storage.hold_count, g.one
     if likely(held == NULL):
         capi.incref(more)

@@ -1,4 +1,8 @@
-"""Calls of a jitted function whose variables hold values of transforms: jit a function that takes them as arguments."""
+"""Lambda lifting: jit a function whose free variables hold values of transforms as a function of these values.
+
+A closure cell or a global of the function may hold a value of an enclosing ``vmap``, ``jvp`` or ``grad``. The variant
+takes such values as arguments, so its specializations are valid for the next values too.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ from .guards.externals import ExternalGuard, find_externals
 from .variants import PASS, Variants, split_leaves
 
 
-class CaptureVariants(Variants):
-    """The variants of one jitted function that take captured values of transforms as arguments."""
+class LiftedVariants(Variants):
+    """The variants of one jitted function that take values of transforms in its free variables as arguments."""
 
     def call(self, bound: BoundArguments) -> Any:
         """Call the function with the values of transforms in its variables passed as arguments.
@@ -22,47 +26,48 @@ class CaptureVariants(Variants):
         Returns:
             The result; ``PASS`` if the variables hold no such values.
         """
-        held = [CapturedVariable(guard) for guard in find_externals(self._fn)]
-        held = [item for item in held if item.values]
-        if not held:
+        variables = [FreeVariable(guard) for guard in find_externals(self._fn)]
+        variables = [variable for variable in variables if variable.values]
+        if not variables:
             return PASS
-        reached = [item.values for item in held]
-        dynamic, form = split_leaves(bound)
-        made = self._get_variant((form, *(item.key for item in held)), bound, dynamic, held)
-        return made(reached, [bound.leaves[i] for i in dynamic])
+        values = [variable.values for variable in variables]
+        dynamic, static_key = split_leaves(bound)
+        key = static_key, *(variable.key for variable in variables)
+        variant = self._get_variant(key, bound, dynamic, variables)
+        return variant(values, [bound.leaves[i] for i in dynamic])
 
     def _make_function(
-        self, bound: BoundArguments, dynamic: tuple[int, ...], held: list[CapturedVariable]
+        self, bound: BoundArguments, dynamic: tuple[int, ...], variables: list[FreeVariable]
     ) -> object:
-        of_given = self._bind_static_leaves(bound, dynamic)
-        for item in held:
-            item.release()
+        function = self._bind_static_leaves(bound, dynamic)
+        for variable in variables:
+            variable.release()
 
-        def with_reached(reached: list[Any], given: list[object]) -> object:
-            with substitute_values(held, reached):
-                return of_given(given)
+        def lifted(values: list[Any], leaves: list[object]) -> object:
+            with substitute_values(variables, values):
+                return function(leaves)
 
-        assigned = frozenset(item.variable for item in held)
-        return self._mark_variant(with_reached, self._arguments.name, assigned=assigned)
+        assigned = frozenset(variable.identity for variable in variables)
+        return self._mark_variant(lifted, self._arguments.name, assigned=assigned)
 
 
-class CapturedVariable:
-    """A variable that holds values of transforms, itself or in a container.
+class FreeVariable:
+    """A closure cell or global that holds values of transforms, itself or in a container.
 
     Attributes:
         guard: the variable.
-        variable: the identity of the variable.
+        identity: the object that holds the variable, by id, and the name.
         values: the values.
         key: the cache key: contents with equal keys can use the same function.
     """
 
     def __init__(self, guard: ExternalGuard):
-        self.guard, self.variable = guard, (id(guard.holder), guard.name)
+        self.guard, self.identity = guard, (id(guard.holder), guard.name)
         self._leaves, self._treedef = pytree.flatten(guard.value)
         self._own = [n for n, leaf in enumerate(self._leaves) if _is_open_level_value(leaf)]
         self.values = [self._leaves[n] for n in self._own]
         others = tuple(id(leaf) for leaf in self._leaves if not _is_open_level_value(leaf))
-        self.key = self.variable, self._treedef, tuple(self._own), others
+        self.key = self.identity, self._treedef, tuple(self._own), others
 
     def release(self) -> None:
         """Drop the references to the values; the other leaves stay."""
@@ -86,14 +91,14 @@ def _is_open_level_value(leaf: object) -> bool:
 
 @contextmanager
 def substitute_values(
-    held: Sequence[CapturedVariable], reached: Sequence[Sequence[object]]
+    variables: Sequence[FreeVariable], values: Sequence[Sequence[object]]
 ) -> Iterator[None]:
     """Assign other values to variables while a function is traced."""
-    before = [(item.guard, item.guard.get_value()) for item in held]
-    contents = [item.make_content(values) for item, values in zip(held, reached, strict=True)]
+    before = [(variable.guard, variable.guard.get_value()) for variable in variables]
+    contents = [variable.make_content(own) for variable, own in zip(variables, values, strict=True)]
     try:
-        for item, content in zip(held, contents):
-            item.guard.assign(content)
+        for variable, content in zip(variables, contents):
+            variable.guard.assign(content)
         yield
     finally:
         for (guard, old), content in zip(before, contents):

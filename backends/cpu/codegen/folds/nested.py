@@ -6,13 +6,13 @@ transposed at a time, in squares of vectors. Elements of any other line are copi
 
 from __future__ import annotations
 
-from ....registry.dtypes import DType
-from ..target import vector_target
-from .elementwise import lanes_below, pack_helper
-from .folds import block_length, lane_count, load_state, state_bytes, store_state
+from .....registry.dtypes import DType
+from ...target import vector_target
+from ..elementwise import lanes_below, pack_helper
+from ..small_product import transpose_vectors
+from ..text import REGISTER, Function, Module
+from .order import block_length, lane_count, load_state, state_bytes, store_state
 from .reducers import RowFold, State
-from .small_product import transpose_vectors
-from .text import REGISTER, Function, Module
 
 TRANSPOSED_BYTES = 1 << 17  # bytes of lines that are transposed at a time
 COPIED_BYTES = 1 << 14  # bytes of lines that are copied before they are folded
@@ -223,7 +223,7 @@ class _Runs:
         whole = f.op(f"and i64 {stop}, {-self.lanes}")
         with f.loop(start, whole, str(self.lanes), [(vec, value)]) as at:
             x_at = f.address(x, f.op(f"mul i64 {at.index}, {size}"))
-            value = self.row.operand(f, f.load_vector(self.source, x_at))
+            value = self.row.load(f, x_at)
             at.next = self.item.step(f, [at.carried[0], ""], value, "")[:1]
         f.store_vector(self.dtype, at.carried[0], self.block)
         with f.when(
@@ -241,5 +241,5 @@ class _Runs:
         self.module.helper(f"{self.name}_piece", f.text(header))
 
     def _masked(self, f: Function, x: str, mask: str, state: str) -> str:
-        value = self.row.operand(f, f.load_masked(self.source, x, mask))
+        value = self.row.load(f, x, mask)
         return self.item.step(f, [state, ""], self.item.mask(f, mask, value), "")[0]

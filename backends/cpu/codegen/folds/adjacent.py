@@ -1,17 +1,17 @@
 """The eager loop of a fold over rows that are adjacent in memory, such as those of a transposed matrix.
 
 A vector holds one element of each of several rows, so loads are contiguous. Each row has the partial results that
-:mod:`.folds` describes and joins them in the same order, so its bits are those of a contiguous row.
+:mod:`.order` describes and joins them in the same order, so its bits are those of a contiguous row.
 """
 
 from __future__ import annotations
 
-from ....registry.dtypes import DType
-from ..target import vector_target
-from .elementwise import lanes_below
-from .folds import block_length, lane_count
+from .....registry.dtypes import DType
+from ...target import vector_target
+from ..elementwise import lanes_below
+from ..text import REGISTER, Function, Module
+from .order import block_length, lane_count
 from .reducers import FloatSum, RowFold
-from .text import REGISTER, Function, Module
 
 PANEL = 2  # vectors of rows whose partial results stay in registers
 STATE_BYTES = 1 << 17  # bytes of partial results: enough for many rows, so that reads are long runs
@@ -72,10 +72,7 @@ class _AdjacentRows:
             x = f.address("%x", f.op(f"mul i64 {element.index}, %step"))
             for k, column in enumerate(columns):
                 address = f.address(x, f.op(f"mul i64 {column}, {size}"))
-                value = (
-                    f.load_masked(self.source, address, mask) if mask else f.load_vector(self.source, address)
-                )
-                value = self.row.operand(f, value)
+                value = self.row.load(f, address, mask)
                 element.next[k] = self.item.step(f, [element.carried[k], ""], value, "")[0]
         for index, value in zip(indices, element.carried, strict=True):
             self._store(0, index, value)

@@ -6,15 +6,17 @@ compensation, so the error stays near that of one block, as with pairwise summat
 
 from __future__ import annotations
 
-from ....named_tuple import NamedTuple
-from ....operators.scalar_ir.expr import arg, cast
-from ....operators.scalar_ir.fold import Fold
-from ....registry import dtypes as dt
-from ....registry.dtypes import DType
-from .nodes import EMIT, emit_expr
-from .text import REGISTER, Function
+from .....named_tuple import NamedTuple
+from .....operators.scalar_ir.expr import arg, cast
+from .....operators.scalar_ir.fold import Fold
+from .....registry import dtypes as dt
+from .....registry.dtypes import DType
+from ..nodes import EMIT, emit_expr
+from ..text import REGISTER, Function
 
 State = list[str]
+_ON_MASKS = {"or": "or", "maximum": "or", "and": "and", "minimum": "and"}
+"""The nodes for which processors join the lanes of bools by an instruction."""
 
 
 class Reducer:
@@ -66,7 +68,7 @@ class Reducer:
 
     def carried(self, f: Function, state: State) -> list[tuple[str, str]]:
         """Return ``state`` as a loop carries it: (type, value) pairs."""
-        return [(f.vec(REGISTER[d]), v) for d, v in zip(self.state, state, strict=True)]
+        return [(f.register_type(d), v) for d, v in zip(self.state, state, strict=True)]
 
     def final(self, f: Function, state: State) -> str:
         """Return the combined value, or the index, per lane."""
@@ -78,16 +80,27 @@ class Reducer:
 
     def collapse(self, f: Function, state: State) -> str:
         """Join all lanes: return the combined value or the index as a scalar register."""
-        if f.lanes > 1:
-            half = f.lanes // 2
-            parts = [
-                [f.extract_lanes(v, REGISTER[d], at, half) for v, d in zip(state, self.state, strict=True)]
-                for at in (0, half)
-            ]
-            with f.width(half):
-                return self.collapse(f, self.join(f, parts[0], parts[1]))
-        element = REGISTER[self.state[self.picks]]
-        return f.op(f"extractelement <1 x {element}> {self.final(f, state)}, i64 0")
+        on_masks = _ON_MASKS.get(self.fold.node(self.dtype)) if self.state == [dt.bool_] else None
+        if on_masks:
+            name = f"llvm.vector.reduce.{on_masks}.v{f.lanes}i1"
+            f.module.declare(name, "i1", f.vec("i1"))
+            return f.op(f"call i1 @{name}({f.vec('i1')} {state[0]})")
+        state = self.narrow(f, state, 1)
+        with f.width(1):
+            value = self.final(f, state)
+        return f.op(f"extractelement <1 x {REGISTER[self.state[self.picks]]}> {value}, i64 0")
+
+    def narrow(self, f: Function, state: State, lanes: int) -> State:
+        """Join the halves of the lanes until ``lanes`` are left."""
+        if f.lanes == lanes:
+            return state
+        half = f.lanes // 2
+        parts = [
+            [f.extract_lanes(v, REGISTER[d], at, half) for v, d in zip(state, self.state, strict=True)]
+            for at in (0, half)
+        ]
+        with f.width(half):
+            return self.narrow(f, self.join(f, parts[0], parts[1]), lanes)
 
 
 class FloatSum(Reducer):
@@ -142,7 +155,8 @@ class IndexReducer(Reducer):
     def initial(self, f: Function) -> State:
         return [f.splat(self.identity, self.dtype), f.lane_numbers()]
 
-    def _better(self, f: Function, best: str, x: str) -> str:
+    def is_better(self, f: Function, best: str, x: str) -> str:
+        """Return whether ``x`` beats ``best``, per lane."""
         better = EMIT["gt" if self.fold.node(self.dtype) == "maximum" else "lt"](f, self.dtype, x, best)
         if self.dtype.kind != "f":
             return better
@@ -151,6 +165,14 @@ class IndexReducer(Reducer):
             f"and {f.vec('i1')} {f.op(f'fcmp uno {vec} {x}, {x}')}, {f.op(f'fcmp ord {vec} {best}, {best}')}"
         )
         return f.op(f"or {f.vec('i1')} {better}, {first}")
+
+    def find(self, f: Function, best: str, x: str, mask: str) -> str:
+        """Return the first lane within ``mask`` whose ``x`` equals ``best``, i64; the number of lanes if none does."""
+        i1, bits = f.vec("i1"), f"i{f.lanes}"
+        same = f.op(f"xor {i1} {self.is_better(f, x, best)}, splat (i1 true)")
+        same = f.op(f"bitcast {i1} {f.op(f'and {i1} {same}, {mask}')} to {bits}")
+        f.module.declare(f"llvm.cttz.{bits}", bits, bits, "i1")
+        return f.op(f"zext {bits} {f.op(f'call {bits} @llvm.cttz.{bits}({bits} {same}, i1 false)')} to i64")
 
     def _take(self, f: Function, take: str, one: State, two: State) -> State:
         pairs = zip(one, two, self.state, strict=True)
@@ -161,14 +183,14 @@ class IndexReducer(Reducer):
         ]
 
     def step(self, f: Function, state: State, x: str, index: str) -> State:
-        return self._take(f, self._better(f, state[0], x), state, [x, index])
+        return self._take(f, self.is_better(f, state[0], x), state, [x, index])
 
     def join(self, f: Function, one: State, two: State) -> State:
         """Join interleaved lanes: of equal values (two NaNs are equal) the lower index wins."""
         i1, v = f.vec("i1"), f.vec("i64")
-        worse = self._better(f, two[0], one[0])
+        worse = self.is_better(f, two[0], one[0])
         lower = f.op(f"icmp slt {v} {two[1]}, {one[1]}")
-        better = self._better(f, one[0], two[0])
+        better = self.is_better(f, one[0], two[0])
         tie = f.op(f"and {i1} {lower}, {f.op(f'xor {i1} {worse}, splat (i1 true)')}")
         return self._take(f, f.op(f"or {i1} {better}, {tie}"), one, two)
 
@@ -207,12 +229,18 @@ class RowFold(NamedTuple):
         """Return the reducer of long rows."""
         return make_reducer(self.fold, self.dtype)
 
+    def load(self, f: Function, address: str, mask: str = "") -> str:
+        """Return the values that elements in memory contribute to the fold; only lanes of ``mask`` are read."""
+        if mask:
+            return self.operand(f, f.load_masked(self.source, address, mask))
+        return self.operand(f, f.load_vector(self.source, address))
+
     def operand(self, f: Function, x: str) -> str:
         """Return the values that elements contribute to the fold."""
         return x if self.out is None else emit_expr(f, self.fold.operand(arg(0, self.source), self.out), x)
 
     def result(self, f: Function, x: str) -> str:
         """Return the results for combined values."""
-        if self.out is None:
+        if self.out is None or self.fold.returns_index:
             return x
         return emit_expr(f, cast(self.fold.finished(arg(0, self.dtype)), self.out), x)

@@ -10,11 +10,11 @@ compensated sums have blocks.
 
 from __future__ import annotations
 
-from ....operators.scalar_ir.fold import Fold
-from ....registry.dtypes import DType
-from .elementwise import lanes_below
+from .....operators.scalar_ir.fold import Fold
+from .....registry.dtypes import DType
+from ..elementwise import lanes_below
+from ..text import REGISTER, Function, Module
 from .reducers import FloatSum, Reducer, RowFold, State, make_reducer
-from .text import REGISTER, Function, Module
 
 STATE_BYTES = 256  # of a row's partial results
 MAX_LANES = 64
@@ -107,14 +107,14 @@ def write_block(module: Module, row: RowFold) -> None:
     state = load_state(f, item)
     whole = f.op(f"and i64 %count, {-lanes}")
     with f.loop("0", whole, str(lanes), item.carried(f, item.begin_block(f, state))) as loop:
-        value = f.load_vector(source, f.address("%x", f.op(f"mul i64 {loop.index}, {source.itemsize}")))
-        loop.next = item.step(f, loop.carried, row.operand(f, value), "")
+        value = row.load(f, f.address("%x", f.op(f"mul i64 {loop.index}, {source.itemsize}")))
+        loop.next = item.step(f, loop.carried, value, "")
     left, done, tail, end = f.op(f"sub i64 %count, {whole}"), f.block, f.fresh("tail"), f.fresh("end")
     f.branch(f.op(f"icmp sgt i64 {left}, 0"), tail, end)
     f.label(tail)
     mask = lanes_below(f, left)
-    value = f.load_masked(source, f.address("%x", f.op(f"mul i64 {whole}, {source.itemsize}")), mask)
-    after = item.step(f, loop.carried, item.mask(f, mask, row.operand(f, value)), "")
+    value = row.load(f, f.address("%x", f.op(f"mul i64 {whole}, {source.itemsize}")), mask)
+    after = item.step(f, loop.carried, item.mask(f, mask, value), "")
     f.jump(end)
     last = f.block
     f.label(end)

@@ -6,7 +6,7 @@ from .exponential import exp_pair
 from .pairs import Arithmetic, Pair
 from .values import Value, clamp, fma, magnitude, polynomial, power_of_two, scale, where, with_sign
 
-_SLOPE = (1.1283791670955126, 1.533545961316588e-17)  # 2 / sqrt(pi)
+_TWO_OVER_SQRT_PI = (1.1283791670955126, 1.533545961316588e-17)  # a double-double
 # (erf(x) / x - 2 / sqrt(pi)) / x**2 as a polynomial of x**2, for |x| <= 1 / 2
 _NEAR = (
     -1.4785891282949116e-07, 1.6389306149834103e-06, -1.492382429237371e-05, 0.00012055306189785573,
@@ -26,8 +26,8 @@ _FAR = (
     0.09373283499828751, -0.10103906603625375, 0.0680970542546948, 0.015379652102619027,
     -0.13962111684056253, 1.2329951186255526,
 )  # fmt: skip
-_FAR_REST = -4.3856181974946e-17  # low part of the last coefficient, which dominates the polynomial
-_SLOPE_FAR = tuple(
+_FAR_LAST_LOW = -4.3856181974946e-17  # low part of the last coefficient, which dominates the polynomial
+_FAR_DERIVATIVE = tuple(
     k * c for k, c in zip(range(8, 0, -1), _FAR[-9:-1], strict=True)
 )  # coefficients of the derivative, approximately
 _SHORT_FAR = (
@@ -38,40 +38,44 @@ _SHORT_FAR = (
 )  # fmt: skip
 
 
-def _near(m: Arithmetic, x: Value) -> Pair:
+def _erf_near_zero(m: Arithmetic, x: Value) -> Pair:
     """Return erf(x) for |x| <= 1/2."""
     z = x * x
     tail = polynomial(z, _NEAR if m.exact else _SHORT_NEAR) * (z * x)
-    result = m.product(x, _SLOPE[0])
-    return result.plus(fma(x, _SLOPE[1], tail) if m.exact else tail)
+    result = m.product(x, _TWO_OVER_SQRT_PI[0])
+    return result.plus(fma(x, _TWO_OVER_SQRT_PI[1], tail) if m.exact else tail)
 
 
-def _far(m: Arithmetic, size: Value) -> tuple[Pair, Value]:
-    """Return (y, n) with erfc(size) = y * 2**n, for 1/2 <= size <= 28."""
-    square = m.product(size, size)
+def _scaled_erfc(m: Arithmetic, abs_x: Value) -> tuple[Pair, Value]:
+    """Return (y, n) with erfc(abs_x) = y * 2**n, for 1/2 <= abs_x <= 28."""
+    square = m.product(abs_x, abs_x)
     power, n = exp_pair(m, -square)
-    t = m.quotient(m.sum(size, size.constant(-4.0)), m.sum(size, size.constant(4.0)))
+    t = m.quotient(m.sum(abs_x, abs_x.constant(-4.0)), m.sum(abs_x, abs_x.constant(4.0)))
     *upper, last = _FAR if m.exact else _SHORT_FAR
-    top = m.ordered_sum(size.constant(last), polynomial(t.hi, upper) * t.hi)
+    numerator = m.ordered_sum(abs_x.constant(last), polynomial(t.hi, upper) * t.hi)
     if t.lo is not None:
-        top = top.plus(fma(polynomial(t.hi, _SLOPE_FAR), t.lo, _FAR_REST))
-    ratio = m.quotient(top, m.sum(size.constant(1.0), size + size))
+        numerator = numerator.plus(fma(polynomial(t.hi, _FAR_DERIVATIVE), t.lo, _FAR_LAST_LOW))
+    ratio = m.quotient(numerator, m.sum(abs_x.constant(1.0), abs_x + abs_x))
     return m.times(m.normal(power), ratio), n
 
 
 def erf(m: Arithmetic, x: Value) -> Value:
-    """Return the error function."""
-    size = magnitude(x)
-    y, n = _far(m, clamp(size, 0.5, 6.5))
-    far = m.total(m.constant(x, 1.0, 0.0), -y.times(power_of_two(n))).value
-    return where(size > 0.5, with_sign(far, x), where(size < 2.0**-1000, x * _SLOPE[0], _near(m, x).value))
+    """The error function."""
+    abs_x = magnitude(x)
+    y, n = _scaled_erfc(m, clamp(abs_x, 0.5, 6.5))
+    one_minus_erfc = m.total(m.constant(x, 1.0, 0.0), -y.times(power_of_two(n))).value
+    return where(
+        abs_x > 0.5,
+        with_sign(one_minus_erfc, x),
+        where(abs_x < 2.0**-1000, x * _TWO_OVER_SQRT_PI[0], _erf_near_zero(m, x).value),
+    )
 
 
 def erfc(m: Arithmetic, x: Value) -> Value:
-    """Return 1 - erf(x)."""
-    size = magnitude(x)
-    y, n = _far(m, clamp(size, 0.5, 28.0))
+    """The complementary error function, 1 - erf(x)."""
+    abs_x = magnitude(x)
+    y, n = _scaled_erfc(m, clamp(abs_x, 0.5, 28.0))
     one = m.constant(x, 1.0, 0.0)
-    near = m.total(one, -_near(m, x))
-    left = m.total(one.times(2.0), -y.times(power_of_two(where(n < -100, -100, n)))).value
-    return where(x > 0.5, scale(y.value, n), where(x < -0.5, left, near.value))
+    one_minus_erf = m.total(one, -_erf_near_zero(m, x))
+    two_minus_erfc = m.total(one.times(2.0), -y.times(power_of_two(where(n < -100, -100, n)))).value
+    return where(x > 0.5, scale(y.value, n), where(x < -0.5, two_minus_erfc, one_minus_erf.value))

@@ -1,0 +1,127 @@
+"""Hot eager calls of pure functions: calls that repeat with the same kinds of arguments run as compiled code.
+
+The functions are composite operators and those that nn/compiled.py:compile_when_hot decorates. A kind of call is the
+dtypes, shapes and key sets of the tensors, and the values of all other arguments. Each kind runs operator by operator
+until it has occurred `config.flags.hot_composites` times; then jit/hot_calls.py:Compiler traces and compiles it,
+forward and backward pass, and links it to the function's native entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from ..... import config, lazy
+from .....eager.layers import dispatch_mode
+from .....eager.layers.level_stack import stack
+from .....eager.tensor.tensor import Tensor
+from .....registry.dispatch import trace
+from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
+from .....registry.dispatch.state import ELSEWHERE, current
+from .....registry.dtypes import DType
+
+compiler = lazy.Module(".jit.hot_calls")
+
+CONSTANTS = frozenset((int, float, bool, str, type(None), DType, FunctionType))
+MOST_KINDS = 1024  # counted for one function; then counting starts again
+MOST_COMPILED = 32  # kinds of one function that are compiled
+MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
+COMPILED, REJECTED = -1, -2  # in place of a count
+_PLAIN_KEYS = (CPU_KEYS, GRAD_CPU_KEYS)
+
+
+def kind_of(value: Any) -> object:
+    """Return what compiled code depends on of an argument; None if compiled code does not take it."""
+    cls = type(value)
+    if cls is Tensor:
+        array = value._array
+        if value._keys not in _PLAIN_KEYS or not array.flags.c_contiguous:
+            return None
+        return array.dtype, array.shape, value._keys
+    if cls in CONSTANTS:
+        return cls, value
+    if cls is tuple:
+        kinds = tuple(map(kind_of, value))
+        return None if None in kinds else kinds
+    return None
+
+
+class HotCalls:
+    """Counts the calls of one pure function by their kinds, and has hot kinds compiled.
+
+    Args:
+        function: the callable that users call; its native entry runs what is compiled.
+        plain: runs a call operator by operator.
+        traced: the function to trace, with the parameters of ``function``.
+
+    Attributes:
+        is_enabled: whether calls may be compiled.
+    """
+
+    is_enabled = True
+
+    def __init__(self, function: Any, plain: Callable[..., Any], traced: Callable[..., Any]) -> None:
+        self.function, self.plain, self.traced = function, plain, traced
+        self.counts: dict[object, int] = {}
+        self.compiled_kinds = self.rejected_kinds = 0
+        self.compiler: Any = None
+        self.recorders: list[Any] = []  # which run calls on tensors that require gradients
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a call that the native entry did not take."""
+        for recorder in self.recorders:
+            values = recorder.entry(*args, **kwargs)
+            if values is not None:
+                result = recorder.finish_native_call(values)
+                if result is not self.compiler.PASS:
+                    return result
+        guards = current()
+        if (
+            not self.is_enabled
+            or guards.flags == ELSEWHERE
+            or stack.levels
+            or trace.active
+            or dispatch_mode.watching()
+        ):
+            return self.plain(*args, **kwargs)
+        kind = self._kind_of_call(args, kwargs, guards.flags)
+        if kind is None:
+            return self.plain(*args, **kwargs)
+        count = self.counts.get(kind, 0)
+        if count >= 0 and count + 1 >= config.flags.hot_composites:
+            count = self.counts[kind] = self._compile(args, kwargs)
+        if count == COMPILED:
+            result = self.compiler.run(args, kwargs)
+            if result is not self.compiler.PASS:
+                return result
+            count = self.counts[kind] = REJECTED
+        if count >= 0:
+            self._count(kind, count + 1)
+        return self.plain(*args, **kwargs)
+
+    def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
+        kinds = tuple(map(kind_of, args))
+        if None in kinds:
+            return None
+        if not kwargs:
+            return kinds, flags
+        named = tuple(map(kind_of, kwargs.values()))
+        return None if None in named else (kinds, tuple(kwargs), named, flags)
+
+    def _count(self, kind: object, count: int) -> None:
+        if len(self.counts) >= MOST_KINDS and kind not in self.counts:
+            self.counts = {known: n for known, n in self.counts.items() if n < 0}
+        self.counts[kind] = count
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """Compile a kind of call; return what is noted in place of its count."""
+        if self.compiled_kinds >= MOST_COMPILED or self.rejected_kinds > MOST_REJECTED + self.compiled_kinds:
+            return REJECTED
+        if self.compiler is None:
+            self.compiler = compiler.Compiler(self.function, self.call, self.traced, self.recorders)
+        if self.compiler.compile(args, kwargs):
+            self.compiled_kinds += 1
+            return COMPILED
+        self.rejected_kinds += 1
+        return REJECTED

@@ -1,0 +1,108 @@
+"""Native runtime: arguments that are not tensors: integers, axes, dtypes, strings, and arguments given by name."""
+
+from __future__ import annotations
+
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
+from . import capi
+from . import rt_base as base
+
+# The names of the keywords, by their index in `OperatorEntry.names`
+AXIS, KEEPDIMS, COPY, DTYPE = 0, 1, 2, 3
+BAD: i64 = -1
+NO_NUMBER: i64 = -(1 << 63)
+
+
+@native
+def keyword_argument(
+    entry: base.OperatorEntry, values: ptr, kwnames: capi.PyVarObject, name: i64, default: ptr
+) -> ptr:
+    """Return the only argument that may be given by name, or its default; NULL if there are other names."""
+    if likely(kwnames == NULL):
+        return default
+    is_given = kwnames.size == 1 and capi.item(kwnames, 0) == capi.item(entry.names, name)
+    return load(ptr, values, 0) if is_given else ptr(0)
+
+
+@native
+def axis_argument(entry: ptr, args: ptr, count: i64, kwnames: ptr, index: i64, default: ptr) -> ptr:
+    """Return the argument `axis`, given by position or by name, or its default; NULL if there are other arguments."""
+    if kwnames == NULL and count == index + 1:
+        return load(ptr, args, index * 8)
+    if unlikely(count != index):
+        return NULL
+    return keyword_argument(entry, args + count * 8, kwnames, AXIS, default)
+
+
+@native
+def dtype_code(g: base.Globals, x: ptr) -> i64:
+    """Return the code of a DType object, or FOREIGN."""
+    table = g.types
+    for code in range(base.COMPLEX128 + 1):
+        if load(ptr, table, code * 8) == x:
+            return code
+    return base.FOREIGN
+
+
+@native
+def string_matches(x: ptr, wanted: ptr) -> bool:
+    """Return whether an object is an exact str equal to `wanted`."""
+    return bool(
+        x == wanted or (capi.type_of(x) == capi.PyUnicode_Type and capi.PyUnicode_Compare(x, wanted) == 0)
+    )
+
+
+# Integers -----------------------------------------------------------------------------------------------------------
+@native
+def whole_number(x: ptr) -> i64:
+    """Return an exact int that fits 64 bits, or NO_NUMBER."""
+    if capi.type_of(x) != capi.PyLong_Type:
+        return NO_NUMBER
+    overflow = stack(4)
+    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
+    return value if load(i32, overflow, 0) == 0 else NO_NUMBER
+
+
+@native
+def position(x: ptr, size: i64) -> i64:
+    """Return an int as one of `size` axes or positions, not negative, or BAD."""
+    value = whole_number(x)
+    if value < 0:
+        value += size
+    return value if value >= 0 and value < size else BAD
+
+
+@native
+def folded_axes(axis: capi.PyVarObject, rank: i64) -> i64:
+    """Return the folded axes as bits, or BAD."""
+    if rank > base.MAX_RANK:
+        return BAD
+    if axis == capi.Py_None:
+        return (1 << rank) - 1
+    if capi.type_of(axis) != capi.PyTuple_Type:
+        one = position(axis, rank)
+        return 1 << one if one != BAD else BAD
+    bits: i64 = 0
+    for k in range(axis.size):
+        number = position(capi.item(axis, k), rank)
+        if number == BAD or (bits >> number) & 1 != 0:
+            return BAD
+        bits |= 1 << number
+    return bits
+
+
+@native
+def read_integers(x: capi.PyVarObject, to: ptr) -> i64:
+    """Read at most MAX_RANK ints of an exact tuple or list, or one int; return their number, or BAD."""
+    items, count = capi.sequence_items(x), i64(1)
+    if likely(items != NULL):
+        count = x.size
+    else:
+        items = stack_of(x)
+    if count > base.MAX_RANK:
+        return BAD
+    for k in range(count):
+        value = whole_number(load(ptr, items, k * 8))
+        if unlikely(value == NO_NUMBER):
+            return BAD
+        store(i64, to, k * 8, value)
+    return count

@@ -1,0 +1,136 @@
+"""Compile hot eager calls of pure functions, for backends/cpu/fastpath/glue/hot_calls.py:HotCalls.
+
+A kind of call becomes a specialization of a jitted function, which the native entry of the eager function runs. It is
+used only where every node has a compiled kernel, and where native code can run the call as a whole.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from .. import config
+from ..eager.tensor.tensor import Tensor
+from ..errors import TandemError, UnsupportedError
+from ..lowering.loop_bodies import LoopThunk
+from ..lowering.lower import Lowered
+from ..lowering.thunks import NodeThunk
+from .arguments import BoundArguments
+from .execute import lower_graph
+from .function import JitFunction, Keys
+from .native_entry import NativeEntry
+from .specialization import Specialization
+from .variants import PASS
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
+    from .autograd_call import Derivative
+
+
+class HotFunction(JitFunction):
+    """The jitted form of an eager function; its native entry is that of the eager function."""
+
+    _as_recorded = True
+
+    def __init__(self, fn: Function, names: tuple[str, ...], native: NativeEntry):
+        super().__init__(fn, names)
+        self._native = native
+
+    def _trace_and_compile(self, bound: BoundArguments, keys: Keys) -> Specialization:
+        """Trace and compile a call.
+
+        Raises:
+            UnsupportedError: it writes, captures or draws something, or a node has no compiled kernel.
+        """
+        made = self._specialize(bound, keys)
+        derivative: Derivative | None = made.derivative
+        split = None if derivative is None else derivative.split
+        lowered = [
+            lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
+        ]
+        if made.outputs.writes or made.captured or made.ranges or not all(map(_has_kernels, lowered)):
+            raise UnsupportedError(f"{self.__name__} has no compiled form")
+        if split is None:
+            made.executable = lowered[0].compile()  # type: ignore[union-attr]
+        return made
+
+
+class Compiler:
+    """Compiles calls of one eager function, and runs them.
+
+    Args:
+        function: the callable whose native entry runs what is compiled.
+        fall_back: runs the calls that the entry does not take.
+        traced: the function to trace.
+        recorders: gets the objects that run calls on tensors that require gradients.
+    """
+
+    PASS = PASS
+
+    def __init__(self, function: Any, fall_back: Function, traced: Function, recorders: list[Any]):
+        self._native, self._traced = NativeEntry(function, fall_back), traced
+        function.hot_entry = self._native  # the function keeps alive what its entry reads
+        self._compiled: dict[frozenset[str], HotFunction] = {}
+        self._recorders = recorders
+
+    def run(self, args: Args, kwargs: Kwargs) -> object:
+        """Run a call of a compiled kind; :data:`PASS` if it cannot be compiled any more."""
+        jitted = self._compile(args, kwargs)
+        return PASS if jitted is None else jitted._bind_and_call(args, kwargs)
+
+    def compile(self, args: Args, kwargs: Kwargs) -> bool:
+        """Compile a call and link it to the native entry; returns whether that is possible."""
+        return self._compile(args, kwargs) is not None
+
+    def _compile(self, args: Args, kwargs: Kwargs) -> HotFunction | None:
+        jitted = self._jitted(args, kwargs)
+        try:
+            bound = jitted._arguments.bind(args, kwargs)
+            value, _ = jitted._find_or_add(bound, jitted._keys(bound))
+            return jitted if self._link(jitted, value, args, kwargs) else None
+        except TandemError:  # its result depends on data, or the call is wrong
+            return None
+        except Exception as fault:
+            text = f"{jitted.__name__} runs operator by operator, for it cannot be compiled: {fault!r}"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            return None
+
+    def _jitted(self, args: Args, kwargs: Kwargs) -> HotFunction:
+        """The jitted form for calls whose arguments without tensors are the same: those are static."""
+        given = inspect.signature(self._traced).bind(*args, **kwargs).arguments
+        static = frozenset(name for name, value in given.items() if not _has_tensor(value))
+        known = self._compiled.get(static)
+        if known is None:
+            names = tuple(inspect.signature(self._traced).parameters)
+            names = tuple(name for name in names if name in static or name not in given)
+            known = HotFunction(self._traced, names, self._native)
+            self._compiled[static] = known
+        return known
+
+    def _link(self, jitted: HotFunction, value: Specialization, args: Args, kwargs: Kwargs) -> bool:
+        form = (len(args), tuple(kwargs))
+        value.hits = max(value.hits, config.flags.hot_calls)
+        if value.derivative is None:
+            jitted._native.link(value, jitted._arguments, form)
+            return not isinstance(value.records.get(form, ""), str)
+        jitted._recorder.link(value, form)
+        if jitted._recorder not in self._recorders:
+            self._recorders.append(jitted._recorder)
+        return not isinstance(value.derivative.twin.records.get(form, ""), str)
+
+
+def _has_tensor(value: object) -> bool:
+    return any(map(_has_tensor, value)) if isinstance(value, tuple) else isinstance(value, Tensor)
+
+
+def _has_kernels(lowered: Lowered | None) -> bool:
+    """Whether compiled code runs the graph without calls of Python."""
+    return lowered is not None and lowered.native and not any(map(_calls_python, lowered.steps))
+
+
+def _calls_python(step: object) -> bool:
+    if isinstance(step, LoopThunk):
+        bodies: list[Lowered | None] = [body.lowered for body in step.bodies]
+        return any(lowered is not None and any(map(_calls_python, lowered.steps)) for lowered in bodies)
+    return isinstance(step, NodeThunk) and step.kind == "callback"
