@@ -12,7 +12,7 @@ from ..operators.declare.shape_rules import normalize_axis, spec_of
 from ..operators.elementwise.comparison import lt
 from ..operators.elementwise.selection import where
 from ..operators.shape.repeating import roll
-from ..registry.dtypes import ALL, DEFAULT_FLOAT, DType
+from ..registry.dtypes import ALL, DType, default_float
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,13 +85,13 @@ def _check_length(name: str, n: int) -> None:
         raise ValueArgumentError(f"{name}: n must be a positive int, the number of points, not {n!r}")
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Tensor:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str = "cpu") -> Tensor:
     """The frequencies of the elements of a transform.
 
     Args:
         n: the number of points that were transformed.
         d: the distance between points.
-        dtype: the dtype of the result.
+        dtype: the dtype of the result; None: the default dtype.
         device: the device of the result.
 
     Returns:
@@ -105,17 +105,17 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: 
     [0.0, 0.25, -0.5, -0.25]
     """
     _check_length("fftfreq", n)
-    at = arange(n, dtype=dtype, device=device)
+    at = arange(n, dtype=dtype or default_float(), device=device)
     return where(lt(at, (n + 1) // 2), at, at - n) / (n * d)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Tensor:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str = "cpu") -> Tensor:
     """The frequencies of the elements of a transform of real numbers.
 
     Args:
         n: the number of points that were transformed.
         d: the distance between points.
-        dtype: the dtype of the result.
+        dtype: the dtype of the result; None: the default dtype.
         device: the device of the result.
 
     Returns:
@@ -129,4 +129,4 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device:
     [0.0, 0.25, 0.5]
     """
     _check_length("rfftfreq", n)
-    return arange(n // 2 + 1, dtype=dtype, device=device) / (n * d)
+    return arange(n // 2 + 1, dtype=dtype or default_float(), device=device) / (n * d)

@@ -17,7 +17,7 @@ from ..operators.elementwise.comparison import gt, ne
 from ..operators.elementwise.complex_parts import imag, real
 from ..operators.elementwise.exponential import sqrt
 from ..operators.reductions.folds import max, min, sum
-from ..operators.shape.rearrange import moveaxis
+from ..operators.shape.rearrange import expand_dims, moveaxis
 from ..operators.shape.views import reshape
 from ..registry.dtypes import int64
 from .factorizations import svdvals
@@ -203,12 +203,13 @@ def norm(self: Tensor, ord: str | float | None, axis: Axes | None, keepdims: boo
 
 
 @composite(
-    "linalg_matrix_rank(Tensor self, *, float? rtol=None) -> Tensor",
+    "linalg_matrix_rank(Tensor self, *, Tensor? rtol=None) -> Tensor",
     doc="""The rank of each matrix: the number of singular values that are not 0.
 
     Args:
         self: a tensor of shape ``(..., M, N)``.
-        rtol: the share of the largest singular value that counts as 0; None: the precision times the longer side.
+        rtol: the share of the largest singular value that counts as 0: a number, or a tensor that broadcasts to
+            ``(...)``; None: the precision times the longer side.
 
     Returns:
         An int64 tensor of shape ``(...)``.
@@ -226,10 +227,10 @@ def norm(self: Tensor, ord: str | float | None, axis: Axes | None, keepdims: boo
     dtypes=DTYPES,
     method=False,
 )
-def matrix_rank(self: Tensor, *, rtol: float | None) -> Tensor:
+def matrix_rank(self: Tensor, *, rtol: Tensor | float | None) -> Tensor:
     spec = check_matrices("matrix_rank", self)
     limit = (
         math.prod(sorted(spec.shape[-2:])[1:]) * float(np.finfo(spec.dtype.np).eps) if rtol is None else rtol
     )
     values = svdvals(self)
-    return sum(gt(values, limit * max(values, -1, keepdims=True)), -1)
+    return sum(gt(values, expand_dims(limit * max(values, -1), -1)), -1)

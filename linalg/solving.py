@@ -8,7 +8,14 @@ from ..errors import ShapeError
 from ..operators.contraction.matmul import matmul
 from ..operators.creation.creation import eye
 from ..operators.creation.full import zeros
-from ..operators.declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
+from ..operators.declare.batching import (
+    Batched,
+    BatchInfo,
+    Dims,
+    ensure_batch_axis,
+    expand_rank,
+    logical_shape,
+)
 from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
@@ -236,14 +243,27 @@ slogdet = matrix_op(
 
 
 # -- pinv --------------------------------------------------------------------------------------------------------------
-def _pinv_shape_rule(self: TensorSpec, *, rtol: float | None = None) -> TensorSpec:
+def _pinv_shape_rule(self: TensorSpec, rtol: TensorSpec | float | None = None) -> TensorSpec:
     spec = check_matrices("pinv", self)
+    _check_rtol(spec.shape[:-2], getattr(rtol, "shape", ()))
     return TensorSpec((*spec.shape[:-2], *spec.shape[:-3:-1]), spec.dtype, spec.device)
 
 
-def _pinv_kernel(xp: ArrayModule, self: Array, *, rtol: float | None) -> Array:
+def _check_rtol(lead: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if broadcast_shapes("pinv", shape, lead) != lead:
+        raise ShapeError(f"pinv: rtol of shape {shape} does not broadcast to {lead}, the shape of the stack")
+
+
+def _pinv_kernel(xp: ArrayModule, self: Array, rtol: Array | float | None = None) -> Array:
+    _check_rtol(self.shape[:-2], getattr(rtol, "shape", ()))
     limit = max(self.shape[-2:]) * xp.finfo(self.dtype).eps if rtol is None else rtol
     return call_lapack("pinv", lambda: xp.linalg.pinv(self, limit))
+
+
+def _pinv_batched(info: BatchInfo, in_dims: Dims, self: Tensor, *rtol: Tensor) -> Batched:
+    x = ensure_batch_axis(self, in_dims[0], info.batch_size)
+    aligned = [expand_rank(limit, dim, len(x.shape) - 3) for limit, dim in zip(rtol, in_dims[1:])]
+    return info.call(x, *aligned), 0
 
 
 def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
@@ -257,15 +277,15 @@ def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
 
 
 pinv = matrix_op(
-    "linalg_pinv(Tensor self, *, float? rtol=None) -> Tensor",
+    "linalg_pinv(Tensor self, Tensor? rtol=None) -> Tensor",
     _pinv_shape_rule,
     _pinv_kernel,
     doc="""The Moore-Penrose pseudo-inverses of a stack of matrices.
 
     Args:
         self: a tensor of shape ``(..., M, N)``.
-        rtol: singular values up to this share of the largest count as 0; None: the dtype's precision times the longer
-            side.
+        rtol: singular values up to this share of the largest count as 0: a number, or a tensor that broadcasts to
+            ``(...)``; None: the dtype's precision times the longer side.
 
     Returns:
         A tensor of shape ``(..., N, M)`` and the same dtype; its derivative assumes a constant rank.
@@ -279,6 +299,7 @@ pinv = matrix_op(
     """,
     reference="references.linear_algebra.pinv",
     derivative=Rule(vjp={"self": _pinv_vjp}),
+    rule=_pinv_batched,
     samples="samples.linalg.rectangular_samples",
     errors="samples.linalg.rectangular_errors",
 )

@@ -13,7 +13,7 @@ Importing this package declares the core operators; ``declare/lazy_modules.py`` 
 from .contraction import matmul as matmul
 from .creation import creation as creation
 from .creation import full as full
-from .declare.lazy_modules import ALIASES as ALIASES
+from .declare.aliases import ALIASES as ALIASES
 from .elementwise import arithmetic as arithmetic
 from .elementwise import bitwise as bitwise
 from .elementwise import casting as casting

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
     from ..registry.types import Array, ArrayModule, Function, Number, Tensor
 
+scipy_special = lazy.Module("scipy.special")
+
 DTYPES = (bool_, *REAL)
 Span = tuple[float, float]
 
@@ -32,7 +34,7 @@ def scipy_reference(name: str) -> Callable[..., Array]:
 
     def reference(*args: Array | Number) -> Array:
         wide = [np.asarray(arg).astype(np.float64) if isinstance(arg, np.ndarray) else arg for arg in args]
-        result: Array = getattr(lazy.scipy_special(), name)(*wide)
+        result: Array = getattr(scipy_special, name)(*wide)
         return result
 
     return reference
@@ -48,7 +50,8 @@ def scipy_kernel(name: str, own: str) -> Callable[..., Array]:
             xp.full((), arg, xp.float64) if type(arg) in (int, float) else arg.astype(xp.float64)
             for arg in arrays
         ]
-        result = call_quietly(getattr(lazy.special_functions(xp), name), *wide)
+        functions = getattr(xp, "special", None) or scipy_special  # a device's library may bring its own
+        result = call_quietly(getattr(functions, name), *wide)
         return xp.asarray(result).astype(compute_dtype(own, "float", DTYPES, specs).np)
 
     return kernel

@@ -23,6 +23,8 @@ from .matmul import SUMS, matmul
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
+opt_einsum = lazy.Module("opt_einsum")
+
 Labels = tuple[str, ...]
 
 
@@ -185,7 +187,6 @@ def _cached_path(
     """The path that opt_einsum finds cheapest: of all for up to four terms. Without opt_einsum, from left to right."""
     if not lazy.is_installed("opt_einsum"):
         return ((0, 1), *((0, last) for last in range(len(inputs) - 2, 0, -1)))
-    opt_einsum = lazy.module("opt_einsum")
     symbols = {label: opt_einsum.get_symbol(at) for at, (label, _) in enumerate(sizes)}
     sides = ["".join(symbols[label] for label in labels) for labels in (*inputs, output)]
     shapes = [tuple(dict(sizes)[label] for label in labels) for labels in inputs]

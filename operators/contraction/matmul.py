@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, OutOfBoundsError, ShapeError
-from ...registry.dtypes import NUMERIC, REAL, as_dtype, is_half, promote
+from ...registry.dtypes import NUMERIC, as_dtype, is_half, promote
 from ...registry.values import TensorSpec
+from ..declare import batching
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Rule
@@ -179,10 +180,10 @@ def outer(self: Tensor, other: Tensor) -> Tensor:
 
 @composite(
     "vecdot(Tensor self, Tensor other, *, int axis=-1) -> Tensor",
-    doc="""The sum of products along one axis.
+    doc="""The sum of products along one axis; of complex tensors, those with the conjugate of ``self``.
 
     Args:
-        self, other: tensors that broadcast, with the same size along the axis.
+        self, other: numeric tensors that broadcast, with the same size along the axis.
         axis: the axis to sum over; negative axes count from the last.
 
     Returns:
@@ -190,7 +191,7 @@ def outer(self: Tensor, other: Tensor) -> Tensor:
 
     Raises:
         ShapeError: the sizes along the axis differ, or the shapes do not broadcast.
-        DTypeError: bool or complex.
+        DTypeError: bool.
         OutOfBoundsError: an operand has no such axis.
 
     >>> td.vecdot(td.asarray([1.0, 2.0]), td.asarray([3.0, 4.0])).item()
@@ -207,16 +208,18 @@ def outer(self: Tensor, other: Tensor) -> Tensor:
         ErrorInput((TensorSample((2, 3)), TensorSample((2, 1))), ValueError, "differ"),
         ErrorInput((TensorSample((3,)), TensorSample((3,))), IndexError, "out of bounds", {"axis": -2}),
     ],
-    dtypes=REAL,
+    dtypes=NUMERIC,
     tolerance=SUMS,
     autocast="lower",
 )
 def vecdot(self: Tensor, other: Tensor, *, axis: int) -> Tensor:
-    dtype = compute_dtype("vecdot", "same", REAL, (self, other))
+    dtype = compute_dtype("vecdot", "same", NUMERIC, (self, other))
     one, two = spec_of(self), spec_of(other)
     sizes = [spec.shape[normalize_axis("vecdot", axis, len(spec.shape))] for spec in (one, two)]
     if sizes[0] != sizes[1]:
         raise ShapeError(f"vecdot: the sizes along axis {axis} of {one} and {two} differ")
+    if one.dtype.kind == "c":
+        self = batching.get_operator("conj")(self)
     return sum(self * other, axis, dtype=dtype)
 
 

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import AllocationError, DTypeError, ShapeError, ValueArgumentError
-from ...registry.dtypes import ALL, DEFAULT_COMPLEX, DEFAULT_FLOAT, NUMERIC, REAL, DType, promote_scalar
+from ...registry.dtypes import (
+    ALL,
+    NUMERIC,
+    REAL,
+    DType,
+    created_dtype,
+    default_complex,
+    default_float,
+    promote_scalar,
+)
 from ...registry.values import SCALARS, TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, get_operator
 from ..declare.declaration import SampleInput
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 
 # The constants of the Array API standard.
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+euler_gamma = 0.5772156649015329  # NumPy's
 
 
 CONSTANT = NotDifferentiable("the result depends on no tensor")
@@ -57,13 +67,14 @@ def _full_shape_rule(
         raise DTypeError(f"full: a complex value does not fit {dtype}; use its real part")
     if dtype is not None and not is_tensor(fill_value):
         promote_scalar(dtype, fill_value)  # an integer that does not fit raises
-    return TensorSpec(check_shape("full", shape), dtype or fill.dtype, check_device("full", device))
+    value = fill.dtype if is_tensor(fill_value) else created_dtype(fill_value)
+    return TensorSpec(check_shape("full", shape), dtype or value, check_device("full", device))
 
 
 def _full_kernel(
     xp: ArrayModule, shape: Shape, fill_value: Any, *, dtype: DType | None, device: str | None
 ) -> Array:
-    chosen = dtype or spec_of(fill_value).dtype if isinstance(fill_value, SCALARS) else dtype
+    chosen = dtype or created_dtype(fill_value) if isinstance(fill_value, SCALARS) else dtype
     native = chosen.np if chosen else fill_value.dtype
     if isinstance(fill_value, (int, float)) and fill_value == 0 and math.copysign(1, fill_value) > 0:
         return allocate("full", shape, lambda: xp.zeros(shape, native))  # the system returns zeroed memory
@@ -159,6 +170,8 @@ def _arange_shape_rule(
 ) -> TensorSpec:
     start, stop = _normalize_bounds(start, stop)
     value = dtype or promoted_dtype("arange", (start, stop, step))
+    if dtype is None and value.kind == "f":
+        value = default_float()
     if value.kind in "bc" or any(isinstance(bound, complex) for bound in (start, stop, step)):
         raise DTypeError(f"arange: values are real numbers, not {value}")
     shape = check_shape("arange", (arange_length(start, stop, step),))
@@ -225,7 +238,9 @@ def _linspace_shape_rule(
     dtype: DType | None = None,
     device: str | None = None,
 ) -> TensorSpec:
-    default = DEFAULT_COMPLEX if isinstance(start, complex) or isinstance(stop, complex) else DEFAULT_FLOAT
+    default = (
+        default_complex() if isinstance(start, complex) or isinstance(stop, complex) else default_float()
+    )
     value = dtype or default
     if value.kind == "b" or (default.kind == "c" and value.kind != "c"):
         raise DTypeError(f"linspace: the values from {start} to {stop} are not {value}")
@@ -291,7 +306,7 @@ def _eye_shape_rule(
     device: str | None = None,
 ) -> TensorSpec:
     shape = check_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    return TensorSpec(shape, dtype or DEFAULT_FLOAT, check_device("eye", device))
+    return TensorSpec(shape, dtype or default_float(), check_device("eye", device))
 
 
 def _eye_kernel(

@@ -20,6 +20,8 @@ from ..declare.declaration import LIBRARY
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs, TensorOrSpec
 
+cuda = lazy.Module(".backends.cuda.load")
+
 INSTALL = 'pip install "tandem-dispatch[cuda]"'
 
 
@@ -77,7 +79,7 @@ def check_device(name: str, device: str | None) -> str:
     if is_external(kind):
         return device or ""
     if kind == "cuda":
-        return str(lazy.cuda_backend().resolve_device(device, name))
+        return str(cuda.resolve_device(device, name))
     if kind not in ("cpu", "meta"):
         raise UnsupportedError(f"{name}: no backend for the device {device!r} is loaded; use device='cpu'")
     if index not in ("", "0"):
@@ -96,7 +98,7 @@ def device_mismatch_error(name: str, value: TensorOrSpec, other: TensorOrSpec) -
 def _load_cuda(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """The first call on CUDA: load the backend, which takes this kernel away, and go on; or say what is missing."""
     device = kwargs.get(op.binder.device_argument or "") or "cuda"
-    lazy.cuda_backend().resolve_device(device, op.schema.name)
+    cuda.resolve_device(device, op.schema.name)
     return op.dispatch(keyset, args, kwargs)
 
 

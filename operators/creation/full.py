@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...registry.dtypes import ALL, DEFAULT_FLOAT, DType
+from ...registry.dtypes import ALL, DType, default_float
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from .creation import full
@@ -39,6 +39,13 @@ _LIKE_DOC = """
     Returns:
         A new tensor.
 """
+
+
+def _fill(shape: Shape, value: Number, dtype: DType, device: str | None) -> Tensor:
+    """Call ``full``, whose native entry is for calls that name no device."""
+    if device in (None, "cpu"):
+        return full(shape, value, dtype=dtype)
+    return full(shape, value, dtype=dtype, device=device)
 
 
 def _shape_op(
@@ -75,7 +82,7 @@ def _like_op(
     "references.basic.zeros",
 )
 def zeros(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
-    return full(shape, 0, dtype=dtype or DEFAULT_FLOAT, device=device)
+    return _fill(shape, 0, dtype or default_float(), device)
 
 
 @_shape_op(
@@ -84,7 +91,7 @@ def zeros(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     "references.basic.ones",
 )
 def ones(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
-    return full(shape, 1, dtype=dtype or DEFAULT_FLOAT, device=device)
+    return _fill(shape, 1, dtype or default_float(), device)
 
 
 @_shape_op(
@@ -95,7 +102,7 @@ def ones(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     "references.basic.zeros",
 )
 def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
-    return full(shape, 0, dtype=dtype or DEFAULT_FLOAT, device=device)
+    return _fill(shape, 0, dtype or default_float(), device)
 
 
 @composite(
@@ -111,7 +118,7 @@ def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
 )
 def full_like(self: Tensor, fill_value: Number, *, dtype: DType | None, device: str | None) -> Tensor:
     like = spec_of(self)
-    return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
+    return _fill(like.shape, fill_value, dtype or like.dtype, device or like.device)
 
 
 @_like_op(
@@ -122,7 +129,7 @@ def full_like(self: Tensor, fill_value: Number, *, dtype: DType | None, device: 
     "references.basic.zeros_like",
 )
 def zeros_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
-    return full(self.shape, 0, dtype=dtype or self.dtype, device=device or self.device)
+    return _fill(self.shape, 0, dtype or self.dtype, device or self.device)
 
 
 @_like_op(
@@ -133,7 +140,7 @@ def zeros_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tens
     "references.basic.ones_like",
 )
 def ones_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
-    return full(self.shape, 1, dtype=dtype or self.dtype, device=device or self.device)
+    return _fill(self.shape, 1, dtype or self.dtype, device or self.device)
 
 
 @_like_op(
@@ -144,4 +151,4 @@ def ones_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tenso
     "references.basic.zeros_like",
 )
 def empty_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
-    return full(self.shape, 0, dtype=dtype or self.dtype, device=device or self.device)
+    return _fill(self.shape, 0, dtype or self.dtype, device or self.device)

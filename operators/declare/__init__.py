@@ -6,7 +6,9 @@ derivatives.py: the forms of a declared derivative: ``Partials``, ``Linear``, ``
 shape_rules.py: promotion, broadcasting and checks that shape rules share
 batching.py: helpers of batching rules, and the rules of the kinds
 docstrings.py: the docstring parts that operators of a kind share
-lazy_modules.py: the operators that are declared lazily, by module, and the aliases
+lazy_modules.py: the operators that are declared lazily, by module
+aliases.py: other names of operators, written from the declarations
+named_results.py: functions that return the results of an operator as a named tuple
 ownership.py: copies composite results that alias an argument
 quiet.py: runs NumPy functions without floating-point warnings
 view_spec.py: views as one rule from sizes, strides and offset to the same

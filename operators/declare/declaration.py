@@ -18,6 +18,7 @@ from ...registry.function import OperatorFunction, make_function
 from ...registry.lazy_operators import materialize_all
 from ...registry.library import Library
 from ...registry.operator import Operator, lock, operators
+from .aliases import add_aliases
 from .derivatives import Derivative
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Declaration(NamedTuple):
         samples, errors: the calls that the tests make: a function that returns them; or the dotted name of a generator
             in ``tests/harness/samples``, alone or in a tuple with further arguments.
         tolerance: relative tolerance by dtype name, where the kind's default is too strict.
-        inplace: whether an in-place variant (``add_``) exists.
+        inplace: whether an in-place variant (``clip_``) exists; elementwise methods of a tensor have one anyway.
         method: whether it is a method of Tensor.
         explicit: for composites: a trace records the operator itself (CompositeExplicit) instead of decomposing it.
         batching: how the Batched layer runs the operator on tensors with a batch axis in front, a rule of
@@ -117,6 +118,12 @@ class Declaration(NamedTuple):
             or loop over the examples.
         autocast: the Autocast layer's policy: ``"lower"`` (run in the lower precision), ``"float32"``, ``"promote"``
             (the widest dtype among the arguments), or empty: no casts.
+        aliases: other public names of the operator's function and method.
+        spellings: other names of arguments -> names in the schema, besides those that all operators accept
+            (:mod:`...registry.schemas.spellings`).
+        variadic: whether the last positional argument, a list, may also be given item by item; None: if it is the only
+            list and has no default, as in ``reshape``.
+        result_type: the named tuple that public functions and methods return; its fields are the results in the schema.
         effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: such nodes are never merged, removed or
             reordered.
     """
@@ -144,6 +151,10 @@ class Declaration(NamedTuple):
     explicit: bool = False
     batching: Callable[..., Any] | None = None
     autocast: str = ""
+    aliases: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = {}
+    variadic: bool | None = None
+    result_type: type[tuple[Any, ...]] | None = None
     effects: frozenset[str] = frozenset()
 
     def __eq__(self, other: object) -> bool:
@@ -177,6 +188,7 @@ def declare(declaration: Declaration) -> OperatorFunction[Any]:
         The operator's function object, which is also what users call.
     """
     LIBRARY.define(declaration.schema, declaration)
+    add_aliases(declaration.schema.partition("(")[0].partition(".")[0], declaration.aliases)
     operator = next(op for op in reversed(operators.values()) if op.decl is declaration)
     if declaration.kind == "composite" and declaration.body is not None:
         key = "CompositeExplicit" if declaration.explicit else "CompositeImplicit"

@@ -14,6 +14,8 @@ from typing import Any
 from ... import lazy
 from ...named_tuple import NamedTuple
 
+inspect = lazy.Module("inspect")
+
 RuleFn = Callable[..., Any] | int | float
 
 
@@ -64,7 +66,7 @@ Derivative = Partials | Linear | Rule | Custom | NotDifferentiable
 
 def parameter_names(rule: RuleFn) -> tuple[str, ...]:
     """The names of the values that a rule needs: its parameters."""
-    return tuple(lazy.module("inspect").signature(rule).parameters) if callable(rule) else ()
+    return tuple(inspect.signature(rule).parameters) if callable(rule) else ()
 
 
 def reverse_rules(derivative: Derivative | None) -> Mapping[str, RuleFn]:

@@ -18,6 +18,7 @@ def make_docstring(summary: str, text: str, example: str) -> str:
 def _describe_dtypes(dtypes: Sequence[DType]) -> str:
     groups = (("bool", (bool_,)), ("integer", INTEGERS), ("real floating", FLOATS), ("complex", COMPLEX))
     names = [name for name, group in groups if set(group) <= set(dtypes)]
+    names = names or [dtype.name for dtype in dtypes]
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -109,7 +109,7 @@ def unary(
         domain: the interval of the tests' random values.
         special: tuples of values to test in addition to random ones and the edge values of the dtype.
         fields: of :func:`elementwise` and of :class:`.declaration.Declaration`: doc and example, reference, dtypes,
-            result, derivative, inplace, ...; ``result`` is ``"same"``, ``"float"`` (integers become the default float),
+            result, derivative, ...; ``result`` is ``"same"``, ``"float"`` (integers become the default float),
             ``"bool"`` or ``"real"``.
 
     Returns:
@@ -221,7 +221,13 @@ def scan(
     dtype_of: Callable[[DType], DType] = lambda d: d,
     **fields: Any,
 ) -> OperatorFunction[Tensor]:
-    """Declare a scan, a fold that returns all partial results; the arguments are those of :func:`reduction`."""
+    """Declare a scan, a fold that returns all partial results; the arguments are those of :func:`reduction`.
+
+    Raises:
+        ValueError: the fold returns an index.
+    """
+    if fold.returns_index:
+        raise ValueError(f"{name}: the partial results of {fold!r} are values, not indices")
     schema = f"{name}(Tensor self, int? axis=None, *, ScalarType? dtype=None) -> Tensor"
     fields.setdefault("shape_rule", scan_shape_rule(name, dtype_of, dtypes))
     fields.setdefault("batching", batching.scan)
@@ -312,6 +318,11 @@ def composite(
     method: bool = True,
     autocast: str = "",
     owns: bool = True,
+    inplace: bool = False,
+    aliases: tuple[str, ...] = (),
+    spellings: Mapping[str, str] | None = None,
+    variadic: bool | None = None,
+    result_type: type[tuple[Any, ...]] | None = None,
 ) -> Callable[[Callable[..., R]], OperatorFunction[R]]:
     """Declare an operator whose body, the decorated function, calls other operators.
 
@@ -335,6 +346,11 @@ def composite(
                 errors=errors,
                 method=method,
                 autocast=autocast,
+                inplace=inplace,
+                aliases=aliases,
+                spellings=spellings or {},
+                variadic=variadic,
+                result_type=result_type,
             )
         )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ... import lazy
 from ...errors import ValueArgumentError
-from ...lazy import scipy_special
 from ...registry.dtypes import FLOATS, REAL, bool_
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Partials
@@ -23,6 +23,8 @@ from .trigonometry import tanh
 if TYPE_CHECKING:
     from ...registry.types import Array, Tensor
 
+scipy_special = lazy.Module("scipy.special")
+
 _REAL = (bool_, *REAL)
 
 
@@ -34,7 +36,6 @@ relu = unary(
     reference=lambda x: np.maximum(x, x.dtype.type(0)),
     dtypes=REAL,
     derivative=Partials({"self": lambda g, self: where(gt(self, 0), g, 0.0)}),
-    inplace=True,
 )
 sigmoid = unary(
     "sigmoid",
@@ -46,7 +47,6 @@ sigmoid = unary(
     result="float",
     special=((100.0,), (-80.0,)),
     derivative=Partials({"self": lambda out: out * (1 - out)}),
-    inplace=True,
 )
 
 
@@ -64,7 +64,6 @@ silu = unary(
     dtypes=_REAL,
     result="float",
     derivative=Partials({"self": _silu_derivative}),
-    inplace=True,
 )
 softplus = unary(
     "softplus",
@@ -76,7 +75,6 @@ softplus = unary(
     result="float",
     special=((100.0,), (-80.0,)),
     derivative=Partials({"self": lambda self: sigmoid(self)}),
-    inplace=True,
     autocast="float32",
 )
 
@@ -98,7 +96,7 @@ def _gelu_tanh_derivative(self: Tensor) -> Tensor:
 
 def _gelu_erf_reference(x: Array) -> Array:
     wide = x.astype(np.float64)
-    result: Array = (wide * scipy_special().ndtr(wide)).astype(x.dtype)
+    result: Array = (wide * scipy_special.ndtr(wide)).astype(x.dtype)
     return result
 
 
@@ -177,6 +175,7 @@ Returns:
     reference=lambda x: np.where(x > 0, x, x * x.dtype.type(0.01)),
     dtypes=FLOATS,
     samples="samples.elementwise.float_samples",
+    inplace=True,
 )
 def leaky_relu(self: Tensor, negative_slope: float) -> Tensor:
     return where(gt(self, 0), self, self * negative_slope)
@@ -197,6 +196,7 @@ Returns:
     reference=lambda x: np.where(x > 0, x, np.expm1(x)),
     dtypes=FLOATS,
     samples="samples.elementwise.float_samples",
+    inplace=True,
 )
 def elu(self: Tensor, alpha: float) -> Tensor:
     return where(gt(self, 0), self, alpha * expm1(minimum(self, 0.0)))

@@ -34,7 +34,6 @@ add = binary(
     reference="numpy.add",
     dtypes=ALL,
     derivative=Partials({"self": 1, "other": 1}),
-    inplace=True,
 )
 sub = binary(
     "sub",
@@ -44,7 +43,7 @@ sub = binary(
     reference="numpy.subtract",
     dtypes=NUMERIC,
     derivative=Partials({"self": 1, "other": -1}),
-    inplace=True,
+    aliases=("subtract",),
 )
 mul = binary(
     "mul",
@@ -54,8 +53,17 @@ mul = binary(
     reference="numpy.multiply",
     dtypes=ALL,
     derivative=Partials({"self": lambda other: other, "other": lambda self: self}),
-    inplace=True,
+    aliases=("multiply",),
 )
+
+
+def _reciprocal(other: Tensor | Number) -> Tensor | Number:
+    """``1 / other``; infinity for the number 0, which Python does not divide by."""
+    if isinstance(other, (int, float, complex)) and not other:
+        return math.copysign(math.inf, other.real)
+    return 1 / other
+
+
 div = binary(
     "div",
     s.truediv,
@@ -64,8 +72,8 @@ div = binary(
     reference="numpy.divide",
     dtypes=ALL,
     result="float",
-    derivative=Partials({"self": lambda other: 1 / other, "other": lambda other, out: -out / other}),
-    inplace=True,
+    derivative=Partials({"self": _reciprocal, "other": lambda other, out: -out / other}),
+    aliases=("divide", "true_divide"),
 )
 floor_divide = binary(
     "floor_divide",
@@ -75,7 +83,6 @@ floor_divide = binary(
     reference="numpy.floor_divide",
     dtypes=REAL,
     derivative=Partials({"self": 0, "other": 0}),
-    inplace=True,
 )
 remainder = binary(
     "remainder",
@@ -85,7 +92,7 @@ remainder = binary(
     reference="numpy.remainder",
     dtypes=REAL,
     derivative=Partials({"self": 1, "other": lambda self, other: -floor(self / other)}),
-    inplace=True,
+    aliases=("mod",),
 )
 fmod = binary(
     "fmod",
@@ -95,7 +102,6 @@ fmod = binary(
     reference="numpy.fmod",
     dtypes=REAL,
     derivative=Partials({"self": 1, "other": lambda self, other: -trunc(self / other)}),
-    inplace=True,
 )
 
 _promoting_shape_rule = elementwise_shape_rule("pow", "same", NUMERIC)
@@ -156,8 +162,8 @@ pow = binary(
     value_checked=True,
     errors="samples.elementwise.pow_errors",
     derivative=Partials({"self": _pow_partial_self, "other": _pow_partial_other}),
-    inplace=True,
     autocast="float32",
+    aliases=("power",),
 )
 
 hypot = binary(
@@ -213,7 +219,7 @@ neg = unary(
     reference="numpy.negative",
     dtypes=NUMERIC,
     derivative=Partials({"self": -1}),
-    inplace=True,
+    aliases=("negative",),
 )
 
 
@@ -231,7 +237,7 @@ def _sign(x: s.Expr) -> s.Expr:
         s.select(own, s.copysign(s.const(1.0, size.dtype), part), s.select(other, 0.0, part))
         for part, own, other in zip(parts, infinite, reversed(infinite))
     ]
-    return s.select(s.eq(x, 0), x, s.complex_(shares[0] / size, shares[1] / size))
+    return s.select(s.eq(x, 0), 0.0, s.complex_(shares[0] / size, shares[1] / size))
 
 
 sign: OperatorFunction[Tensor] = unary(
@@ -242,7 +248,7 @@ sign: OperatorFunction[Tensor] = unary(
     reference="numpy.sign",
     dtypes=NUMERIC,
     derivative=Partials({"self": 0}),
-    inplace=True,
+    aliases=("sgn",),
 )
 
 
@@ -263,6 +269,7 @@ abs = unary(
     dtypes=NUMERIC,
     result="real",
     derivative=Partials({"self": _abs_derivative}),
+    aliases=("absolute",),
 )
 square = unary(
     "square",
@@ -272,7 +279,6 @@ square = unary(
     reference="numpy.square",
     dtypes=NUMERIC,
     derivative=Partials({"self": lambda self: 2 * self}),
-    inplace=True,
 )
 reciprocal = unary(
     "reciprocal",
@@ -284,6 +290,5 @@ reciprocal = unary(
     result="float",
     domain=(0.3, 3.0),
     derivative=Partials({"self": lambda out: -(out * out)}),
-    inplace=True,
     autocast="float32",
 )

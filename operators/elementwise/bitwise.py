@@ -22,7 +22,6 @@ bitwise_and = binary(
     reference="numpy.bitwise_and",
     dtypes=_BITS,
     derivative=_INTEGERS_ONLY,
-    inplace=True,
 )
 bitwise_or = binary(
     "bitwise_or",
@@ -32,7 +31,6 @@ bitwise_or = binary(
     reference="numpy.bitwise_or",
     dtypes=_BITS,
     derivative=_INTEGERS_ONLY,
-    inplace=True,
 )
 bitwise_xor = binary(
     "bitwise_xor",
@@ -42,7 +40,6 @@ bitwise_xor = binary(
     reference="numpy.bitwise_xor",
     dtypes=_BITS,
     derivative=_INTEGERS_ONLY,
-    inplace=True,
 )
 bitwise_not = unary(
     "bitwise_not",
@@ -52,7 +49,7 @@ bitwise_not = unary(
     reference="numpy.bitwise_not",
     dtypes=_BITS,
     derivative=_INTEGERS_ONLY,
-    inplace=True,
+    aliases=("bitwise_invert", "invert"),
 )
 bitwise_left_shift = binary(
     "bitwise_left_shift",
@@ -62,7 +59,7 @@ bitwise_left_shift = binary(
     reference="numpy.left_shift",
     dtypes=INTEGERS,
     derivative=_INTEGERS_ONLY,
-    inplace=True,
+    aliases=("left_shift",),
 )
 bitwise_right_shift = binary(
     "bitwise_right_shift",
@@ -72,5 +69,5 @@ bitwise_right_shift = binary(
     reference="numpy.right_shift",
     dtypes=INTEGERS,
     derivative=_INTEGERS_ONLY,
-    inplace=True,
+    aliases=("right_shift",),
 )

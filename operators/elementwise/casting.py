@@ -30,7 +30,7 @@ def _cast_shape_rule(self: TensorSpec, dtype: DType) -> TensorSpec:
 def _cast_kernel(xp: ArrayModule, self: Array, dtype: DType) -> Array:
     """Cast an array.
 
-    Native twin: backends/cpu/fastpath/entries/rt_casts.py:cast
+    Native twin: backends/cpu/fastpath/entries/rt_elementwise.py:cast
     """
     array = xp.asarray(self)
     if array.dtype == bfloat16.np and dtype.is_integer:
@@ -81,19 +81,21 @@ cast = array_op(
 
 
 @composite(
-    "astype(Tensor self, ScalarType dtype, *, bool copy=True) -> Tensor",
+    "astype(Tensor self, ScalarType dtype, *, bool copy=True, Device? device=None) -> Tensor",
     doc="""The tensor with another dtype.
 
     Args:
         self: any tensor.
         dtype: the dtype of the result.
-        copy: whether to copy if the dtype is the same; otherwise the result is ``self``.
+        copy: whether to copy if dtype and device are the same; otherwise the result is ``self``.
+        device: the device of the result; None: that of ``self``.
 
     Returns:
         A tensor of that dtype. Casts of floats to integers truncate.
 
     Raises:
         DTypeError: complex to real: call ``real(x)`` first.
+        DeviceError: the device is unknown or unavailable.
 
     >>> td.astype(td.asarray([1.5, 2.5]), td.int64).tolist()
     [1, 2]
@@ -104,23 +106,23 @@ cast = array_op(
     dtypes=ALL,
     owns=False,
 )
-def astype(self: Tensor, dtype: DType, *, copy: bool) -> Tensor:
-    if not copy and is_tensor(self) and self.dtype is dtype:
-        return self
-    return cast(self, dtype)
+def astype(self: Tensor, dtype: DType, *, copy: bool, device: str | None) -> Tensor:
+    keep = is_tensor(self) and self.dtype is dtype and (not copy or device not in (None, self.device))
+    result = self if keep else cast(self, dtype)
+    return result if device is None else result.to_device(device)
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------
-def _same_shape_rule(self: TensorSpec) -> TensorSpec:
+def _identity_shape_rule(self: TensorSpec) -> TensorSpec:
     return spec_of(self)
 
 
 clone = array_op(
     "copy",
     "clone(Tensor self) -> Tensor",
-    _same_shape_rule,
+    _identity_shape_rule,
     lambda xp, self: xp.array(self, order="C"),
-    doc="""A copy in memory of its own, in row-major order.
+    doc="""A copy of the tensor, in row-major order.
 
     Args:
         self: any tensor.
@@ -138,12 +140,13 @@ clone = array_op(
     batching=batching.pointwise,
     samples="samples.elementwise.layout_samples",
     errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
+    aliases=("copy",),
 )
 
 contiguous = array_op(
     "copy",
     "contiguous(Tensor(a) self) -> Tensor(a)",
-    _same_shape_rule,
+    _identity_shape_rule,
     lambda xp, self: xp.asarray(self, order="C"),
     doc="""The tensor in row-major order: a view of the same memory if it is contiguous already, else a copy.
 
@@ -167,7 +170,7 @@ contiguous = array_op(
 stop_gradient = view(
     "stop_gradient(Tensor(a) self) -> Tensor(a)",
     lambda x: x,
-    shape_rule=_same_shape_rule,
+    shape_rule=_identity_shape_rule,
     kernel=lambda xp, self: xp.asarray(self)[...],
     doc="""The tensor as a constant: no derivative flows through it, in either mode.
 

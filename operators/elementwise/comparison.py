@@ -20,6 +20,7 @@ eq = binary(
     reference="numpy.equal",
     dtypes=ALL,
     result="bool",
+    aliases=("equal",),
 )
 ne = binary(
     "ne",
@@ -29,6 +30,7 @@ ne = binary(
     reference="numpy.not_equal",
     dtypes=ALL,
     result="bool",
+    aliases=("not_equal",),
 )
 lt = binary(
     "lt",
@@ -38,6 +40,7 @@ lt = binary(
     reference="numpy.less",
     dtypes=_ORDERED,
     result="bool",
+    aliases=("less",),
 )
 le = binary(
     "le",
@@ -47,6 +50,7 @@ le = binary(
     reference="numpy.less_equal",
     dtypes=_ORDERED,
     result="bool",
+    aliases=("less_equal",),
 )
 gt = binary(
     "gt",
@@ -56,6 +60,7 @@ gt = binary(
     reference="numpy.greater",
     dtypes=_ORDERED,
     result="bool",
+    aliases=("greater",),
 )
 ge = binary(
     "ge",
@@ -65,6 +70,7 @@ ge = binary(
     reference="numpy.greater_equal",
     dtypes=_ORDERED,
     result="bool",
+    aliases=("greater_equal",),
 )
 
 isnan = unary(

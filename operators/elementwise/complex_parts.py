@@ -57,4 +57,5 @@ conj = unary(
     reference="numpy.conjugate",
     dtypes=NUMERIC,
     derivative=Linear({"self": _conj_transpose}),
+    aliases=("conjugate",),
 )

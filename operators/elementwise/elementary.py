@@ -19,6 +19,8 @@ from .trigonometry import atan2, sin
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
+ml_dtypes = lazy.Module("ml_dtypes")
+
 _FLOATING = ALL[-6:]
 _ARGS = """Args:
     self: tensor of {dtypes} dtype; any shape.
@@ -69,6 +71,7 @@ def _sinc_series(square: Tensor) -> Tensor:
     samples="samples.elementwise.sinc_samples",
     dtypes=_FLOATING[:4],
     tolerance={"float32": 1e-5, "float64": 1e-13},
+    inplace=True,
 )
 def sinc(self: Tensor) -> Tensor:
     y = self * math.pi
@@ -95,6 +98,7 @@ Returns:
     reference="references.arrays.nan_to_num",
     samples="samples.elementwise.nan_to_num_samples",
     dtypes=ALL,
+    inplace=True,
 )
 def nan_to_num(self: Tensor, *, nan: float, posinf: float | None, neginf: float | None) -> Tensor:
     dtype = spec_of(self).dtype
@@ -110,4 +114,4 @@ def nan_to_num(self: Tensor, *, nan: float, posinf: float | None, neginf: float 
 
 
 def _largest_finite(dtype: DType) -> float:
-    return float(lazy.module("ml_dtypes").finfo(dtype.np).max)
+    return float(ml_dtypes.finfo(dtype.np).max)

@@ -23,7 +23,6 @@ exp = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda out: out}),
-    inplace=True,
     autocast="float32",
 )
 
@@ -43,7 +42,6 @@ exp2 = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda out: out * math.log(2)}),
-    inplace=True,
     autocast="float32",
 )
 expm1 = unary(
@@ -56,7 +54,6 @@ expm1 = unary(
     result="float",
     special=_TINY,
     derivative=Partials({"self": lambda out: out + 1}),
-    inplace=True,
     autocast="float32",
 )
 log = unary(
@@ -69,7 +66,6 @@ log = unary(
     result="float",
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / self}),
-    inplace=True,
     autocast="float32",
 )
 log2 = unary(
@@ -82,7 +78,6 @@ log2 = unary(
     result="float",
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / (self * math.log(2))}),
-    inplace=True,
     autocast="float32",
 )
 log10 = unary(
@@ -95,7 +90,6 @@ log10 = unary(
     result="float",
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / (self * math.log(10))}),
-    inplace=True,
     autocast="float32",
 )
 log1p = unary(
@@ -109,7 +103,6 @@ log1p = unary(
     domain=(-0.8, 3.0),
     special=_TINY,
     derivative=Partials({"self": lambda self: 1 / (self + 1)}),
-    inplace=True,
     autocast="float32",
 )
 sqrt = unary(
@@ -122,7 +115,6 @@ sqrt = unary(
     result="float",
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda out: 0.5 / out}),
-    inplace=True,
 )
 rsqrt = unary(
     "rsqrt",
@@ -134,7 +126,6 @@ rsqrt = unary(
     result="float",
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self, out: -0.5 * out / self}),
-    inplace=True,
     autocast="float32",
 )
 erf = unary(
@@ -146,7 +137,6 @@ erf = unary(
     dtypes=_REAL,
     result="float",
     derivative=Partials({"self": lambda self: exp(-(self * self)) * (2 / math.sqrt(math.pi))}),
-    inplace=True,
     autocast="float32",
 )
 erfc = unary(
@@ -159,6 +149,5 @@ erfc = unary(
     result="float",
     special=((5.0,), (8.0,)),
     derivative=Partials({"self": lambda self: exp(-(self * self)) * (-2 / math.sqrt(math.pi))}),
-    inplace=True,
     autocast="float32",
 )

@@ -18,7 +18,6 @@ floor = unary(
     dtypes=REAL,
     special=_HALVES,
     derivative=Partials({"self": 0}),
-    inplace=True,
 )
 ceil = unary(
     "ceil",
@@ -29,7 +28,6 @@ ceil = unary(
     dtypes=REAL,
     special=_HALVES,
     derivative=Partials({"self": 0}),
-    inplace=True,
 )
 trunc = unary(
     "trunc",
@@ -40,7 +38,7 @@ trunc = unary(
     dtypes=REAL,
     special=_HALVES,
     derivative=Partials({"self": 0}),
-    inplace=True,
+    aliases=("fix",),
 )
 round = unary(
     "round",
@@ -51,5 +49,4 @@ round = unary(
     dtypes=NUMERIC,
     special=_HALVES,
     derivative=Partials({"self": 0}),
-    inplace=True,
 )

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...errors import ArgumentError, DTypeError
+from ...errors import DTypeError
 from ...registry.dtypes import ALL, REAL, bool_
 from ...registry.values import TensorSpec
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Partials
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import binary, composite, elementwise, elementwise_shape_rule
-from ..declare.shape_rules import spec_of
+from ..declare.shape_rules import compute_dtype, spec_of
 from ..scalar_ir import nodes as s
 from .comparison import eq, ge, gt, le, lt
 
@@ -164,23 +164,24 @@ clip_max = binary(
         "The tensor with its elements limited to an interval.",
         """Args:
     self: tensor of bool, integer or real floating dtype.
-    min, max: the bounds: tensors, Python scalars, or None; shapes broadcast. Where min > max the result is max.
+    min, max: the bounds: tensors, Python scalars, or None for no bound; shapes broadcast. Where min > max the result
+        is max.
 
 Returns:
     A tensor of the broadcast shape, of the promoted dtype. Its derivative at a bound is 1.
 
 Raises:
-    ArgumentError: both bounds are None.
     ShapeError: the shapes do not broadcast.""",
         "td.clip(td.asarray([1.0, 5.0]), 2.0, 4.0) -> [2.0, 4.0]",
     ),
     reference="numpy.clip",
     dtypes=_ORDERED,
     samples="samples.elementwise.clip_samples",
-    errors=lambda: [ErrorInput((TensorSample((2,)),), TypeError, "at least one of min and max")],
+    errors=lambda: [ErrorInput((TensorSample((2,)), TensorSample((3,))), ValueError, "broadcast")],
+    aliases=("clamp",),
+    inplace=True,
 )
 def clip(self: Tensor, min: Tensor | None, max: Tensor | None) -> Tensor:
-    if min is None and max is None:
-        raise ArgumentError("clip: give at least one of min and max")
+    compute_dtype("clip", "same", _ORDERED, (self,))
     raised = self if min is None else clip_min(self, min)
     return raised if max is None else clip_max(raised, max)

@@ -23,7 +23,6 @@ sin = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda self: cos(self)}),
-    inplace=True,
 )
 cos: OperatorFunction[Tensor] = unary(
     "cos",
@@ -34,7 +33,6 @@ cos: OperatorFunction[Tensor] = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda self: -sin(self)}),
-    inplace=True,
 )
 tan = unary(
     "tan",
@@ -46,7 +44,6 @@ tan = unary(
     result="float",
     domain=(-1.3, 1.3),
     derivative=Partials({"self": lambda out: 1 + out * out}),
-    inplace=True,
     autocast="float32",
 )
 asin = unary(
@@ -59,8 +56,8 @@ asin = unary(
     result="float",
     domain=(-0.9, 0.9),
     derivative=Partials({"self": lambda self: rsqrt(1 - self * self)}),
-    inplace=True,
     autocast="float32",
+    aliases=("arcsin",),
 )
 acos = unary(
     "acos",
@@ -72,8 +69,8 @@ acos = unary(
     result="float",
     domain=(-0.9, 0.9),
     derivative=Partials({"self": lambda self: -rsqrt(1 - self * self)}),
-    inplace=True,
     autocast="float32",
+    aliases=("arccos",),
 )
 atan = unary(
     "atan",
@@ -84,7 +81,7 @@ atan = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda self: 1 / (1 + self * self)}),
-    inplace=True,
+    aliases=("arctan",),
 )
 atan2 = binary(
     "atan2",
@@ -101,8 +98,8 @@ atan2 = binary(
             "other": lambda self, other: -self / (self * self + other * other),
         }
     ),
-    inplace=True,
     autocast="promote",
+    aliases=("arctan2",),
 )
 sinh = unary(
     "sinh",
@@ -113,7 +110,6 @@ sinh = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda self: cosh(self)}),
-    inplace=True,
     autocast="float32",
 )
 cosh: OperatorFunction[Tensor] = unary(
@@ -125,7 +121,6 @@ cosh: OperatorFunction[Tensor] = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda self: sinh(self)}),
-    inplace=True,
     autocast="float32",
 )
 tanh = unary(
@@ -137,7 +132,6 @@ tanh = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda out: 1 - out * out}),
-    inplace=True,
 )
 asinh = unary(
     "asinh",
@@ -148,7 +142,7 @@ asinh = unary(
     dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda self: rsqrt(self * self + 1)}),
-    inplace=True,
+    aliases=("arcsinh",),
 )
 acosh = unary(
     "acosh",
@@ -160,7 +154,7 @@ acosh = unary(
     result="float",
     domain=(1.2, 4.0),
     derivative=Partials({"self": lambda self: rsqrt(self * self - 1)}),
-    inplace=True,
+    aliases=("arccosh",),
 )
 atanh = unary(
     "atanh",
@@ -172,5 +166,5 @@ atanh = unary(
     result="float",
     domain=(-0.9, 0.9),
     derivative=Partials({"self": lambda self: 1 / (1 - self * self)}),
-    inplace=True,
+    aliases=("arctanh",),
 )

@@ -1,4 +1,4 @@
-"""Kernels in other languages, as lowering and backends see them."""
+"""Foreign functions: kernels in C, CUDA C and LLVM IR, as lowering and backends see them."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class ScalarFunction(NamedTuple):
 
 
 class ParameterBinding(NamedTuple):
-    """The value that a parameter of a buffer function receives.
+    """The argument or result of the operator that is passed as one parameter of a foreign function.
 
     Attributes:
         param: the parameter.
-        number: the argument's position, or -1.
-        keyword: the keyword-only argument's name, or empty.
-        result: the result's number, or -1.
+        arg_index: the index of the positional argument, or -1.
+        kwarg_name: the name of the keyword-only argument, or empty.
+        result_index: the index of the result, or -1.
     """
 
     param: Param
-    number: int = -1
-    keyword: str = ""
-    result: int = -1
+    arg_index: int = -1
+    kwarg_name: str = ""
+    result_index: int = -1
 
-    def of(self, args: Any, kwargs: Any, results: Any) -> Any:
-        """The bound argument or result."""
-        if self.result >= 0:
-            return results[self.result]
-        return kwargs[self.keyword] if self.keyword else args[self.number]
+    def select(self, args: Any, kwargs: Any, results: Any) -> Any:
+        """Select the argument or result that is bound to the parameter."""
+        if self.result_index >= 0:
+            return results[self.result_index]
+        return kwargs[self.kwarg_name] if self.kwarg_name else args[self.arg_index]
 
 
 class BufferFunction(NamedTuple):
@@ -62,13 +62,13 @@ class BufferFunction(NamedTuple):
     Attributes:
         symbol: its name in emitted code.
         signature: the prototype.
-        passed: the binding of each parameter.
+        bindings: the binding of each parameter.
         address: its address.
     """
 
     symbol: str
     signature: CSignature
-    passed: tuple[ParameterBinding, ...]
+    bindings: tuple[ParameterBinding, ...]
     address: int
 
 
@@ -91,22 +91,23 @@ def accepts_number(dtype: DType, number: Any) -> bool:
     return dtype.is_inexact if isinstance(number, float) else isinstance(number, int) and dtype.kind != "b"
 
 
-def explain_mismatch(function: ScalarFunction, given: Any, out: TensorSpec) -> str:
-    """The reason why a scalar function cannot compute a call; empty if it can.
+def explain_mismatch(function: ScalarFunction, operands: Any, out: TensorSpec) -> str:
+    """Explain why the signature of a scalar function does not match a call; empty if it matches.
 
     Args:
         function: the function.
-        given: for each operand its spec, or a number.
+        operands: for each operand its spec, or a number.
         out: the spec of the result.
     """
-    for index, (one, wanted) in enumerate(zip(given, function.params)):
-        if not isinstance(one, TensorSpec):
-            if not accepts_number(wanted, one):
-                return f"it takes {wanted.name} as argument {index}, not {one!r}"
-        elif one.dtype is not wanted:
-            return f"it takes {wanted.name} as argument {index}, not {one.dtype.name}"
+    for index, (operand, dtype) in enumerate(zip(operands, function.params)):
+        if not isinstance(operand, TensorSpec):
+            if not accepts_number(dtype, operand):
+                return f"it takes {dtype.name} as argument {index}, not {operand!r}"
+        elif operand.dtype is not dtype:
+            return f"it takes {dtype.name} as argument {index}, not {operand.dtype.name}"
     if out.dtype is not function.result:
         return f"it returns {function.result.name}, but the fake returns {out.dtype.name}"
-    if broadcast_shapes("", *(one.shape for one in given if isinstance(one, TensorSpec))) != out.shape:
+    shapes = [operand.shape for operand in operands if isinstance(operand, TensorSpec)]
+    if broadcast_shapes("", *shapes) != out.shape:
         return "the shape of its result is not that of its arguments"
     return ""

@@ -43,10 +43,28 @@ def _is_same_run(indices: Any, width: int) -> Tensor:
 def _combine_runs(indices: Any, values: Tensor, combine: Callable[[Any, Any], Any]) -> Tensor:
     """An inclusive scan of the values over runs of equal positions, by doubling the covered width in each step."""
     width = 1
+    columns = (1,) * (len(values.shape) - 1)
     while width < indices.shape[0]:
-        values = where(_is_same_run(indices, width), combine(values.roll(width, 0), values), values)
+        same = _is_same_run(indices, width)
+        same = reshape(same, (*same.shape, *columns)) if columns else same
+        values = where(same, combine(values.roll(width, 0), values), values)
         width *= 2
     return values
+
+
+def combine_sorted(
+    self: Tensor, positions: Any, values: Tensor, combine: Callable[[Any, Any], Any]
+) -> Tensor:
+    """The rows of a tensor combined with all values for each: store the scans over runs, and the last one stays.
+
+    Args:
+        self: a tensor.
+        positions: row numbers, sorted.
+        values: a row for each position.
+        combine: combines two tensors element by element.
+    """
+    result = combine(index(self, (positions,), 0), _combine_runs(positions, values, combine))
+    return index_put(self, (positions,), result, 0)
 
 
 def _products_before(indices: Any, values: Tensor) -> Tensor:
@@ -87,12 +105,10 @@ def _product_of_others(self: Tensor, indices: Indices, value: Any, axis: int) ->
 
 
 def reduce_by_sorting(self: Tensor, indices: Indices, value: Any, axis: int, reduce: str) -> Tensor:
-    """``index_reduce`` composed of other operators: store the scans over runs; the last one stored is the result."""
-    combine = COMBINE[reduce]
+    """``index_reduce`` composed of other operators."""
     positions, values, _, _ = sort_by_position(spec_of(self), indices, value, axis)
-    flat = reshape(self, (-1,))
-    result = combine(index(flat, (positions,), 0), _combine_runs(positions, values, combine))
-    return reshape(index_put(flat, (positions,), result, 0), spec_of(self).shape)
+    result = combine_sorted(reshape(self, (-1,)), positions, values, COMBINE[reduce])
+    return reshape(result, spec_of(self).shape)
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,9 @@
 The rules are NumPy's: integers, slices, new axes and the ellipsis select a view; integer tensors broadcast and select
 elements; masks are replaced by the positions of their true elements; if a key has a tensor, its integers count as
 tensors too; and if a slice, a new axis or an ellipsis separates the tensors, their axes come first in the result.
+
+A write at one mask of a value that does not depend on the number of true elements is a ``where``, which traces and
+batches; so masks are replaced by positions only where the elements themselves are needed.
 """
 
 from __future__ import annotations
@@ -14,24 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import IndexArgumentError, OutOfBoundsError
+from ...errors import IndexArgumentError, OutOfBoundsError, UnsupportedError
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import bool_, int64
 from ...registry.function import function_of, functions
 from ...registry.values import TensorBase, converters, traced_number_types
 from ..creation.creation import arange, full
+from ..creation.full import ones_like
 from ..declare.shape_rules import spec_of
-from ..elementwise.arithmetic import mul
+from ..elementwise.arithmetic import add, div, mul, pow
 from ..elementwise.casting import astype
 from ..elementwise.selection import maximum, minimum
 from ..shape.rearrange import full_plan
-from ..shape.views import inverse_permutation, permute, reshape
+from ..shape.views import inverse_permutation, permute
 from .gather import index, index_put
+from .masks import is_mask, mask_positions, without_leading_ones, write_at_mask
 from .slicing import Plan, basic_index, basic_put, check_storable, plan_shape
-from .take import nonzero
 
 if TYPE_CHECKING:
-    from ...registry.types import Array, IndexItem, Tensor, TensorLike
+    from ...registry.types import Array, IndexItem, Tensor
 
 
 class Subscript(NamedTuple):
@@ -42,12 +46,18 @@ class Subscript(NamedTuple):
         order: the permutation of the view's axes; None: no permutation.
         indices: index tensors for consecutive axes of the permuted view; empty: the view is the result.
         axis: the first of these axes.
+        mask: instead of ``indices``, the mask of these axes, if the subscript has no other tensor.
     """
 
     plan: Plan | None
     order: tuple[int, ...] | None = None
     indices: tuple[Any, ...] = ()
     axis: int = 0
+    mask: Any = None
+
+    def with_positions(self) -> Subscript:
+        """The subscript with the positions of the true elements instead of the mask."""
+        return self if self.mask is None else self._replace(indices=mask_positions(self.mask), mask=None)
 
     def view(self, x: Tensor) -> Tensor:
         """The view of ``x`` that the subscript selects, to which ``indices`` apply."""
@@ -67,7 +77,7 @@ def getitem(x: Tensor, key: object) -> Tensor:
         IndexArgumentError: a part of the key is of another type.
         UnsupportedError: a traced mask, whose number of true elements is unknown.
     """
-    result = parse_subscript(x, key)
+    result = parse_subscript(x, key).with_positions()
     seen = result.view(x)
     if result.indices:
         return index(seen, result.indices, result.axis)
@@ -81,8 +91,8 @@ def put(x: Tensor, key: object, value: Any, *, combine: str = "") -> Tensor:
         x: any tensor.
         key: as for :func:`getitem`.
         value: a number or a tensor that broadcasts to ``x[key]``.
-        combine: ``"add"``, ``"multiply"``, ``"minimum"`` or ``"maximum"``: combine with all values for each position;
-            empty: replace the element; the last of several values is stored.
+        combine: ``"add"``, ``"multiply"``, ``"divide"``, ``"power"``, ``"minimum"`` or ``"maximum"``: combine with all
+            values for each position; empty: replace the element; the last of several values is stored.
 
     Raises:
         OutOfBoundsError, IndexArgumentError, UnsupportedError: as :func:`getitem`.
@@ -101,6 +111,28 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
     _write(x, parse_subscript(x, key), value, Writer(view, indices, index_put, view))
 
 
+def add_in_place(x: Tensor, key: object, value: Any) -> None:
+    """Add to ``x[key]`` in place, once for each time that a position occurs; arguments are those of :func:`put`."""
+    view, indices = functions["td::basic_put_"], partial(functions["td::index_put_"], accumulate=True)
+    write = Writer(partial(view, accumulate=True), indices, partial(index_put, accumulate=True), view, add)
+    _write(x, parse_subscript(x, key), value, write)
+
+
+def apply_at_mask(x: Tensor, key: object, function: Callable[[Tensor], Any]) -> Tensor | None:
+    """A copy of ``x`` with the elements at a traced mask replaced by an elementwise function of them.
+
+    Returns:
+        None if the positions are known: the function then takes the elements alone.
+    """
+    subscript = parse_subscript(x, key)
+    try:
+        subscript.with_positions()
+    except UnsupportedError:
+        writer = _functional_writer(basic_put, index_put, lambda view, _: function(view))
+        return _write(x, subscript, 0, writer)
+    return None
+
+
 class Writer(NamedTuple):
     """The operators that write at a subscript.
 
@@ -109,17 +141,21 @@ class Writer(NamedTuple):
         indices: writes at integer positions: ``indices(x, positions, value, axis)``.
         within: the same for a view of the tensor; returns a new tensor.
         back: writes that new tensor back into the view: ``back(x, changed, plan)``.
+        combine: combines elements with values; None: the values replace them.
     """
 
     view: Callable[..., Tensor]
     indices: Callable[..., Tensor]
     within: Callable[..., Tensor]
     back: Callable[..., Tensor]
+    combine: Callable[[Any, Any], Any] | None = None
 
 
-def _functional_writer(view: Callable[..., Any], indices: Callable[..., Any]) -> Writer:
+def _functional_writer(
+    view: Callable[..., Any], indices: Callable[..., Any], combine: Callable[[Any, Any], Any] | None = None
+) -> Writer:
     """A writer that returns new tensors."""
-    return Writer(view, indices, indices, basic_put)
+    return Writer(view, indices, indices, basic_put, combine)
 
 
 def _combining_writer(name: str, combine: Callable[..., Any]) -> Writer:
@@ -133,13 +169,28 @@ def _combining_writer(name: str, combine: Callable[..., Any]) -> Writer:
     def write_indices(x: Tensor, indices: Tensor, value: Any, axis: int) -> Tensor:
         return function_of("td::index_reduce")(x, indices, value, axis, reduce=name)
 
-    return _functional_writer(write_view, write_indices)
+    return _functional_writer(write_view, write_indices, combine)
+
+
+def _product_writer(combine: Callable[..., Any]) -> Writer:
+    """A writer that combines by an operator for which several values for one element mean their product."""
+
+    def write_view(x: Tensor, value: Any, plan: Plan) -> Tensor:
+        return basic_put(x, combine(basic_index(x, plan), value), plan)
+
+    def write_indices(x: Tensor, indices: Tensor, value: Any, axis: int) -> Tensor:
+        product = function_of("td::index_reduce")(ones_like(x), indices, value, axis, reduce="multiply")
+        return index_put(x, indices, combine(index(x, indices, axis), index(product, indices, axis)), axis)
+
+    return _functional_writer(write_view, write_indices, combine)
 
 
 _FUNCTIONAL = {
     "": _functional_writer(basic_put, index_put),
-    "add": _functional_writer(partial(basic_put, accumulate=True), partial(index_put, accumulate=True)),
+    "add": _functional_writer(partial(basic_put, accumulate=True), partial(index_put, accumulate=True), add),
     "multiply": _combining_writer("multiply", mul),
+    "divide": _product_writer(div),
+    "power": _product_writer(pow),
     "minimum": _combining_writer("minimum", minimum),
     "maximum": _combining_writer("maximum", maximum),
 }
@@ -148,14 +199,19 @@ _FUNCTIONAL = {
 def _write(x: Tensor, subscript: Subscript, value: Any, write: Writer) -> Tensor:
     """Write at a subscript of ``x`` by the functions of a writer, which write in place or return a new tensor."""
     plan = subscript.plan or tuple(full_plan(x.shape))
-    if not subscript.indices:
+    if not subscript.indices and subscript.mask is None:
         value = without_leading_ones(value, len(plan_shape(plan)))
         return write.view(x, value, plan)
     view = subscript.view(x)
-    value = without_leading_ones(value, _selected_rank(view, subscript))
-    if view is x:
-        return write.indices(x, subscript.indices, value, subscript.axis)
-    changed = write.within(view, subscript.indices, value, subscript.axis)
+    changed = None
+    if subscript.mask is not None:
+        changed = write_at_mask(view, subscript.mask, subscript.axis, value, write.combine)
+    if changed is None:
+        subscript = subscript.with_positions()
+        value = without_leading_ones(value, _selected_rank(view, subscript))
+        if view is x:
+            return write.indices(x, subscript.indices, value, subscript.axis)
+        changed = write.within(view, subscript.indices, value, subscript.axis)
     changed = changed if subscript.order is None else permute(changed, inverse_permutation(subscript.order))
     return write.back(x, changed, plan)
 
@@ -164,17 +220,6 @@ def _selected_rank(view: Any, subscript: Subscript) -> int:
     """The number of axes that a subscript's index tensors select from its view."""
     broadcast = max(len(spec_of(one).shape) for one in subscript.indices)
     return len(view.shape) - len(subscript.indices) + broadcast
-
-
-def without_leading_ones(value: TensorLike, rank: int) -> TensorLike:
-    """A value without excess leading axes of length 1, which assignment allows."""
-    if type(value) in traced_number_types:
-        return value
-    shape = spec_of(value).shape if isinstance(value, TensorBase) else np.shape(value)
-    extra = len(shape) - rank
-    if extra <= 0 or any(size != 1 for size in shape[:extra]):
-        return value
-    return reshape(value, shape[extra:])
 
 
 # Called with an out-of-bounds int, its axis and the size; True selects the nearest element.
@@ -188,23 +233,32 @@ class _SubscriptParser:
     def __init__(self, shape: tuple[int, ...]):
         self.shape = shape
         self.plan: list[Any] = []
+        self.rank = 0  # of the view so far
         self.index_tensors: list[tuple[int, Any]] = []  # axis of the view, index tensor
+        self.mask: Any = None  # instead of index tensors
         self.axis = 0
-        self.was_index = self.is_split = False
+        self.has_index = self.was_index = self.is_split = False
 
     def add_axis(self, entry: Any) -> None:
         """Append an axis of the view that no tensor indexes."""
-        self.plan.append(entry)
-        self.axis += entry is not None
+        self._append(entry)
         self.was_index = False
 
-    def add_index(self, one: Tensor | int, entry: Any) -> None:
-        """Append an axis of the view that a tensor indexes."""
-        self.is_split |= bool(self.index_tensors) and not self.was_index
-        self.index_tensors.append((len(self.plan), one))
+    def add_index(self, one: Any, entry: Any) -> None:
+        """Append an axis of the view that a tensor indexes, or the mask if ``one`` is None."""
+        self.index_tensors.append((self.rank, one))
+        self.add_position(entry)
+
+    def add_position(self, entry: Any) -> None:
+        """Append an axis that is indexed as by a tensor, which decides where the axes of tensors are in the result."""
+        self.is_split |= self.has_index and not self.was_index
+        self._append(entry)
+        self.has_index = self.was_index = True
+
+    def _append(self, entry: Any) -> None:
         self.plan.append(entry)
+        self.rank += type(entry) is not int
         self.axis += entry is not None
-        self.was_index = True
 
     @property
     def size(self) -> int:
@@ -224,25 +278,27 @@ def parse_subscript(x: Tensor, key: object) -> Subscript:
         raise IndexArgumentError(f"index: {dots} ellipses; an index has at most one")
     if not dots:
         items.append(Ellipsis)
-    has_tensor = any(isinstance(item, (TensorBase, bool, np.ndarray)) for item in items)
+    tensors = [item for item in items if isinstance(item, (TensorBase, bool, np.ndarray))]
     parser = _SubscriptParser(shape)
+    if len(tensors) == 1 and is_mask(tensors[0]):
+        parser.mask = tensors[0]
     for item in items:
-        _parse_item(parser, item, missing, has_tensor)
+        _parse_item(parser, item, missing, bool(tensors))
     return _build_subscript(parser)
 
 
 def normalize_item(item: Any) -> IndexItem:
-    """One part of a key as an int, bool, slice, None, Ellipsis, tensor, or an ndarray for a list of bools."""
+    """One part of a key as an int, bool, slice, None, Ellipsis, tensor, or an ndarray of bools."""
     if item is None or item is Ellipsis or isinstance(item, (slice, TensorBase, bool)):
         return item  # type: ignore[return-value]  # at run time every TensorBase is a Tensor
     if isinstance(item, np.bool_):
         return bool(item)
     if isinstance(item, (list, tuple)):
-        array = item = _to_array(item)
-        if array.dtype.kind == "b":
-            return array
+        item = _to_array(item)
     if isinstance(item, np.ndarray):
-        if item.dtype.kind not in "biu":
+        if item.dtype.kind == "b":
+            return item  # its positions are known in a trace, too
+        if item.dtype.kind not in "iu":
             raise IndexArgumentError(
                 f"index: arrays used as indices hold integers or bools, not {item.dtype}"
             )
@@ -286,8 +342,10 @@ def _parse_item(parser: _SubscriptParser, item: IndexItem, missing: int, has_ten
         parser.add_axis(_slice_entry(item, parser.size))
     elif isinstance(item, (bool, TensorBase, np.ndarray)):
         _parse_tensor(parser, item)
-    elif has_tensor:
+    elif has_tensor and parser.mask is None:
         parser.add_index(_check_position(item, parser), (0, parser.size, 1))
+    elif has_tensor:
+        parser.add_position(_check_position(item, parser))
     else:
         parser.add_axis(_check_position(item, parser))
 
@@ -312,18 +370,24 @@ def _slice_entry(item: slice, size: int) -> tuple[int, int, int]:
 def _parse_tensor(parser: _SubscriptParser, item: bool | Tensor | Array) -> None:
     if isinstance(item, bool):
         parser.add_index(arange(int(item)), None)
-    elif isinstance(item, np.ndarray):
-        _check_mask(parser, item)
-        for one in item.nonzero():  # known in a trace, too
-            parser.add_index(converters[np.ndarray](one), (0, parser.size, 1))
-    elif spec_of(item).dtype is not bool_:
-        parser.add_index(item, (0, parser.size, 1))
-    elif not item.shape:
-        parser.add_index(nonzero(reshape(item, (1,)))[0], None)
+    elif is_mask(item):
+        _parse_mask(parser, item)
     else:
-        _check_mask(parser, item)
-        for indices in nonzero(item):
-            parser.add_index(indices, (0, parser.size, 1))
+        parser.add_index(item, (0, parser.size, 1))
+
+
+def _parse_mask(parser: _SubscriptParser, mask: Any) -> None:
+    _check_mask(parser, mask)
+    entries: list[Any] = [(0, size, 1) for size in mask.shape]
+    if not entries:  # the view has a new axis for it
+        mask, entries = mask.reshape((1,)), [None]
+    indices: Sequence[Any] = [None] * len(entries)
+    if parser.mask is None:
+        indices = mask_positions(mask)
+    else:
+        parser.mask = mask
+    for one, entry in zip(indices, entries):
+        parser.add_index(one, entry)
 
 
 def _check_mask(parser: _SubscriptParser, mask: Tensor | Array) -> None:
@@ -339,8 +403,8 @@ def _build_subscript(parser: _SubscriptParser) -> Subscript:
     if not parser.index_tensors:
         return Subscript(plan)
     axes = [axis for axis, _ in parser.index_tensors]
-    indices = tuple(one for _, one in parser.index_tensors)
+    indices = () if parser.mask is not None else tuple(one for _, one in parser.index_tensors)
     if not parser.is_split:
-        return Subscript(plan, None, indices, axes[0])
-    order = (*axes, *(axis for axis in range(len(parser.plan)) if axis not in axes))
-    return Subscript(plan, None if order == tuple(range(len(order))) else order, indices)
+        return Subscript(plan, None, indices, axes[0], parser.mask)
+    order = (*axes, *(axis for axis in range(parser.rank) if axis not in axes))
+    return Subscript(plan, None if order == tuple(range(len(order))) else order, indices, mask=parser.mask)

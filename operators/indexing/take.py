@@ -100,6 +100,7 @@ def take(self: Tensor, indices: Tensor, axis: int | None) -> Tensor:
     ],
     errors="samples.indexing.along_errors",
     dtypes=ALL,
+    aliases=("take_along_dim",),
 )
 def take_along_axis(self: Tensor, indices: Tensor, axis: int) -> Tensor:
     shape, rank, device = spec_of(self).shape, len(spec_of(indices).shape), spec_of(self).device
@@ -118,6 +119,12 @@ def take_along_axis(self: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 
 # -- positions of a mask -----------------------------------------------------------------------------------------------
+_ADVICE = (
+    "Use where(mask, x, other) instead of x[mask], x.at[mask].add(v) instead of x[mask] += v, or "
+    "nonzero(mask, size=n) for at most n positions; a NumPy array is a mask whose positions are known"
+)
+
+
 def _nonzero_shape_rule(
     self: TensorOrSpec, *, size: int | None = None, fill_value: int = 0
 ) -> tuple[TensorSpec, ...]:
@@ -133,10 +140,11 @@ def _nonzero_shape_rule(
 def _count_nonzero(self: Any) -> int:
     """The number of elements that are not zero; unknown in a trace, which has no data."""
     array = getattr(self, "_array", None)
+    if not spec_of(self).size:
+        return 0
     if array is None:
         raise UnsupportedError(
-            f"nonzero of {spec_of(self)}: the number of positions depends on data that a trace does not have. "
-            "Use where(mask, x, other) instead of x[mask], or nonzero(mask, size=n) for at most n positions"
+            f"nonzero of {spec_of(self)}: the number of positions depends on data that a trace does not have. {_ADVICE}"
         )
     return int((array != 0).sum())
 
@@ -155,10 +163,11 @@ def _nonzero_batched(
     info: BatchInfo, in_dims: Dims, self: Tensor, *, size: int | None, fill_value: int
 ) -> Batched:
     """Batching rule: scatter each position to its rank among the true elements; a last slot receives the excess."""
+    if size is None and 0 in self.shape[1:]:
+        size = 0
     if size is None:
         raise UnsupportedError(
-            f"nonzero inside {info.name}: the number of positions differs from example to example. Use "
-            "where(mask, x, other) instead of x[mask], or nonzero(mask, size=n) for at most n positions"
+            f"nonzero inside {info.name}: the number of positions differs from example to example. {_ADVICE}"
         )
     shape = self.shape[1:]
     if not shape or size < 0:

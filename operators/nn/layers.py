@@ -79,8 +79,15 @@ def _check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
         )
 
 
-def _apply_mask(scores: Tensor, mask: Tensor) -> Tensor:
+def apply_mask(scores: Tensor, mask: Tensor) -> Tensor:
+    """Set scores to minus infinity where a bool mask is False, or add a mask of floats."""
     return where(mask, scores, -math.inf) if spec_of(mask).dtype is bool_ else scores + mask
+
+
+def mask_future(scores: Tensor) -> Tensor:
+    """Set the scores of later positions to minus infinity."""
+    rows, columns = (arange(size, device=scores.device) for size in scores.shape[-2:])
+    return apply_mask(scores, ge(reshape(rows, (*rows.shape, 1)), columns))
 
 
 @composite(
@@ -160,8 +167,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = matmul(widen(query, dtype) * factor, matrix_transpose(widen(key, dtype)))
     if is_causal:
-        rows, columns = (arange(size, device=scores.device) for size in scores.shape[-2:])
-        scores = _apply_mask(scores, ge(reshape(rows, (*rows.shape, 1)), columns))
+        scores = mask_future(scores)
     if attn_mask is not None:
-        scores = _apply_mask(scores, attn_mask)
+        scores = apply_mask(scores, attn_mask)
     return narrow(matmul(softmax(scores, -1), widen(value, dtype)), dtype)

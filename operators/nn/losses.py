@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
-from ...registry.dtypes import DEFAULT_FLOAT, FLOATS, INTEGERS, DType, float32, int64
+from ...registry.dtypes import FLOATS, INTEGERS, DType, default_float, float32, int64
 from ..creation.creation import arange
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
@@ -95,7 +95,7 @@ def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -
     if num_classes < 0:
         raise ValueArgumentError(f"one_hot: num_classes must be non-negative, not {num_classes}")
     index = normalize_axis("one_hot", axis, len(spec.shape) + 1)
-    return astype(is_class(self, num_classes, index), dtype or DEFAULT_FLOAT)
+    return astype(is_class(self, num_classes, index), dtype or default_float())
 
 
 # -- cross_entropy -----------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from .uniform import float_dtype, open_uniform, sample_shape, working_dtype
 if TYPE_CHECKING:
     from ...registry.types import Array, ArrayModule, Shape, Tensor
 
-rejection = lazy.Functions("operators.random.rejection")
+rejection = lazy.Functions(".operators.random.rejection")
 
 COUNTS = NotDifferentiable("it returns counts")
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, ArrayModule, Number, Shape, Tensor
 
-rejection = lazy.Functions("operators.random.rejection")
-slopes = lazy.Functions("operators.random.gamma_derivative")
+rejection = lazy.Functions(".operators.random.rejection")
+slopes = lazy.Module(".operators.random.gamma_derivative")
 
 WIDE = (float32, float64)
 CLOSE = TOLERANCE | {"float32": 1e-4, "float64": 1e-10}

@@ -18,6 +18,8 @@ from ... import config, lazy
 if TYPE_CHECKING:
     from ...registry.types import Array, ArrayModule
 
+native_random_bits = lazy.Module(".backends.cpu.kernels.random_bits")
+
 BITS, SPLIT, FOLD, DRAW = 0, 1, 2, 3  # the use of a block
 ROUNDS = 10
 FACTORS = (0xD2511F53, 0xCD9E8D57)
@@ -85,12 +87,7 @@ def random_words(xp: ArrayModule, keys: Any, count: int, use: int = BITS) -> Arr
     Native twin: backends/cpu/random_bits.py:bits_function_ir
     """
     out = xp.empty((*keys.shape[:-1], count), xp.uint32)
-    if (
-        xp is np
-        and _is_hot(out.size)
-        and config.flags.native
-        and lazy.native_random_bits().fill(out, keys, use)
-    ):
+    if xp is np and _is_hot(out.size) and config.flags.native and native_random_bits.fill(out, keys, use):
         return out
     for start in range(0, count, 4 * CHUNK):
         part = out[..., start : start + 4 * CHUNK]

@@ -1,4 +1,4 @@
-"""Array kernels of rejection samplers, in float64.
+"""Array kernels of rejection samplers (accept-reject sampling), in float64.
 
 Each element has random bits of its own for each attempt, selected by the element's position and the number of the
 attempt. So an element depends only on the key and its parameters, not on the attempts of others, and shapes are fixed.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import (
     COMPLEX,
-    DEFAULT_FLOAT,
     DEFAULT_INT,
     FLOATS,
     INTEGERS,
@@ -19,6 +18,7 @@ from ...registry.dtypes import (
     bfloat16,
     check_range,
     complex64,
+    default_float,
     float16,
     float32,
     float64,
@@ -68,7 +68,7 @@ def float_dtype(name: str, dtype: DType | None, *parameters: Operand) -> DType:
         if spec_of(one).dtype.kind == "c":
             raise DTypeError(f"{name}: its parameters are real numbers, not {spec_of(one)}")
     given = [one for one in parameters if is_tensor(one) and one.dtype.is_floating]
-    return dtype or (promoted_dtype(name, given) if given else DEFAULT_FLOAT)
+    return dtype or (promoted_dtype(name, given) if given else default_float())
 
 
 def sample_shape(name: str, shape: tuple[int, ...] | None, *parameters: Operand) -> tuple[int, ...]:

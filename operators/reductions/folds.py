@@ -24,7 +24,7 @@ from ..shape.views import broadcast_to, expand_reduced, reshape
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
-_ORDERED = (bool_, *REAL)
+ORDERED = (bool_, *REAL)
 
 SUM = Fold("sum", lambda a, b: a + b, lambda dtype: 0, accumulate_as_result, compensated=True)
 PROD = Fold("prod", lambda a, b: a * b, lambda dtype: 1, accumulate_as_result)
@@ -127,7 +127,7 @@ def _tie_shares(self: Tensor, out: Tensor, axis: tuple[int, ...] | None, keepdim
     return chosen / sum(chosen, axis, keepdims=True)
 
 
-_TIE_RULE = Rule(
+TIE_RULE = Rule(
     vjp={
         "self": lambda g, self, out, axis, keepdims: (
             _expand_cotangent(g, self, axis, keepdims) * _tie_shares(self, out, axis, keepdims)
@@ -146,8 +146,8 @@ max = reduction(
     doc="The largest element over axes; NaN if there is one.",
     example="td.max(td.asarray([[1, 2], [3, 4]]), 0) -> [3, 4]",
     reference="numpy.max",
-    dtypes=_ORDERED,
-    derivative=_TIE_RULE,
+    dtypes=ORDERED,
+    derivative=TIE_RULE,
 )
 min = reduction(
     "min",
@@ -155,8 +155,8 @@ min = reduction(
     doc="The smallest element over axes; NaN if there is one.",
     example="td.min(td.asarray([[1, 2], [3, 4]]), 0) -> [1, 2]",
     reference="numpy.min",
-    dtypes=_ORDERED,
-    derivative=_TIE_RULE,
+    dtypes=ORDERED,
+    derivative=TIE_RULE,
 )
 any = reduction(
     "any",
@@ -185,7 +185,7 @@ argmax = reduction(
     doc="The index of the largest element along an axis or of all; the first of several; NaN if there is one.",
     example="td.argmax(td.asarray([[1, 2], [3, 4]]), 0) -> [1, 1]",
     reference="numpy.argmax",
-    dtypes=_ORDERED,
+    dtypes=ORDERED,
     dtype_of=lambda dtype: DEFAULT_INT,
     samples="samples.kinds.index_reduction_samples",
     derivative=NotDifferentiable("argmax returns integers"),
@@ -197,7 +197,7 @@ argmin = reduction(
     doc="The index of the smallest element along an axis or of all; the first of several; NaN if there is one.",
     example="td.argmin(td.asarray([[1, 2], [3, 4]]), 0) -> [0, 0]",
     reference="numpy.argmin",
-    dtypes=_ORDERED,
+    dtypes=ORDERED,
     dtype_of=lambda dtype: DEFAULT_INT,
     samples="samples.kinds.index_reduction_samples",
     derivative=NotDifferentiable("argmin returns integers"),

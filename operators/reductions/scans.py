@@ -1,18 +1,22 @@
-"""Cumulative sums and products along an axis.
+"""Cumulative sums, products and log-sum-exps along an axis.
 
 float16 and bfloat16 are accumulated in float32 and rounded element by element.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from ...registry.dtypes import ALL
+from ...registry.dtypes import ALL, FLOATS
 from ..creation.creation import arange
 from ..declare.derivatives import Linear, Rule
 from ..declare.kinds import scan
 from ..elementwise.comparison import eq
+from ..elementwise.exponential import exp
 from ..elementwise.selection import where
+from ..scalar_ir import nodes as s
+from ..scalar_ir.fold import Fold
 from ..shape.views import reshape
 from .folds import PROD, SUM, accumulator_dtype
 
@@ -41,6 +45,7 @@ cumsum = scan(
     dtype_of=accumulator_dtype,
     derivative=Linear({"self": _cumsum_transpose}),
     autocast="float32",
+    inplace=True,
 )
 
 
@@ -87,5 +92,40 @@ cumprod = scan(
     dtypes=ALL,
     dtype_of=accumulator_dtype,
     derivative=Rule(vjp={"self": _cumprod_vjp}, jvp={"self": _cumprod_jvp}),
+    autocast="float32",
+    inplace=True,
+)
+
+
+# -- logcumsumexp: the derivatives add exponentials of differences that are not positive ------------------------------
+LOGSUMEXP = Fold("logsumexp", s.logaddexp, lambda dtype: -math.inf)
+
+
+def _ratio(smaller: Tensor, larger: Tensor) -> Tensor:
+    """``exp(smaller - larger)``; 1 for equal numbers, also for infinite ones."""
+    return exp(where(eq(smaller, larger), 0.0, smaller - larger))
+
+
+def _logcumsumexp_vjp(g: Tensor, self: Tensor, out: Tensor, axis: int | None) -> Tensor:
+    (x, along), out = _flatten_if_none(self, axis), _flatten_if_none(out, axis)[0]
+    steps = _ratio(out, out.roll(-1, along)).flip(along)
+    later = _recurrence(steps, _flatten_if_none(g, axis)[0].flip(along), along).flip(along)
+    return reshape(later * _ratio(x, out), self.shape)
+
+
+def _logcumsumexp_jvp(t: Tensor, self: Tensor, out: Tensor, axis: int | None) -> Tensor:
+    (x, along), steps = _flatten_if_none(self, axis), _flatten_if_none(t, axis)[0]
+    out = _flatten_if_none(out, axis)[0]
+    return _recurrence(_ratio(out.roll(1, along), out), steps * _ratio(x, out), along)
+
+
+logcumsumexp = scan(
+    "logcumsumexp",
+    LOGSUMEXP,
+    doc="The logarithms of the sums of exponentials of the elements up to and including each along an axis.",
+    example="td.logcumsumexp(td.asarray([0.0, float('-inf')]), 0) -> [0.0, 0.0]",
+    reference="references.torch_functions.logcumsumexp",
+    dtypes=FLOATS,
+    derivative=Rule(vjp={"self": _logcumsumexp_vjp}, jvp={"self": _logcumsumexp_jvp}),
     autocast="float32",
 )

@@ -1,4 +1,4 @@
-"""argsort and sort."""
+"""argsort and sort; ``sort.dim`` returns the indices too, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from ...registry.dtypes import DEFAULT_INT, REAL, bool_, is_half
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims
+from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
+from ..declare.named_results import ValuesAndIndices
 from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
 from ..indexing.take import take_along_axis
 
@@ -85,3 +87,35 @@ argsort = array_op(
 )
 def sort(self: Tensor, *, axis: int, descending: bool, stable: bool) -> Tensor:
     return take_along_axis(self, argsort(self, axis=axis, descending=descending, stable=stable), axis)
+
+
+@composite(
+    "sort.dim(Tensor self, int dim, bool descending=False, *, bool? stable=None) -> (Tensor values, Tensor indices)",
+    doc="""The elements in sorted order along an axis, and their indices.
+
+    Args:
+        self: a real tensor of at least one axis; NaN comes last, or first in descending order.
+        dim: the axis to sort along.
+        descending: whether to sort from the largest to the smallest element.
+        stable: whether equal elements keep their order; sorting is always stable.
+
+    Returns:
+        ``(values, indices)``, a named tuple; the indices are int64.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        DTypeError: the tensor is complex.
+
+    >>> td.sort(td.asarray([3, 1, 2]), dim=0).indices.tolist()
+    [1, 2, 0]
+    """,
+    reference="references.order.sort_dim",
+    samples="samples.order.sort_samples",
+    errors=lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
+    dtypes=_ORDERED,
+    spellings={"axis": "dim"},
+    result_type=ValuesAndIndices,
+)
+def sort_dim(self: Tensor, dim: int, descending: bool, *, stable: bool | None) -> tuple[Tensor, Tensor]:
+    indices = argsort(self, axis=dim, descending=descending)
+    return take_along_axis(self, indices, dim), indices

@@ -41,7 +41,7 @@ class Node(NamedTuple):
 # depend on the implementation; "r": they do so for complex numbers only
 _ROWS = """
     add 2 biufc same add =                          sub 2 iufc same subtract =
-    mul 2 biufc same multiply r                     truediv 2 fc same true_divide =
+    mul 2 biufc same multiply r                     truediv 2 fc same true_divide r
     floordiv 2 iuf same floor_divide ~              remainder 2 iuf same remainder ~
     fmod 2 iuf same fmod ~                          pow 2 iufc same - ~
     minimum 2 biuf same minimum =                   maximum 2 biuf same maximum =

@@ -13,17 +13,19 @@ from ...registry.dtypes import DType
 from ..declare.quiet import call_quietly
 from .expr import NODES, Expr, constant_value, order
 
+scipy_special = lazy.Module("scipy.special")
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Ufunc = Callable[..., Array]
 
 
 def _erf(x: Array) -> Array:
-    result: Array = lazy.scipy_special().erf(x)
+    result: Array = scipy_special.erf(x)
     return result
 
 
 def _erfc(x: Array) -> Array:
-    result: Array = lazy.scipy_special().erfc(x)
+    result: Array = scipy_special.erfc(x)
     return result
 
 

@@ -1,10 +1,17 @@
 """Operators that change the shape.
 
 views.py: reshape, permute, broadcast_to
+parts.py: chunk, narrow, split_with_sizes, unflatten, unfold, t, block_diag
 rearrange.py: views composed of these: transpose, squeeze, flip, ...
 joining.py: concat, stack, unstack
 splitting.py: split and diff
 repeating.py: roll, repeat, tile, pad
+grids.py: broadcast_arrays and meshgrid
 diagonals.py: diagonal, trace, diag
 triangles.py: tril and triu
+stacking.py: vstack, hstack, atleast_1d, ...
+cutting.py: array_split, vsplit, hsplit, dsplit
+turning.py: rot90, fliplr, flipud, rollaxis, diagflat
+inserting.py: append, insert, delete, resize, trim_zeros
+blocks.py: block
 """

@@ -114,6 +114,7 @@ concat: OperatorFunction[Tensor] = array_op(
     errors="samples.shape.concat_errors",
     method=False,
     autocast="promote",
+    aliases=("concatenate", "cat"),
 )
 
 
@@ -157,15 +158,16 @@ def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     shapes = [spec_of(one).shape for one in tensors]
     if len(set(shapes)) > 1:
         raise ShapeError(f"stack: the shapes differ: {', '.join(map(str, shapes))}")
-    return concat([expand_dims(one, axis) for one in _numbers_to_tensors(tensors)], axis)
+    return concat([expand_dims(one, axis) for one in numbers_to_tensors(tensors)], axis)
 
 
-def _numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
+def numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
     """Tensors to stack, with Python numbers converted to tensors of the promoted dtype."""
     if all(map(is_tensor, tensors)):
         return tensors
     dtype = promoted_dtype("stack", tensors)
-    return [x if is_tensor(x) else full((), x, dtype=dtype) for x in tensors]
+    device = common_device("stack", [x for x in tensors if is_tensor(x)])
+    return [x if is_tensor(x) else full((), x, dtype=dtype, device=device) for x in tensors]
 
 
 @composite(
@@ -196,6 +198,7 @@ def _numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
         ErrorInput((TensorSample((2,)), 1), IndexError, "out of bounds"),
     ],
     dtypes=ALL,
+    aliases=("unbind",),
 )
 def unstack(self: Tensor, axis: int) -> tuple[Tensor, ...]:
     shape = spec_of(self).shape

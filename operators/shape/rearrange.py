@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
@@ -31,17 +31,61 @@ def _view(
     reference: str | Function,
     samples: Samples,
     errors: Errors,
+    aliases: tuple[str, ...] = (),
+    spellings: Mapping[str, str] | None = None,
+    variadic: bool | None = None,
 ) -> Callable[[Callable[..., T]], OperatorFunction[T]]:
-    return composite(schema, doc=doc, reference=reference, samples=samples, errors=errors, dtypes=ALL)
+    return composite(
+        schema,
+        doc=doc,
+        reference=reference,
+        samples=samples,
+        errors=errors,
+        dtypes=ALL,
+        aliases=aliases,
+        spellings=spellings,
+        variadic=variadic,
+    )
 
 
 @_view(
-    "transpose(Tensor(a) self, int dim0=-2, int dim1=-1) -> Tensor(a)",
+    "transpose(Tensor(a) self, int[]? axes=None) -> Tensor(a)",
+    """A view with the axes in another order.
+
+    Args:
+        self: any tensor.
+        axes: the axis of ``self`` that becomes each axis of the result; None: all axes in reverse order, as in NumPy.
+            A method takes them one by one, too: ``x.transpose(1, 0, 2)``.
+
+    Returns:
+        A view.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        ValueArgumentError: the axes are not a permutation.
+
+    >>> td.transpose(td.zeros((2, 3, 4))).shape
+    (4, 3, 2)
+    """,
+    "numpy.transpose",
+    "samples.shape.transpose_samples",
+    lambda: [
+        ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((3, 4)), (0,)), ValueError, "permutation"),
+    ],
+    variadic=True,
+)
+def transpose(self: Tensor, axes: tuple[int, ...] | None) -> Tensor:
+    return permute(self, tuple(reversed(range(len(spec_of(self).shape)))) if axes is None else axes)
+
+
+@_view(
+    "swapaxes(Tensor(a) self, int axis1, int axis2) -> Tensor(a)",
     """A view with two axes exchanged.
 
     Args:
         self: a tensor with these axes.
-        dim0, dim1: the two axes; by default the last two.
+        axis1, axis2: the two axes.
 
     Returns:
         A view.
@@ -49,20 +93,18 @@ def _view(
     Raises:
         OutOfBoundsError: there is no such axis.
 
-    >>> td.transpose(td.zeros((2, 3, 4)), 0, 1).shape
+    >>> td.swapaxes(td.zeros((2, 3, 4)), 0, 1).shape
     (3, 2, 4)
     """,
-    "references.basic.transpose",
-    ("samples.shape.rearranged_samples", (3, 4), (0, 1), (), (1, 1), (-1, 0)),
-    lambda: [
-        ErrorInput((TensorSample((3,)),), IndexError, "out of bounds"),
-        ErrorInput((TensorSample((3, 4)), 0, 2), IndexError, "out of bounds"),
-    ],
+    "numpy.swapaxes",
+    ("samples.shape.rearranged_samples", (3, 4), (0, 1), (1, 1), (-1, 0)),
+    lambda: [ErrorInput((TensorSample((3, 4)), 0, 2), IndexError, "out of bounds")],
+    aliases=("swapdims",),
+    spellings={"dim0": "axis1", "dim1": "axis2"},
 )
-def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    own = spec_of(self).shape
-    axes = list(range(len(own)))
-    one, two = (normalize_axis("transpose", dim, len(axes)) for dim in (dim0, dim1))
+def swapaxes(self: Tensor, axis1: int, axis2: int) -> Tensor:
+    axes = list(range(len(spec_of(self).shape)))
+    one, two = (normalize_axis("swapaxes", axis, len(axes)) for axis in (axis1, axis2))
     axes[one], axes[two] = two, one
     return permute(self, axes)
 
@@ -91,7 +133,7 @@ def matrix_transpose(self: Tensor) -> Tensor:
     own = spec_of(self).shape
     if len(own) < 2:
         raise ShapeError(f"matrix_transpose: needs at least two axes, not shape {own}")
-    return transpose(self, -2, -1)
+    return swapaxes(self, -2, -1)
 
 
 @_view(
@@ -120,6 +162,7 @@ def matrix_transpose(self: Tensor) -> Tensor:
         ErrorInput((TensorSample((2, 3)), (0, 0), (0, 1)), ValueError, "twice"),
         ErrorInput((TensorSample((2, 3)), (0, 1), 0), ValueError, "as many"),
     ],
+    aliases=("movedim",),
 )
 def moveaxis(self: Tensor, source: tuple[int, ...], destination: tuple[int, ...]) -> Tensor:
     own = spec_of(self).shape
@@ -227,6 +270,7 @@ def squeeze(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
         ErrorInput((TensorSample((2, 3)), 2), IndexError, "out of bounds"),
         ErrorInput((TensorSample((2, 3)), 1, 0), ValueError, "before"),
     ],
+    aliases=("ravel",),
 )
 def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     own = spec_of(self).shape
@@ -261,6 +305,7 @@ def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
         ErrorInput((TensorSample((3,)), 2), IndexError, "out of bounds"),
         ErrorInput((TensorSample((3,)), (0, 0)), ValueError, "twice"),
     ],
+    aliases=("unsqueeze",),
 )
 def expand_dims(self: Tensor, axis: tuple[int, ...]) -> Tensor:
     own = spec_of(self).shape
@@ -290,6 +335,7 @@ def expand_dims(self: Tensor, axis: tuple[int, ...]) -> Tensor:
     "numpy.flip",
     ("samples.shape.rearranged_samples", (3, 4), (), (0,), (-1,), ((0, 1),)),
     lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
+    variadic=True,
 )
 def flip(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
     own = spec_of(self).shape

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ValueArgumentError
+import numpy as np
+
+from ...errors import ArgumentError, ConcretizationError, ShapeError, UnsupportedError, ValueArgumentError
 from ...registry.dtypes import ALL
+from ...registry.values import TensorBase, converters, describe
 from ..creation.creation import full
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..indexing.slicing import basic_index, basic_put
+from ..indexing.take import take
 from .joining import concat
 from .rearrange import full_plan
 from .views import broadcast_to, reshape
@@ -24,11 +29,11 @@ if TYPE_CHECKING:
 
 @composite(
     "roll(Tensor self, int[] shift, int[]? axis=None) -> Tensor",
-    doc="""The elements shifted along axes; elements shifted out at one end come in at the other.
+    doc="""The elements rolled along axes: those shifted out at one end enter at the other.
 
     Args:
         self: any tensor.
-        shift: the number of positions; one int for all axes, or one for each.
+        shift: the number of positions; one int for all axes, or one for each axis.
         axis: the axis or axes; None: roll the flattened tensor and restore the shape.
 
     Returns:
@@ -63,34 +68,65 @@ def roll(self: Tensor, shift: tuple[int, ...], axis: tuple[int, ...] | None) -> 
         return reshape(_roll_axis(flat, sum(shift), 0), shape)
     if len(shift) not in (1, len(axis)):
         raise ValueArgumentError(f"roll: {len(shift)} shifts for {len(axis)} axes")
-    for by, along in zip(shift * len(axis) if len(shift) == 1 else shift, axis):
-        self = _roll_axis(self, by, normalize_axis("roll", along, len(shape)))
+    for offset, ax in zip(shift * len(axis) if len(shift) == 1 else shift, axis):
+        self = _roll_axis(self, offset, normalize_axis("roll", ax, len(shape)))
     return self
 
 
-def _roll_axis(x: Tensor, by: int, axis: int) -> Tensor:
+def _roll_axis(x: Tensor, shift: int, axis: int) -> Tensor:
+    """Roll one axis: exchange its two parts."""
     size = x.shape[axis]
-    cut = -by % size if size else 0
+    split = -shift % size if size else 0
     head, tail = full_plan(x.shape), full_plan(x.shape)
-    head[axis], tail[axis] = (cut, size - cut, 1), (0, cut, 1)
+    head[axis], tail[axis] = (split, size - split, 1), (0, split, 1)
     return concat([basic_index(x, tuple(plan)) for plan in (head, tail) if plan[axis][1] or not size], axis)
 
 
+def _to_counts(repeats: int | Sequence[int] | Tensor) -> list[int]:
+    """The numbers of repetitions as Python ints; one if it is the same for all elements."""
+    given: Any = repeats
+    try:
+        if isinstance(given, TensorBase):
+            given = given.tolist()  # type: ignore[attr-defined]
+        return [operator.index(count) for count in (given if isinstance(given, (list, tuple)) else (given,))]
+    except (ConcretizationError, UnsupportedError):
+        raise UnsupportedError(
+            "repeat: the result has a data-dependent shape: the number of its elements depends on data that a trace "
+            "does not have. Pass repeats as ints"
+        ) from None
+    except TypeError:
+        raise ArgumentError(f"repeat: repeats are ints, not {describe(repeats)}") from None
+
+
+def _repeat_each(self: Tensor, counts: list[int], axis: int) -> Tensor:
+    """Each slice along an axis as often as its number says."""
+    spec = spec_of(self)
+    if len(counts) != spec.shape[axis]:
+        raise ShapeError(
+            f"repeat: {len(counts)} repeats for {spec.shape[axis]} elements along axis {axis} of shape {spec.shape}"
+        )
+    order = np.repeat(np.arange(len(counts)), counts)
+    return take(self, converters[np.ndarray](order).to_device(spec.device), axis)
+
+
 @composite(
-    "repeat(Tensor self, int repeats, int? axis=None) -> Tensor",
+    "repeat(Tensor self, Any repeats, int? axis=None) -> Tensor",
     doc="""Each element, or slice along an axis, repeated.
 
     Args:
         self: any tensor.
-        repeats: the number of repetitions.
+        repeats: the number of repetitions; or a sequence or tensor of ints, one for each element along the axis. In a
+            trace it must not be a traced tensor, because shapes must not depend on data.
         axis: the axis; None: the flattened tensor.
 
     Returns:
         A new tensor.
 
     Raises:
-        ValueArgumentError: ``repeats`` is negative.
+        ValueArgumentError: a number of repetitions is negative.
+        ShapeError: there are not as many numbers as elements.
         OutOfBoundsError: there is no such axis.
+        UnsupportedError: ``repeats`` is a traced tensor.
 
     >>> td.repeat(td.arange(2), 2).tolist()
     [0, 0, 1, 1]
@@ -102,35 +138,45 @@ def _roll_axis(x: Tensor, by: int, axis: int) -> Tensor:
         SampleInput((TensorSample((3, 4)), 2)),
         SampleInput((TensorSample((3,)), 0)),
         SampleInput((TensorSample(()), 2)),
+        SampleInput((TensorSample((3, 4)), (2, 0, 1), 0)),
+        SampleInput((TensorSample((2, 2)), (0, 1, 2, 3))),
     ],
     errors=lambda: [
         ErrorInput((TensorSample((3,)), -1), ValueError, "negative"),
+        ErrorInput((TensorSample((3,)), (1, -1, 2)), ValueError, "negative"),
+        ErrorInput((TensorSample((3,)), (1, 2)), ValueError, "3 elements"),
+        ErrorInput((TensorSample((3,)), "ab"), TypeError, "ints"),
         ErrorInput((TensorSample((3,)), 2, 1), IndexError, "out of bounds"),
     ],
     dtypes=ALL,
+    aliases=("repeat_interleave",),
 )
-def repeat(self: Tensor, repeats: int, axis: int | None) -> Tensor:
-    if repeats < 0:
-        raise ValueArgumentError(f"repeat: repeats must be non-negative, not {repeats}")
+def repeat(self: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None) -> Tensor:
     if axis is None:
         self, axis = reshape(self, (spec_of(self).size,)), 0
     shape = spec_of(self).shape
     along = normalize_axis("repeat", axis, len(shape))
+    counts = _to_counts(repeats)
+    if min(counts, default=0) < 0:
+        raise ValueArgumentError(f"repeat: repeats must be non-negative, not {min(counts)}")
+    if len(counts) != 1:
+        return _repeat_each(self, counts, along)
+    count = counts[0]
     head, tail = shape[: along + 1], shape[along + 1 :]
-    wide = broadcast_to(reshape(self, (*head, 1, *tail)), (*head, repeats, *tail))
-    return reshape(wide, (*head[:-1], head[-1] * repeats, *tail))
+    wide = broadcast_to(reshape(self, (*head, 1, *tail)), (*head, count, *tail))
+    return reshape(wide, (*head[:-1], head[-1] * count, *tail))
 
 
 @composite(
     "tile(Tensor self, int[] repetitions) -> Tensor",
-    doc="""Copies of the tensor side by side along each axis.
+    doc="""The tensor repeated as a whole along each axis.
 
     Args:
         self: any tensor.
-        repetitions: the number for each axis, aligned with the last axes.
+        repetitions: the number of repetitions for each axis, aligned with the last axes.
 
     Returns:
-        A new tensor with the larger number of axes of the two.
+        A new tensor, whose rank is the larger one of ``self`` and ``repetitions``.
 
     Raises:
         ValueArgumentError: a number is negative.
@@ -155,10 +201,15 @@ def tile(self: Tensor, repetitions: tuple[int, ...]) -> Tensor:
     shape = spec_of(self).shape
     rank = max(len(shape), len(repetitions))
     sizes, counts = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(repetitions)) + repetitions
-    pairs = [n for size, count in zip(sizes, counts) for n in ((size,) if count == 1 else (count, size))]
-    ones = [n for size, count in zip(sizes, counts) for n in ((size,) if count == 1 else (1, size))]
+    tiled_shape = [
+        n for size, count in zip(sizes, counts) for n in ((size,) if count == 1 else (count, size))
+    ]
+    broadcastable_shape = [
+        n for size, count in zip(sizes, counts) for n in ((size,) if count == 1 else (1, size))
+    ]
     return reshape(
-        broadcast_to(reshape(self, ones), pairs), [size * count for size, count in zip(sizes, counts)]
+        broadcast_to(reshape(self, broadcastable_shape), tiled_shape),
+        [size * count for size, count in zip(sizes, counts)],
     )
 
 
@@ -215,8 +266,10 @@ def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:  # noqa: ANN401
 )
 def pad(self: Tensor, width: int | Sequence[int | Sequence[int]], *, value: Number) -> Tensor:
     spec = spec_of(self)
-    widths = _pad_widths(width, len(spec.shape))
-    shape = [before + size + after for size, (before, after) in zip(spec.shape, widths)]
-    around = full(shape, value, dtype=spec.dtype, device=spec.device)
-    plan = tuple((before, size, 1) if size else (0, 0, 1) for size, (before, _) in zip(spec.shape, widths))
-    return basic_put(around, self, plan)
+    pad_widths = _pad_widths(width, len(spec.shape))
+    shape = [before + size + after for size, (before, after) in zip(spec.shape, pad_widths)]
+    padded = full(shape, value, dtype=spec.dtype, device=spec.device)
+    plan = tuple(
+        (before, size, 1) if size else (0, 0, 1) for size, (before, _) in zip(spec.shape, pad_widths)
+    )
+    return basic_put(padded, self, plan)

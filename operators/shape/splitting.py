@@ -13,7 +13,9 @@ from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..elementwise.comparison import logical_xor
 from ..indexing.slicing import basic_index
+from .joining import concat
 from .rearrange import full_plan
+from .views import broadcast_to
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -83,13 +85,14 @@ def split(self: Tensor, sections: int | Sequence[int], axis: int) -> tuple[Tenso
 
 
 @composite(
-    "diff(Tensor self, *, int n=1, int axis=-1) -> Tensor",
+    "diff(Tensor self, *, int n=1, int axis=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
     doc="""The n-th differences of neighbours along an axis.
 
     Args:
         self: a tensor of at least one axis; for bools the result is whether neighbours differ.
         n: the order of the differences.
         axis: the axis, whose length decreases by ``n``.
+        prepend, append: values before and behind those of ``self`` along the axis; a number counts as one.
 
     Returns:
         A new tensor of the same dtype.
@@ -107,6 +110,10 @@ def split(self: Tensor, sections: int | Sequence[int], axis: int) -> tuple[Tenso
         SampleInput((TensorSample((4, 3)),), {"n": 2, "axis": 0}),
         SampleInput((TensorSample((2,)),), {"n": 3}),
         SampleInput((TensorSample((2,)),), {"n": 0}),
+        SampleInput(
+            (TensorSample((3, 4)),), {"prepend": TensorSample((3, 2)), "append": TensorSample((3, 1))}
+        ),
+        SampleInput((TensorSample((3, 4)),), {"axis": 0, "append": TensorSample((1, 4))}),
     ],
     errors=lambda: [
         ErrorInput((TensorSample((3,)),), ValueError, "negative", {"n": -1}),
@@ -115,10 +122,16 @@ def split(self: Tensor, sections: int | Sequence[int], axis: int) -> tuple[Tenso
     dtypes=ALL,
     tolerance={"float16": 1e-2, "bfloat16": 8e-2},
 )
-def diff(self: Tensor, *, n: int, axis: int) -> Tensor:
+def diff(self: Tensor, *, n: int, axis: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     if n < 0:
         raise ValueArgumentError(f"diff: n must be non-negative, not {n}")
     along = normalize_axis("diff", axis, len(spec_of(self).shape))
+    if n and (prepend is not None or append is not None):
+        edge = (*self.shape[:along], 1, *self.shape[along + 1 :])
+        parts = [
+            x if spec_of(x).shape else broadcast_to(x, edge) for x in (prepend, self, append) if x is not None
+        ]
+        self = concat(parts, along)
     for _ in range(n):
         size = self.shape[along]
         late, early = slice_axis(self, along, 1, size), slice_axis(self, along, 0, size - 1)

@@ -50,6 +50,7 @@ def _keep_triangle(name: str, self: Tensor, k: int, compare: Callable[[Tensor, T
     samples="samples.shape.triangles_samples",
     errors="samples.shape.triangles_errors",
     dtypes=ALL,
+    inplace=True,
 )
 def tril(self: Tensor, *, k: int) -> Tensor:
     return _keep_triangle("tril", self, k, le)
@@ -64,6 +65,7 @@ def tril(self: Tensor, *, k: int) -> Tensor:
     samples="samples.shape.triangles_samples",
     errors="samples.shape.triangles_errors",
     dtypes=ALL,
+    inplace=True,
 )
 def triu(self: Tensor, *, k: int) -> Tensor:
     return _keep_triangle("triu", self, k, ge)

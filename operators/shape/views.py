@@ -40,7 +40,7 @@ def reshape_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int,
     Raises:
         ShapeError: the number of elements differs, or there are several ``-1``.
 
-    Native twin: backends/cpu/fastpath/entries/rt_reshape.py:fill_sizes
+    Native twin: backends/cpu/fastpath/entries/rt_views.py:fill_sizes
     """
     total = math.prod(shape)
     known = math.prod(size for size in wanted if size != -1)
@@ -62,39 +62,40 @@ def _reshape_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
 def reshaped_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
     """The strides of a reshape that needs no copy, or None if it needs one.
 
-    Consecutive axes that can be merged into one are a run; each run must split exactly into axes of the wanted shape.
+    Consecutive axes that can be merged into one are merged; each merged axis must split exactly into axes of the wanted
+    shape. The same as ``computeStride`` of PyTorch.
 
-    Native twin: backends/cpu/fastpath/entries/rt_reshape.py:reshape_strides
+    Native twin: backends/cpu/fastpath/entries/rt_views.py:reshape_strides
     """
     if 0 in shape:
         return row_major_strides(wanted)
-    runs = _runs(shape, strides)
-    left, step = runs.pop(0)
-    steps: list[int] = []
+    merged = _merge_axes(shape, strides)
+    elements, stride = merged.pop(0)
+    result: list[int] = []
     for size in reversed(wanted):
-        if left == 1 and size != 1:
-            left, step = runs.pop(0)
-        if left % size:
+        if elements == 1 and size != 1:
+            elements, stride = merged.pop(0)
+        if elements % size:
             return None
-        steps.append(step)
-        left, step = left // size, step * size
-    return tuple(reversed(steps))
+        result.append(stride)
+        elements, stride = elements // size, stride * size
+    return tuple(reversed(result))
 
 
-def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
-    """(elements, step) of each run of axes, the innermost first."""
-    runs = [(1, 1)]
-    for size, step in zip(reversed(shape), reversed(strides)):
-        elements, inner = runs[-1]
+def _merge_axes(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
+    """Merge axes that one stride steps through: (elements, stride) of each merged axis, the innermost first."""
+    merged = [(1, 1)]
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        elements, inner_stride = merged[-1]
         if size == 1:
             continue
         if elements == 1:
-            runs[-1] = (size, step)
-        elif step == elements * inner:
-            runs[-1] = (elements * size, inner)
+            merged[-1] = (size, stride)
+        elif stride == elements * inner_stride:
+            merged[-1] = (elements * size, inner_stride)
         else:
-            runs.append((size, step))
-    return runs
+            merged.append((size, stride))
+    return merged
 
 
 def _reshape_rule(x: ViewLayout, shape: Ints) -> ViewLayout | None:
@@ -198,6 +199,7 @@ permute: OperatorFunction[Tensor] = view(
     batching=_permute_batched,
     samples="samples.shape.permute_samples",
     errors="samples.shape.permute_errors",
+    aliases=("permute_dims",),
 )
 
 

@@ -25,6 +25,8 @@ from ..declare.shape_rules import common_device, compute_dtype, spec_of
 if TYPE_CHECKING:
     from ...registry.types import Array, ArrayModule, Tensor
 
+scipy_sparse = lazy.Module("scipy.sparse")
+
 LIBRARY = Library("sparse", "DEF")
 CHUNK = 1 << 20  # products that are stored at a time
 
@@ -85,7 +87,7 @@ def _spmm_kernel(
     check_pattern("spmm", crow_indices, col_indices, columns)
     dtype = (values[:0] * other.reshape(-1)[:0]).dtype
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype
-    matrix = lazy.scipy_sparse().csr_array(
+    matrix = scipy_sparse.csr_array(
         (values.astype(wide, copy=False), col_indices, crow_indices), shape=(len(crow_indices) - 1, columns)
     )
     with xp.errstate(all="ignore"):

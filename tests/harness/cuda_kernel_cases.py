@@ -171,10 +171,10 @@ def programs(names, aligned=True):
     }
 
 
-def check_cases(names, aligned=True):
+def check_cases(names, aligned=True, architectures=None):
     with np.errstate(all="ignore"):
         found = programs(names, aligned)
-        module = check_batch([k for one in found.values() for k in one.written()])
+        module = check_batch([k for one in found.values() for k in one.written()], architectures)
         for name, one in found.items():
             function, args = CASES[name]
             got, want = one.run(module, list(args)), eager(function, *args)

@@ -7,12 +7,11 @@ import ctypes
 import numpy as np
 import tandem  # noqa: F401
 from fold_table import FOLDS
-from tandem.backends.cpu.codegen.eager_folds import write_fold_loop
-from tandem.backends.cpu.codegen.elementwise import emit_loop
+from tandem.backends.cpu.codegen.elementwise import write_loop
+from tandem.backends.cpu.codegen.folds.eager import write_fold_loop
 from tandem.backends.cpu.codegen.fused import write_fused
 from tandem.backends.cpu.codegen.text import Module
 from tandem.backends.cpu.fastpath.compiler import engine
-from tandem.backends.cpu.fastpath.glue import folds
 from tandem.lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, load, row
 from tandem.operators.scalar_ir import nodes as s
 from tandem.registry import dtypes as dt
@@ -31,8 +30,10 @@ def _strided_call(code, arrays, dims):
 
 
 def loop(expr, in_dtypes):
-    """A function of two-dimensional arrays (or ones that broadcast to that) that runs ``emit_loop`` of ``expr``."""
-    code = engine.compile_ir(emit_loop("kernel", expr, in_dtypes, expr.dtype), ["kernel"], level=LEVEL)
+    """A function of two-dimensional arrays (or ones that broadcast to that) that runs ``write_loop`` of ``expr``."""
+    module = Module()
+    write_loop(module, "kernel", expr, in_dtypes, expr.dtype)
+    code = engine.compile_ir(str(module), ["kernel"], level=LEVEL)
 
     def call(*arrays, out=None):
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
@@ -51,20 +52,16 @@ def loop(expr, in_dtypes):
 def reduce_loop(op, in_dtype, out_dtype):
     """A function (two-dimensional array, axis) that runs the loop of eager reductions."""
     fold = FOLDS[op]
-    if folds.is_emitted(fold, in_dtype, out_dtype):
-        module = Module()
-        write_fold_loop(module, "loop", fold, in_dtype, out_dtype)
-        text = str(module)
-    else:
-        text = folds.fold_ir(fold, in_dtype, out_dtype)
-    code = engine.compile_ir(text, ["loop"], level=LEVEL)
+    module = Module()
+    write_fold_loop(module, "loop", fold, in_dtype, out_dtype)
+    code = engine.compile_ir(str(module), ["loop"], level=LEVEL)
 
     def call(x, axis):
         x = np.moveaxis(x, axis, 1)
         out = np.empty(x.shape[0], out_dtype.np)
         sizes, strides = (*x.shape, int(axis == 0), 1), (x.strides[0], out.itemsize, x.strides[1], 0)
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(code["loop"])
-        function(x.ctypes.data, out.ctypes.data, _table(sizes), _table(strides), 0)
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code["loop"])
+        function(x.ctypes.data, out.ctypes.data, _table(sizes), _table(strides))
         return out
 
     call.code = code

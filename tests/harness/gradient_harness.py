@@ -2,7 +2,7 @@
 
 import numpy as np
 import tandem as td
-from optable import arrays_of, generator, samples_of, table, to_tensors
+from optable import arrays_of, depends_on_data, generator, samples_of, table, to_tensors
 from tandem.eager.tensor.tensor import wrap
 from tandem.operators.declare.declaration import TensorSample
 from tandem.operators.declare.derivatives import NotDifferentiable, Rule
@@ -36,6 +36,10 @@ def is_differentiable(op):
         return False  # a constant by its own word: stop_gradient
     if op.decl.kind == "collective":
         return False  # all examples of a vmap together; tested with it
+    if op.decl.kind == "composite" and op.decl.shape_rule is not None:
+        calls = (arrays_of(s, float64, generator(op, float64)) for s in samples_of(op, float64))
+        if all(depends_on_data(op, *to_tensors(call)) for call in calls):
+            return False  # no trace of it; its parts are tested
     drawn = (a for sample in samples_of(op, float64) for a in flat(sample.args))
     return float64 in op.decl.dtypes and any(
         isinstance(a, TensorSample) and a.dtype in (None, float64) for a in drawn
@@ -57,7 +61,10 @@ def smooth_samples(op):
             for a in flat((sample.args, *sample.kwargs.values()))
         )
         if tensors and not special and all(0 < t.size <= 64 for t in tensors):
-            form = tuple(np.shape(a) if isinstance(a, np.ndarray) else a for a in flat(args)), str(kwargs)
+            form = (
+                tuple(np.shape(a) if isinstance(a, np.ndarray) else str(a) for a in flat(args)),
+                str(kwargs),
+            )
             found.setdefault(form, (args, kwargs))
     chosen = list(found.values())
     return chosen[:: max(1, len(chosen) // MOST)][:MOST]

@@ -183,12 +183,25 @@ def choose(rng, dtype):
     return str(kind), ""
 
 
+def true_axis(x, key):
+    """The axis of the true elements in what a key with one mask and no positions selects; None for another key."""
+    parts = [part for part in key if isinstance(part, np.ndarray | bool)]
+    if len(parts) != 1 or isinstance(parts[0], bool) or parts[0].dtype.kind != "b" or not parts[0].size:
+        return None
+    shapes = [
+        x[tuple(np.full(part.shape, fill) if part is parts[0] else part for part in key)].shape
+        for fill in (True, False)
+    ]
+    return next(axis for axis, (full, empty) in enumerate(zip(*shapes, strict=True)) if full != empty)
+
+
 class Drawer:
     """Draws one program.
 
     Args:
         seed: of the program.
-        masks: whether masks may be tensors, whose positions a trace does not know; if not, they are lists.
+        masks: whether masks may be tensors, whose positions a trace does not know; if not, they are lists, except where
+            a value that does not depend on the number of true elements is written.
         dtype: of the array; None: any.
     """
 
@@ -208,8 +221,9 @@ class Drawer:
         rng = self.rng
         if not kind:
             kind, method = choose(rng, self.dtype)
+        is_write = kind == "assign" or (kind == "at" and method != "get")
         while True:
-            key = draw_key(rng, x.shape, self.masks)
+            key = draw_key(rng, x.shape, self.masks or is_write)
             try:
                 selected = np.arange(x.size).reshape(x.shape)[key].shape
                 break
@@ -217,7 +231,10 @@ class Drawer:
                 IndexError
             ):  # masks with different numbers of true elements, or of an axis without elements
                 continue
-        key = tuple(self.shown(part) for part in key)
+        axis = None if self.masks or not is_write else true_axis(x, key)
+        if axis is not None:  # a value for each true element or one for all
+            selected = (*selected[:axis], 1, *selected[axis + 1 :])
+        key = tuple(self.shown(part, axis is not None) for part in key)
         if len(key) == 1 and rng.random() < 0.5:
             key = key[0]
         if kind == "read" or method == "get":
@@ -233,13 +250,16 @@ class Drawer:
             return self.slot(value)
         return value if value.size != 1 or self.rng.random() < 0.5 else value.reshape(-1)[0]
 
-    def shown(self, part):
+    def shown(self, part, masks=False):
         """A part of a key as tandem gets it."""
         if not isinstance(part, np.ndarray):
             return part
         choice, is_mask = self.rng.random(), part.dtype.kind == "b"
-        if part.size and part.ndim and (choice < (0.3 if is_mask else 0.1) or (is_mask and not self.masks)):
+        is_constant = is_mask and not (self.masks or masks)
+        if part.size and part.ndim and (is_constant or choice < (0.3 if is_mask else 0.1)):
             return part.tolist()
+        if is_constant:
+            return part
         return part if choice < 0.2 and not is_mask else self.slot(part)
 
     def slot(self, array):

@@ -20,6 +20,21 @@ def source_files() -> list[Path]:
     return found
 
 
+def documentation_pages() -> list[Path]:
+    """README and the pages that are written by hand: docs/*.md and docs/guides/*.md."""
+    return [
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs/guides").glob("*.md")),
+    ]
+
+
+def module_parts(path: Path) -> tuple[str, ...]:
+    """("registry", "keys") for registry/keys.py, and ("numpy", "__init__") for spellings/numpy/__init__.py."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[1:] if parts[0] == "spellings" and len(parts) > 2 else parts
+
+
 @functools.cache
 def syntax_trees() -> dict[Path, ast.Module]:
     """The syntax tree of each module of the package; without garbage collection, which takes most of the time."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from tandem.errors import DTypeError
+from tandem.operators.declare.kinds import scan
 from tandem.operators.scalar_ir import nodes as s
-from tandem.operators.scalar_ir.fold import Fold
+from tandem.operators.scalar_ir.fold import Fold, lowest
 from tandem.registry import dtypes as dt
 
 PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared_folds.py"
@@ -41,3 +42,9 @@ def test_folds_to_an_index_combine_by_an_extremum():
         Fold("bad", lambda a, b: a + b, lambda dtype: 0, returns_index=True)
     with pytest.raises(ValueError, match="without a finish"):
         Fold("bad", s.maximum, lambda dtype: 0, returns_index=True, finish=s.sqrt)
+
+
+def test_scans_of_an_index_are_rejected():
+    fold = Fold("position", s.maximum, lowest, returns_index=True)
+    with pytest.raises(ValueError, match=r"positions: the partial results .* not indices"):
+        scan("positions", fold, doc="A scan of a test.", dtypes=dt.REAL, reference="numpy.argmax")

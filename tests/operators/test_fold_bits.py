@@ -1,4 +1,4 @@
-"""Float sums and products: one order for all calls and layouts, at least as accurate as NumPy's pairwise sums."""
+"""Folds in all layouts: one order for sums and products of floats, at least as accurate as pairwise sums."""
 
 import contextlib
 import io
@@ -133,7 +133,7 @@ def test_a_large_sum_keeps_small_terms():
 
 @native_only
 def test_fold_without_a_loop_is_left_to_numpy(monkeypatch):
-    monkeypatch.setattr(folds, "compile_emitted_fold", lambda *_: None)
+    monkeypatch.setattr(folds, "compile_fold", lambda *_: None)
     array = np.arange(12, dtype=np.float32).reshape(3, 4)
     for axis in (None, 0, 1):
         found = td.sum.operator(td.asarray(array), axis)
@@ -173,3 +173,43 @@ def test_folds_of_complex_numbers_have_one_order(fold, dtype):
                 results.append(fold(x, axes))
             results += [jitted(fold, axes)(x), fold(td.asarray(np.ascontiguousarray(x.numpy())), axes)]
             assert len({result.numpy().tobytes() for result in results}) == 1, (x.shape, x.strides, axes)
+
+
+def drawn_values(rng, dtype):
+    """A tensor with many equal elements, and NaN in some tensors of floats, in any layout; and some of its axes."""
+    x, axes = drawn(rng, dtype)
+    array, values = x.numpy(), np.random.default_rng(rng.randrange(2**31)).integers(0, 3, x.shape)
+    array[...] = (values > 1) if rng.random() < 0.5 else values
+    if np.dtype(dtype).kind in "fV" and rng.random() < 0.5:
+        array[values == 2] = np.nan
+    return array, axes
+
+
+@native_only
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int64, np.int8, np.bool_])
+@pytest.mark.parametrize("name", ["max", "min", "any", "all", "argmax", "argmin"])
+def test_folds_in_any_order_match_numpy(name, dtype):
+    rng, fold = random.Random(f"{name} {np.dtype(dtype)} {SEED}"), getattr(td, name)
+    with config.override(hot_calls=1):
+        for _ in range(12):
+            array, axes = drawn_values(rng, dtype)
+            axes = axes[0] if name.startswith("arg") else axes
+            exact = array.astype(np.float64) if dtype is ml_dtypes.bfloat16 else array
+            expected = getattr(np, name)(exact, axis=axes)
+            x = td.asarray(array, copy=False)
+            for _ in range(3):
+                found = fold(x, axes)
+            np.testing.assert_array_equal(found.numpy().astype(expected.dtype), expected)
+
+
+@native_only
+@pytest.mark.parametrize("fold", [td.max, td.sum, td.prod])
+def test_three_separate_axes_are_folded_natively(fold):
+    array = np.arange(1000, dtype=np.float32).reshape(10, 10, 10)[::2, ::3, ::2] / 500
+    x = td.asarray(array, copy=False)
+    with config.override(hot_calls=1):
+        for _ in range(3):
+            found = fold(x)
+        dense = fold(td.asarray(np.ascontiguousarray(array)))
+    assert found.numpy().tobytes() == dense.numpy().tobytes()

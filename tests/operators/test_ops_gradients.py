@@ -10,6 +10,7 @@ import pytest
 import tandem as td
 from gradient_harness import BOUND, DIFFERENTIABLE, OPS, directional, projected, smooth_samples
 from optable import generator, to_tensors
+from rotation import rotating
 from tandem.eager.tensor.tensor import wrap
 from tandem.operators.declare.derivatives import Rule, parameter_names, reverse_rules
 from tandem.registry.dtypes import float64
@@ -31,6 +32,7 @@ def compare(f, points, rng, what):
     assert abs(got - want) <= BOUND * max(1.0, abs(want)), f"{what}: {got} instead of {want}"
 
 
+@rotating
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_first_order(name):
     op = OPS[name]
@@ -42,6 +44,7 @@ def test_first_order(name):
         compare(f, points, rng, f"{name} {args} {kwargs}")
 
 
+@rotating
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_second_order(name):
     op = OPS[name]

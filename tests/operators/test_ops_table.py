@@ -24,6 +24,7 @@ from optable import (
     to_specs,
     to_tensors,
 )
+from rotation import rotating
 from tandem.errors import TandemError
 from tandem.jit.api import jit
 from tandem.operators.declare.declaration import TensorSample
@@ -137,6 +138,7 @@ def check_jit(op, chosen):
             check(op, jit(call)(*tensors), want, arrays, f"jit {op.name} {dtype} {sample}")
 
 
+@rotating
 @pytest.mark.parametrize("name", JITTED)
 def test_jit_equals_eager(name):
     """One row of each dtype, another for each seed, and the extremes."""

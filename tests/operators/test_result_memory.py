@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tandem as td
 from optable import arrays_of, generator, replace, samples_of, table, to_tensors
+from rotation import rotating
 from tandem.errors import TandemError
 from tandem.operators.declare.declaration import TensorSample
 from tandem.registry.function import functions
@@ -94,6 +95,7 @@ def check_operator(name, dtypes, count):
     assert checked, "no call succeeded"
 
 
+@rotating
 @pytest.mark.parametrize("name", OPS)
 def test_results_own_their_memory(name):
     dtypes = OPS[name].decl.dtypes or (td.float32,)
@@ -138,6 +140,7 @@ def check_jitted(name, count, native):
                 check_memory(name, call, tensors, {}, f"jit {dtype} {other}")
 
 
+@rotating
 @pytest.mark.parametrize("name", OPS)
 def test_jitted_results_own_their_memory(name):
     check_jitted(name, 2, False)

@@ -1,17 +1,14 @@
-"""Test double of cupy: modules, streams, events, page-locked memory, and the memory pool.
+"""Test double of cupy: its runtime, modules, streams, and the memory pool.
 
 It follows cupy where it could matter: calls go to the current device, and to the first one if there is none; modules
 are loaded once for each path and device; what CUDA refuses is a RuntimeError with a ``status``; a lack of memory is
 cupy's own MemoryError. A test compares the names that are used here with those of the cupy that is installed.
 """
 
-import contextlib
 import ctypes
 import threading
 
 from .cupy_memory import MemoryPool
-
-TIMING = 2  # the flag that turns it off
 
 
 class CUDAError(RuntimeError):
@@ -52,12 +49,6 @@ class Calls:
             self.use(0)
         return self.driver.get("cuCtxGetDevice", ctypes.c_int)
 
-    def quietly(self, name, handle):
-        """Give a handle back; nothing is raised where an object is collected."""
-        with contextlib.suppress(RuntimeError):
-            self.device()
-            self.driver.function(name)(handle)
-
     def use(self, index):
         self.driver.cuCtxSetCurrent(self.driver.get("cuDevicePrimaryCtxRetain", ctypes.c_void_p, index))
 
@@ -66,19 +57,6 @@ class Calls:
         """The handle of the thread's current stream on the current device."""
         stack = getattr(self.inside, "streams", ())
         return stack[-1].ptr if stack else 0
-
-
-def event_class(calls):
-    class Event:
-        def __init__(self, block=False, disable_timing=False, interprocess=False):
-            self.ptr = 0
-            self.ptr = calls.get("cuEventCreate", ctypes.c_void_p, TIMING if disable_timing else 0)
-
-        def __del__(self):
-            if self.ptr:
-                calls.quietly("cuEventDestroy_v2", self.ptr)
-
-    return Event
 
 
 def stream_class(calls):
@@ -116,25 +94,14 @@ def device_class(calls):
         def __exit__(self, *exception):
             calls.use(self._before.pop())
 
+        def use(self):
+            calls.use(self.id)
+
         def synchronize(self):
             with self:
                 calls.cuCtxSynchronize()
 
     return Device
-
-
-def pinned_class(calls):
-    class PinnedMemory:
-        def __init__(self, size, flags=0):
-            self.size, self.ptr = size, 0
-            if size > 0:
-                self.ptr = calls.get("cuMemHostAlloc", ctypes.c_void_p, size, flags)
-
-        def __del__(self):
-            if self.ptr:
-                calls.quietly("cuMemFreeHost", self.ptr)
-
-    return PinnedMemory
 
 
 class Function:
@@ -187,6 +154,7 @@ class Runtime:
     """The functions of ``cupy.cuda.runtime`` by cupy's names, with its parameters."""
 
     hostAllocPortable = 1  # noqa: N815
+    eventDefault, eventDisableTiming = 0, 2  # noqa: N815
     streamNonBlocking = 1  # noqa: N815
     memoryTypeUnregistered, memoryTypeDevice = 0, 2  # noqa: N815
 
@@ -220,6 +188,12 @@ class Runtime:
 
     def malloc(self, size):
         return self._calls.get("cuMemAlloc_v2", ctypes.c_uint64, size)
+
+    def hostAlloc(self, size, flags):
+        return self._calls.get("cuMemHostAlloc", ctypes.c_void_p, size, flags)
+
+    def freeHost(self, ptr):
+        self._calls.cuMemFreeHost(ptr)
 
     def free(self, ptr):
         self._calls.cuMemFree_v2(ptr)
@@ -263,6 +237,12 @@ class Runtime:
     def streamWaitEvent(self, stream, event, flags=0):
         self._calls.cuStreamWaitEvent(stream or None, event, flags)
 
+    def eventCreateWithFlags(self, flags):
+        return self._calls.get("cuEventCreate", ctypes.c_void_p, flags)
+
+    def eventDestroy(self, event):
+        self._calls.cuEventDestroy_v2(event)
+
     def eventRecord(self, event, stream):
         self._calls.cuEventRecord(event, stream or None)
 
@@ -290,8 +270,7 @@ class Runtime:
 class _Cuda:
     def __init__(self, calls):
         self.calls, self.runtime = calls, Runtime(calls)
-        self.Event, self.Stream = event_class(calls), stream_class(calls)
-        self.Device, self.PinnedMemory = device_class(calls), pinned_class(calls)
+        self.Stream, self.Device = stream_class(calls), device_class(calls)
         self.pool = MemoryPool(calls)
 
     def alloc(self, size):

@@ -3,6 +3,7 @@
 import bisect
 import ctypes
 import gc
+import sys
 import threading
 
 UNIT = 512
@@ -45,7 +46,7 @@ class MemoryPointer:
         self._pool, self._chunk, self.ptr = pool, chunk, chunk.ptr if chunk else 0
 
     def __del__(self):
-        if self._chunk is not None:
+        if self._chunk is not None and not sys.is_finalizing():
             self._pool._take_back(self._chunk)
 
 

@@ -30,6 +30,10 @@ _HANDLE, _OUT, _INT, _SIZE = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, cty
 _U64 = ctypes.c_uint64
 # what cupy calls of the driver and tandem does not, and what tests call
 MORE = {
+    "cuInit": (ctypes.c_uint,),
+    "cuDeviceGetCount": (_OUT,),
+    "cuDeviceGet": (_OUT, _INT),
+    "cuDevicePrimaryCtxRetain": (_OUT, _INT),
     "cuDriverGetVersion": (_OUT,),
     "cuDeviceGetName": (_OUT, _INT, _INT),
     "cuDeviceTotalMem_v2": (_OUT, _INT),
@@ -151,6 +155,29 @@ def host_blas():
     return found
 
 
+class CheckedDriver(driver.Driver):
+    """The driver's functions as attributes; a call that fails raises an exception."""
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in self._prototypes:
+            raise AttributeError(f"the CUDA driver's table has no function {name!r}")
+        function = self.function(name)
+
+        def call(*args):
+            code = function(*args)
+            if code:
+                raise self.fault(name, code)
+
+        setattr(self, name, call)
+        return call
+
+    def get(self, name, kind, *args):
+        """The result of a function whose first argument is the address of its result."""
+        place = kind()
+        getattr(self, name)(ctypes.addressof(place), *args)
+        return place.value
+
+
 class ArrayDouble:
     """NumPy on the double's memory, in cupy's place; as strict as cupy where it is installed."""
 
@@ -172,12 +199,12 @@ class ArrayDouble:
         layout = array.layout
         if not layout.size:
             return np.empty(layout.shape, layout.dtype.np)
-        low, high = layout.extent()
+        start, stop = layout.span()
         step = layout.dtype.itemsize
-        memory = (ctypes.c_char * ((high + 1 - low) * step)).from_address(array.ptr + low * step)
+        memory = (ctypes.c_char * (stop - start)).from_address(array.ptr + start)
         memory.owner = array.buffer  # which an ndarray on it keeps
         strides = [step * stride for stride in layout.strides]
-        return np.ndarray(layout.shape, layout.dtype.np, memory, -low * step, strides)
+        return np.ndarray(layout.shape, layout.dtype.np, memory, -start, strides)
 
     def adopt(self, found, index):
         """An array of the double's memory with the elements of an array."""
@@ -194,7 +221,7 @@ class ArrayDouble:
         """cupy itself reads capsules, on a machine without a GPU too."""
         if not lazy.is_installed("cupy"):
             pytest.skip("capsules are read by cupy, which is not installed")
-        return lazy.cupy().from_dlpack(capsule)
+        return lazy.module("cupy").from_dlpack(capsule)
 
     @contextlib.contextmanager
     def on(self, index):
@@ -211,6 +238,6 @@ class ArrayDouble:
 def host_toolkit(library=None):
     """What the backend stands on in tests."""
     library = library or host_library()
-    found, arrays = driver.Driver(library, driver.PROTOTYPES | MORE), ArrayDouble(library)
+    found, arrays = CheckedDriver(library, driver.PROTOTYPES | MORE), ArrayDouble(library)
     cupy = CupyDouble(found)
     return toolkit.Toolkit("host test double", found, module_file, lambda: cupy, lambda: arrays, host_blas)

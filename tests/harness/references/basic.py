@@ -190,8 +190,8 @@ def tensordot(x: Array, y: Array, axes: Any = 2) -> Array:
 
 def vecdot(x: Array, y: Array, axis: int = -1) -> Array:
     """Products summed in the widest type of the kind."""
-    wide = np.int64 if x.dtype.kind in "iu" else np.float64
-    return np.asarray((x.astype(wide) * y.astype(wide)).sum(axis)).astype(x.dtype)
+    wide = np.complex128 if x.dtype.kind == "c" else np.int64 if x.dtype.kind in "iu" else np.float64
+    return np.asarray((x.astype(wide).conj() * y.astype(wide)).sum(axis)).astype(x.dtype)
 
 
 # -- joining -----------------------------------------------------------------------------------------------------------

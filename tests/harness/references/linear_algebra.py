@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 Array = Any
 
@@ -91,3 +92,32 @@ def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) ->
 def matrix_rank(x: Array, *, rtol: float | None = None) -> Array:
     """NumPy's matrix_rank."""
     return np.linalg.matrix_rank(x, rtol=rtol)
+
+
+def lstsq(x: Array, y: Array, rcond: float | None = None) -> tuple[Array, ...]:
+    """NumPy's lstsq with the residuals of all ranks."""
+    solution, _, rank, values = np.linalg.lstsq(x, y, rcond)
+    return solution, np.atleast_1d((np.abs(y - x @ solution) ** 2).sum(0)), np.asarray(rank), values
+
+
+def multi_dot(arrays: Any) -> Array:
+    """NumPy's multi_dot."""
+    return np.linalg.multi_dot(list(arrays))
+
+
+def tensorsolve(x: Array, y: Array, axes: Any = None) -> Array:
+    """NumPy's tensorsolve."""
+    return np.linalg.tensorsolve(x, y, axes)
+
+
+def lu_permuted(x: Array) -> tuple[Array, ...]:
+    """SciPy's lu_factor, matrix by matrix, and the order of rows."""
+    *lead, rows, columns = x.shape
+    factors, pivots = np.empty(x.shape, x.dtype), np.empty((*lead, min(rows, columns)), np.int32)
+    order = np.broadcast_to(np.arange(rows), (*lead, rows)).copy()
+    for at in np.ndindex(*lead):
+        if x[at].size:
+            factors[at], pivots[at] = scipy.linalg.lu_factor(x[at])
+        for row, other in enumerate(pivots[at]):
+            order[at][row], order[at][other] = order[at][other], order[at][row]
+    return factors, pivots + np.int32(1), order

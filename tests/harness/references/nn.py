@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tandem.lazy import scipy_special
+from tandem import lazy
 from tandem.registry.dtypes import as_dtype, float32
 
 from .random_bits import random_uniform as uniform
+
+scipy_special = lazy.Module("scipy.special")
 
 Array = Any
 
@@ -30,17 +32,17 @@ def _wide(x: Array) -> Array:
 
 def softmax(x: Array, axis: int = -1) -> Array:
     """SciPy's softmax."""
-    return _result(scipy_special().softmax(_wide(x), axis), x)
+    return _result(scipy_special.softmax(_wide(x), axis), x)
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
     """SciPy's log_softmax."""
-    return _result(scipy_special().log_softmax(_wide(x), axis), x)
+    return _result(scipy_special.log_softmax(_wide(x), axis), x)
 
 
 def logsumexp(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
     """SciPy's logsumexp."""
-    return _result(scipy_special().logsumexp(_wide(x), axis, keepdims=keepdims), x)
+    return _result(scipy_special.logsumexp(_wide(x), axis, keepdims=keepdims), x)
 
 
 def layer_norm(
@@ -75,7 +77,7 @@ def cross_entropy(
     count = logits.shape[axis]
     share = _wide(one_hot(target, count, axis=axis) if target.dtype.kind in "iu" else target)
     share = share * (1 - label_smoothing) + label_smoothing / count
-    losses = -(share * scipy_special().log_softmax(_wide(logits), axis)).sum(axis)
+    losses = -(share * scipy_special.log_softmax(_wide(logits), axis)).sum(axis)
     return _reduced(losses, reduction, logits)
 
 
@@ -102,7 +104,7 @@ def attention(
         scores = (
             np.where(attn_mask, scores, -np.inf) if attn_mask.dtype == bool else scores + _wide(attn_mask)
         )
-    return _result(np.einsum("...ls,...sc->...lc", scipy_special().softmax(scores, -1), _wide(value)), query)
+    return _result(np.einsum("...ls,...sc->...lc", scipy_special.softmax(scores, -1), _wide(value)), query)
 
 
 def dropout(x: Array, key: Array, p: float = 0.5) -> Array:

@@ -108,7 +108,7 @@ def draw_binomial(key: Array, n: Any, p: Any, shape: Any) -> Array:
 
 def gamma_slope(a: Array, log_x: Array) -> Array:
     """Central differences of SciPy's quantiles, extrapolated."""
-    special = lazy.scipy_special()
+    special = lazy.module("scipy.special")
     a64, share = a.astype(float), special.gammainc(a.astype(float), np.exp(log_x.astype(float)))
 
     def difference(step: float) -> Array:

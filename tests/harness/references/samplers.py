@@ -11,6 +11,8 @@ from tandem import lazy
 
 from .random_bits import Array, Words, _draw_bits, _each, random_normal, random_split
 
+scipy_special = lazy.Module("scipy.special")
+
 Draw = Callable[[Array], Array]
 
 
@@ -81,15 +83,14 @@ def _tri(u: Array, left: Array, mode: Array, right: Array) -> Array:
 
 
 def _truncated(u: Array, low: Array, high: Array) -> Array:
-    special = lazy.scipy_special()
-    start, stop = special.ndtr(low), special.ndtr(high)
-    return np.clip(special.ndtri(start + u * (stop - start)), low, high)
+    start, stop = scipy_special.ndtr(low), scipy_special.ndtr(high)
+    return np.clip(scipy_special.ndtri(start + u * (stop - start)), low, high)
 
 
 exponential = of_uniform(lambda u: -np.log(u))
 gumbel = of_uniform(lambda u: -np.log(-np.log(u)))
 laplace = of_uniform(lambda u: np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u))))
-logistic = of_uniform(lambda u: lazy.scipy_special().logit(u))
+logistic = of_uniform(lambda u: scipy_special.logit(u))
 cauchy = of_uniform(
     lambda u: np.where(u > 0.5, 1, -1) / np.tan(np.pi * np.minimum(u, 1 - u)),
 )

@@ -44,3 +44,44 @@ def matmul_errors():
     )
     yield ErrorInput((TensorSample((3,), dtype=int64), TensorSample((3,), dtype=uint64)), TypeError, "uint64")
     yield ErrorInput((TensorSample((3,)), None), TypeError, "other")
+
+
+# -- dot, inner, vdot, matvec, vecmat ----------------------------------------------------------------------------------
+def _pairs(*shapes):
+    for one, two in shapes:
+        yield SampleInput((TensorSample(one), TensorSample(two)))
+
+
+def dot_samples(dtype):
+    yield from _pairs(((3,), (3,)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((3,), (2, 3, 2)), ((2, 3), (2, 3, 2)))
+    yield from _pairs(((), (3,)), ((2,), ()), ((0,), (0,)))
+
+
+def inner_samples(dtype):
+    yield from _pairs(((3,), (3,)), ((2, 3), (3,)), ((2, 3), (4, 3)), ((), (3,)), ((0,), (0,)))
+
+
+def vdot_samples(dtype):
+    yield from _pairs(((3,), (3,)), ((2, 3), (2, 3)), ((2, 3), (6,)), ((), ()), ((0,), (0,)))
+
+
+def dot_errors():
+    yield ErrorInput((TensorSample((2,)), TensorSample((3,))), ValueError, "(3,)")
+
+
+def matvec_samples(dtype):
+    yield from _pairs(((2, 3), (3,)), ((4, 2, 3), (3,)), ((2, 3), (4, 3)), ((2, 0), (0,)))
+
+
+def matvec_errors():
+    yield ErrorInput((TensorSample((2,)), TensorSample((2,))), ValueError, "axes")
+    yield ErrorInput((TensorSample((2, 3)), TensorSample((2,))), ValueError, "matmul")
+
+
+def vecmat_samples(dtype):
+    yield from _pairs(((2,), (2, 3)), ((4, 2), (2, 3)), ((2,), (4, 2, 3)), ((0,), (0, 2)))
+
+
+def vecmat_errors():
+    yield ErrorInput((TensorSample((2,)), TensorSample((2,))), ValueError, "axes")
+    yield ErrorInput((TensorSample((3,)), TensorSample((2, 3))), ValueError, "matmul")

@@ -151,3 +151,44 @@ def inv_errors():
 
 def matrix_power_samples(dtype):
     return [SampleInput((well_conditioned(3), n)) for n in (0, 1, 2, 5, -1, -3)]
+
+
+def _regular(*shape):
+    """A matrix, as a tensor of some shape, with a dominant diagonal."""
+    size = math.isqrt(math.prod(shape))
+    pairs = [(row, column) for row in range(size) for column in range(size)]
+    values = [4.0 + row if row == column else (row * 7 + column * 3) % 5 / 4 for row, column in pairs]
+    return TensorSample(shape, values=tuple(values))
+
+
+def cond_samples(dtype):
+    for p in (None, -2, "fro", 1, math.inf):
+        yield SampleInput((_regular(3, 3), p))
+    yield SampleInput((TensorSample((2, 3)),))
+    yield SampleInput((TensorSample((2, 2)), "fro"))
+
+
+def lstsq_samples(dtype):
+    tall = TensorSample((4, 2), values=(1, 2, 0, 1, 3, 1, 2, 5))
+    yield SampleInput((tall, TensorSample((4,))))
+    yield SampleInput((tall, TensorSample((4, 3))))
+    yield SampleInput((_regular(3, 3), TensorSample((3,)), 1e-3))
+    yield SampleInput((TensorSample((4, 2)), TensorSample((4,))))
+
+
+def multi_dot_samples(dtype):
+    yield SampleInput(((TensorSample((2, 5)), TensorSample((5, 1)), TensorSample((1, 4))),))
+    yield SampleInput(((TensorSample((3,)), TensorSample((3, 2)), TensorSample((2, 3)), TensorSample((3,))),))
+    yield SampleInput(((TensorSample((2, 3)), TensorSample((3,))),))
+
+
+def tensorinv_samples(dtype):
+    yield SampleInput((_regular(4, 2, 2), 1))
+    yield SampleInput((_regular(2, 2, 2, 2),))
+    yield SampleInput((TensorSample((2, 2, 1)), 1))
+
+
+def tensorsolve_samples(dtype):
+    yield SampleInput((_regular(4, 2, 2), TensorSample((4,))))
+    yield SampleInput((_regular(2, 4, 2), TensorSample((4,)), (0,)))
+    yield SampleInput((TensorSample((2, 2, 1)), TensorSample((2,))))

@@ -48,6 +48,19 @@ def rearranged_samples(dtype, shape, *rests):
         yield SampleInput((TensorSample(shape), *rest))
 
 
+def transpose_samples(dtype):
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout),))
+    for shape, axes in (
+        ((), ()),
+        ((2, 0), None),
+        ((2, 3, 4), None),
+        ((2, 3, 4), (1, -1, 0)),
+        ((2, 3), (0, 1)),
+    ):
+        yield SampleInput((TensorSample(shape), axes))
+
+
 def triangles_samples(dtype):
     for layout in LAYOUTS:
         yield SampleInput((TensorSample((3, 4), layout=layout),))

@@ -1,0 +1,309 @@
+"""median, quantile and percentile, also of the elements that are not NaN.
+
+``median.dim`` and ``nanmedian.dim`` are PyTorch's: the lower of two elements in the middle, and its index.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ...errors import ShapeError, ValueArgumentError
+from ...registry.dtypes import HALVES, REAL, float32, float64, int64
+from ...registry.values import SCALARS
+from ..creation.creation import full
+from ..declare.declaration import ErrorInput, TensorSample
+from ..declare.docstrings import make_docstring
+from ..declare.kinds import composite
+from ..declare.named_results import ValuesAndIndices
+from ..declare.shape_rules import normalize_axes, normalize_axis, reduced_shape, result_dtype, spec_of
+from ..elementwise.casting import cast, stop_gradient
+from ..elementwise.comparison import isnan, logical_not, lt
+from ..elementwise.rounding import ceil, floor, round
+from ..elementwise.selection import clip, where
+from ..indexing.take import take_along_axis
+from ..shape.rearrange import moveaxis
+from ..shape.splitting import slice_axis
+from ..shape.views import broadcast_to, reshape
+from .extrema import take_at
+from .folds import sum
+from .sorting import argsort, sort
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_ARGS = """Args:
+    self: tensor of integer or real floating dtype; integers become the default float.{q}
+    axis: an axis, several, or None for all.{method}
+    keepdims: whether reduced axes remain, with length 1.
+
+Returns:
+    A tensor of the reduced shape{shape}. {nan}
+
+Raises:
+    {q_error}ShapeError: there are no elements.
+    OutOfBoundsError: an axis is out of bounds."""
+_METHOD = """
+    method: between two elements: ``"linear"`` interpolation, the ``"lower"``, the ``"higher"``, their ``"midpoint"``,
+        or the ``"nearest"``."""
+
+
+def _doc(summary: str, example: str, limit: int, skips_nan: bool) -> str:
+    """The docstring of a median (limit 0), or of quantiles up to ``limit``."""
+    q = f"\n    q: a number between 0 and {limit}, or a tensor of them, which are clipped to that range."
+    error = f"ValueArgumentError: ``q`` is a number that is not between 0 and {limit}, or an unknown method.\n    "
+    text = _ARGS.format(
+        q=q if limit else "",
+        method=_METHOD if limit else "",
+        shape=", with the axes of ``q`` in front" if limit else "",
+        nan="NaN if all elements are NaN." if skips_nan else "NaN if an element is NaN.",
+        q_error=error if limit else "",
+    )
+    return make_docstring(summary, text, example)
+
+
+def _fraction(name: str, q: Tensor | float, limit: int, device: str) -> Tensor:
+    """``q`` as a tensor of fractions, in float32 at least."""
+    if isinstance(q, SCALARS):
+        number = float(q)
+        if not 0 <= number <= limit:
+            raise ValueArgumentError(f"{name}: q must be between 0 and {limit}, not {number}")
+        return full((), number / limit, dtype=float64, device=device)
+    spec = spec_of(q)
+    wide = cast(q, float32) if spec.dtype in HALVES or not spec.dtype.is_inexact else q
+    return clip(wide / limit if limit != 1 else wide, 0, 1)
+
+
+def _sort_reduced(name: str, self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
+    """The elements as floats, sorted along a last axis that joins the reduced ones."""
+    spec = spec_of(self)
+    axes = normalize_axes(name, axis, len(spec.shape))
+    kept = reduced_shape(spec.shape, axes, False)
+    count = math.prod(spec.shape[at] for at in axes)
+    if not count:
+        raise ShapeError(f"{name}: there are no elements to reduce in {spec} over axes {axes}")
+    joined = reshape(moveaxis(self, axes, tuple(range(-len(axes), 0))) if axes else self, (*kept, count))
+    return sort(cast(joined, result_dtype("float", spec.dtype)))
+
+
+def _interpolate(ordered: Tensor, position: Tensor, method: str) -> Tensor:
+    """The values at fractional positions along the last axis."""
+    if method == "nearest":
+        return take_along_axis(ordered, cast(round(position), int64))
+    low, high = (take_along_axis(ordered, cast(f(position), int64)) for f in (floor, ceil))
+    if method in ("lower", "higher"):
+        return low if method == "lower" else high
+    if method == "midpoint":
+        return low + (high - low) * 0.5
+    share = cast(position - floor(position), ordered.dtype)
+    return low + (high - low) * share
+
+
+def _quantile(
+    name: str,
+    self: Tensor,
+    q: Tensor | float,
+    axis: tuple[int, ...] | None,
+    method: str,
+    keepdims: bool,
+    limit: int = 1,
+    skips_nan: bool = False,
+) -> Tensor:
+    if method not in _METHODS:
+        raise ValueArgumentError(f"{name}: the method is one of {', '.join(_METHODS)}, not {method!r}")
+    spec = spec_of(self)
+    shape, fraction = spec.shape, _fraction(name, q, limit, spec.device)
+    ordered = _sort_reduced(name, self, axis)
+    count, size, q_shape = ordered.shape[-1], fraction.size, fraction.shape
+    flat = reshape(fraction, (1,) * (len(ordered.shape) - 1) + (size,))
+    if skips_nan:
+        valid = sum(cast(logical_not(isnan(ordered)), flat.dtype), -1, keepdims=True)
+        position = flat * clip(valid - 1, 0, None)
+    else:
+        position = broadcast_to(flat * (count - 1), (*ordered.shape[:-1], size))
+    result = _interpolate(ordered, position, method)
+    if not skips_nan:
+        last = slice_axis(ordered, len(ordered.shape) - 1, count - 1, count)  # NaN is sorted last
+        result = where(isnan(last), float("nan"), result)
+    axes = normalize_axes(name, axis, len(shape))
+    return reshape(moveaxis(result, -1, 0), (*q_shape, *reduced_shape(shape, axes, keepdims)))
+
+
+@composite(
+    "quantile(Tensor self, Tensor q, int[]? axis=None, *, str method='linear', bool keepdims=False) -> Tensor",
+    doc=_doc(
+        "The quantiles of the elements.", "td.quantile(td.asarray([1.0, 2.0, 4.0]), 0.75) -> 3.0", 1, False
+    ),
+    reference="numpy.quantile",
+    samples=("samples.reductions.quantile_samples", 1),
+    errors=("samples.reductions.quantile_errors", 1),
+    dtypes=REAL,
+    spellings={"interpolation": "method"},
+)
+def quantile(self: Tensor, q: Tensor, axis: tuple[int, ...] | None, *, method: str, keepdims: bool) -> Tensor:
+    return _quantile("quantile", self, q, axis, method, keepdims)
+
+
+@composite(
+    "percentile(Tensor self, Tensor q, int[]? axis=None, *, str method='linear', bool keepdims=False) -> Tensor",
+    doc=_doc(
+        "The percentiles of the elements.",
+        "td.percentile(td.asarray([1.0, 2.0, 4.0]), 75) -> 3.0",
+        100,
+        False,
+    ),
+    reference="numpy.percentile",
+    samples=("samples.reductions.quantile_samples", 100),
+    errors=("samples.reductions.quantile_errors", 100),
+    dtypes=REAL,
+    method=False,
+    spellings={"interpolation": "method"},
+)
+def percentile(
+    self: Tensor, q: Tensor, axis: tuple[int, ...] | None, *, method: str, keepdims: bool
+) -> Tensor:
+    return _quantile("percentile", self, q, axis, method, keepdims, limit=100)
+
+
+@composite(
+    "nanquantile(Tensor self, Tensor q, int[]? axis=None, *, str method='linear', bool keepdims=False) -> Tensor",
+    doc=_doc(
+        "The quantiles of the elements that are not NaN.",
+        "td.nanquantile(td.asarray([1.0, td.nan, 2.0, 4.0]), 0.75) -> 3.0",
+        1,
+        True,
+    ),
+    reference="numpy.nanquantile",
+    samples=("samples.reductions.quantile_samples", 1),
+    errors=("samples.reductions.quantile_errors", 1),
+    dtypes=REAL,
+    spellings={"interpolation": "method"},
+)
+def nanquantile(
+    self: Tensor, q: Tensor, axis: tuple[int, ...] | None, *, method: str, keepdims: bool
+) -> Tensor:
+    return _quantile("nanquantile", self, q, axis, method, keepdims, skips_nan=True)
+
+
+@composite(
+    "nanpercentile(Tensor self, Tensor q, int[]? axis=None, *, str method='linear', bool keepdims=False) -> Tensor",
+    doc=_doc(
+        "The percentiles of the elements that are not NaN.",
+        "td.nanpercentile(td.asarray([1.0, td.nan, 2.0, 4.0]), 75) -> 3.0",
+        100,
+        True,
+    ),
+    reference="numpy.nanpercentile",
+    samples=("samples.reductions.quantile_samples", 100),
+    errors=("samples.reductions.quantile_errors", 100),
+    dtypes=REAL,
+    method=False,
+    spellings={"interpolation": "method"},
+)
+def nanpercentile(
+    self: Tensor, q: Tensor, axis: tuple[int, ...] | None, *, method: str, keepdims: bool
+) -> Tensor:
+    return _quantile("nanpercentile", self, q, axis, method, keepdims, limit=100, skips_nan=True)
+
+
+@composite(
+    "median(Tensor self, int[]? axis=None, *, bool keepdims=False) -> Tensor",
+    doc=_doc(
+        "The median of the elements: the mean of the two in the middle for an even number.",
+        "td.median(td.asarray([1.0, 4.0, 2.0, 5.0])) -> 3.0",
+        0,
+        False,
+    ),
+    reference="numpy.median",
+    samples="samples.reductions.median_samples",
+    errors=lambda: [ErrorInput((TensorSample((0,)),), ValueError, "no elements")],
+    dtypes=REAL,
+)
+def median(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tensor:
+    return _quantile("median", self, 0.5, axis, "midpoint", keepdims)
+
+
+@composite(
+    "nanmedian(Tensor self, int[]? axis=None, *, bool keepdims=False) -> Tensor",
+    doc=_doc(
+        "The median of the elements that are not NaN.",
+        "td.nanmedian(td.asarray([1.0, td.nan, 2.0])) -> 1.5",
+        0,
+        True,
+    ),
+    reference="numpy.nanmedian",
+    samples="samples.reductions.median_samples",
+    errors=lambda: [ErrorInput((TensorSample((0,)),), ValueError, "no elements")],
+    dtypes=REAL,
+)
+def nanmedian(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tensor:
+    return _quantile("nanmedian", self, 0.5, axis, "midpoint", keepdims, skips_nan=True)
+
+
+# -- PyTorch's medians -------------------------------------------------------------------------------------------------
+_DIM_TEXT = """Args:
+    self: a real tensor of at least one axis.
+    dim: the axis.
+    keepdim: whether the axis remains, with length 1.
+
+Returns:
+    ``(values, indices)``, a named tuple; {nan} The indices are int64.
+
+Raises:
+    OutOfBoundsError: there is no such axis.
+    ShapeError: the axis has no elements."""
+
+
+def _median_dim(name: str, self: Tensor, dim: int, keepdim: bool, skips_nan: bool) -> tuple[Tensor, Tensor]:
+    spec = spec_of(self)
+    along = normalize_axis(name, dim, len(spec.shape))
+    count = spec.shape[along]
+    if not count:
+        raise ShapeError(f"{name}: there are no elements to reduce in {spec} over axis {along}")
+    order, middle = argsort(self, axis=along), (count - 1) // 2
+    if not spec.dtype.is_inexact:
+        return take_at(self, slice_axis(order, along, middle, middle + 1), along, keepdim)
+    is_nan = isnan(stop_gradient(self))  # sorted last
+    valid = count - sum(cast(is_nan, int64), along, keepdims=True)
+    if skips_nan:
+        position = clip(valid - 1, 0, None) // 2
+    else:
+        position = where(lt(valid, count), valid, middle)  # the first NaN
+    return take_at(self, take_along_axis(order, position, along), along, keepdim)
+
+
+@composite(
+    "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    doc=make_docstring(
+        "The medians along an axis, and their indices: the lower of the two in the middle for an even number.",
+        _DIM_TEXT.format(nan="NaN if an element is NaN."),
+        "td.median(td.asarray([1.0, 4.0, 2.0, 5.0]), dim=0).values -> 2.0",
+    ),
+    reference="references.order.median_dim",
+    samples="samples.order.median_samples",
+    errors="samples.order.median_errors",
+    dtypes=REAL,
+    spellings={"axis": "dim", "keepdims": "keepdim"},
+    result_type=ValuesAndIndices,
+)
+def median_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    return _median_dim("median", self, dim, keepdim, skips_nan=False)
+
+
+@composite(
+    "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    doc=make_docstring(
+        "The medians of the elements that are not NaN along an axis, and their indices; the lower of two.",
+        _DIM_TEXT.format(nan="NaN if all elements are NaN."),
+        "td.nanmedian(td.asarray([1.0, td.nan, 2.0]), dim=0).values -> 1.0",
+    ),
+    reference="references.order.nanmedian_dim",
+    samples="samples.order.median_samples",
+    errors="samples.order.median_errors",
+    dtypes=REAL,
+    spellings={"axis": "dim", "keepdims": "keepdim"},
+    result_type=ValuesAndIndices,
+)
+def nanmedian_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    return _median_dim("nanmedian", self, dim, keepdim, skips_nan=True)

@@ -1,0 +1,155 @@
+"""intersect1d, union1d, setdiff1d and setxor1d."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import UnsupportedError
+from ...registry.dtypes import REAL, bool_
+from ..creation.creation import full
+from ..declare.docstrings import make_docstring
+from ..declare.kinds import composite
+from ..declare.shape_rules import check_shape, promoted_dtype, spec_of
+from ..elementwise.casting import cast
+from ..elementwise.comparison import logical_and, logical_not, ne
+from ..indexing.positions import extract
+from ..shape.joining import concat
+from ..shape.splitting import slice_axis
+from ..shape.views import reshape
+from .searching import isin
+from .sorting import sort
+
+if TYPE_CHECKING:
+    from ...registry.types import Number, Tensor
+
+_ARGS = """Args:
+    self, other: tensors of bool, integer or real floating dtype; they are flattened.
+    assume_unique: accepted for compatibility with NumPy; it has no effect.
+    size: the number of elements to return: the first ones, padded with ``fill_value``. A trace requires it, because
+        shapes must not depend on data; None: as many as there are.
+    fill_value: the padding.
+
+Returns:
+    A new tensor of one axis and the promoted dtype, in ascending order. NaNs are different from each other.
+
+Raises:
+    ShapeError: ``size`` is negative.
+    UnsupportedError: a tensor is traced and ``size`` is not given.
+    DTypeError: the dtype is not supported."""
+_SCHEMA = "(Tensor self, Tensor other, {unique}*, int? size=None, Scalar fill_value=0) -> Tensor"
+_UNIQUE = _SCHEMA.format(unique="bool assume_unique=False, ")
+_ORDERED = (bool_, *REAL)
+_SAMPLES, _ERRORS = "samples.reductions.set_samples", "samples.reductions.set_errors"
+
+
+def _flatten(name: str, self: Tensor, other: Tensor) -> list[Tensor]:
+    dtype = promoted_dtype(name, (self, other))
+    return [cast(reshape(one, (spec_of(one).size,)), dtype) for one in (self, other)]
+
+
+def _keep_first(
+    name: str, ordered: Tensor, mask: Tensor | None, size: int | None, fill_value: Number
+) -> Tensor:
+    """The first of each group of equal elements of a sorted vector, where a mask is true."""
+    spec = spec_of(ordered)
+    if size is not None:
+        check_shape(name, (size,))
+    edge = full((min(spec.size, 1),), True, dtype=bool_, device=spec.device)
+    late, early = slice_axis(ordered, 0, 1, spec.size), slice_axis(ordered, 0, 0, max(spec.size - 1, 0))
+    first = concat([edge, ne(late, early)]) if spec.size else edge
+    try:
+        return extract(
+            first if mask is None else logical_and(first, mask), ordered, size=size, fill_value=fill_value
+        )
+    except UnsupportedError:
+        if size is not None:
+            raise
+        raise UnsupportedError(
+            f"{name}: the result has a data-dependent shape: the number of elements depends on data that a trace does "
+            f"not have. Pass size=n for n elements, or call {name} outside of jit"
+        ) from None
+
+
+@composite(
+    "union1d" + _SCHEMA.format(unique=""),
+    doc=make_docstring(
+        "The elements of either tensor.",
+        _ARGS.replace("    assume_unique: accepted for compatibility with NumPy; it has no effect.\n", ""),
+        "td.union1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [1, 2, 3]",
+    ),
+    reference="references.numpy_functions.union1d",
+    samples=_SAMPLES,
+    errors=_ERRORS,
+    dtypes=_ORDERED,
+    method=False,
+    spellings={"ar1": "self", "ar2": "other"},
+)
+def union1d(self: Tensor, other: Tensor, *, size: int | None, fill_value: Number) -> Tensor:
+    ordered = sort(concat(_flatten("union1d", self, other)))
+    return _keep_first("union1d", ordered, None, size, fill_value)
+
+
+@composite(
+    "intersect1d" + _UNIQUE,
+    doc=make_docstring(
+        "The elements of both tensors.",
+        _ARGS,
+        "td.intersect1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [1]",
+    ),
+    reference="references.numpy_functions.intersect1d",
+    samples=_SAMPLES,
+    errors=_ERRORS,
+    dtypes=_ORDERED,
+    method=False,
+    spellings={"ar1": "self", "ar2": "other"},
+)
+def intersect1d(
+    self: Tensor, other: Tensor, assume_unique: bool, *, size: int | None, fill_value: Number
+) -> Tensor:
+    one, two = _flatten("intersect1d", self, other)
+    ordered = sort(one)
+    return _keep_first("intersect1d", ordered, isin(ordered, two), size, fill_value)
+
+
+@composite(
+    "setdiff1d" + _UNIQUE,
+    doc=make_docstring(
+        "The elements of the first tensor that the second one does not have.",
+        _ARGS,
+        "td.setdiff1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [3]",
+    ),
+    reference="references.numpy_functions.setdiff1d",
+    samples=_SAMPLES,
+    errors=_ERRORS,
+    dtypes=_ORDERED,
+    method=False,
+    spellings={"ar1": "self", "ar2": "other"},
+)
+def setdiff1d(
+    self: Tensor, other: Tensor, assume_unique: bool, *, size: int | None, fill_value: Number
+) -> Tensor:
+    one, two = _flatten("setdiff1d", self, other)
+    ordered = sort(one)
+    return _keep_first("setdiff1d", ordered, logical_not(isin(ordered, two)), size, fill_value)
+
+
+@composite(
+    "setxor1d" + _UNIQUE,
+    doc=make_docstring(
+        "The elements of one of the tensors alone.",
+        _ARGS,
+        "td.setxor1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [2, 3]",
+    ),
+    reference="references.numpy_functions.setxor1d",
+    samples=_SAMPLES,
+    errors=_ERRORS,
+    dtypes=_ORDERED,
+    method=False,
+    spellings={"ar1": "self", "ar2": "other"},
+)
+def setxor1d(
+    self: Tensor, other: Tensor, assume_unique: bool, *, size: int | None, fill_value: Number
+) -> Tensor:
+    one, two = _flatten("setxor1d", self, other)
+    ordered = sort(concat([one, two]))
+    return _keep_first("setxor1d", ordered, ne(isin(ordered, one), isin(ordered, two)), size, fill_value)

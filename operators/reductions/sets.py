@@ -1,0 +1,264 @@
+"""The set functions of the Array API standard: unique_all, unique_counts, unique_inverse, unique_values.
+
+Their results are as long as there are different elements, so a trace needs ``size``. The functions in the
+namespace ``td`` return named tuples.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import ShapeError, UnsupportedError
+from ...named_tuple import NamedTuple
+from ...registry.dtypes import ALL, DEFAULT_INT, bool_
+from ...registry.values import TensorSpec
+from ..creation.creation import full
+from ..declare.kinds import composite
+from ..declare.named_results import NamedResults
+from ..declare.shape_rules import check_shape, spec_of
+from ..elementwise.casting import cast
+from ..elementwise.comparison import eq, ne
+from ..elementwise.complex_parts import imag, real
+from ..elementwise.selection import where
+from ..indexing.take import nonzero, take
+from ..shape.joining import concat
+from ..shape.splitting import slice_axis
+from ..shape.views import reshape
+from .scans import cumsum
+from .sorting import argsort
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
+
+_ARGS = """
+
+    Args:
+        self: any tensor; it is flattened. NaNs are different from each other.
+        size: the number of {what} to return: the first ones, or more with the smallest value as padding{padding}. A
+            trace requires it, because shapes must not depend on data; None: as many as there are.
+
+    Returns:
+        {returns}
+
+    Raises:
+        ShapeError: ``size`` is negative, or not 0 although there are no elements.
+        UnsupportedError: the tensor is traced and ``size`` is not given.
+"""
+
+
+def _data_dependent_error(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name}: the result has a data-dependent shape: the number of different elements depends on data that a "
+        f"trace does not have. Pass size=n for n values, or call {name} outside of jit"
+    )
+
+
+def _check_size(name: str, self: Tensor | TensorSpec, size: int | None) -> int:
+    """The length of the results; raises in a trace without ``size``."""
+    if size is None:
+        raise _data_dependent_error(name)
+    check_shape(name, (size,))
+    if size and not spec_of(self).size:
+        raise ShapeError(f"{name}: there are no elements, so size must be 0 and not {size}")
+    return size
+
+
+class _Groups(NamedTuple):
+    """The elements of a tensor in groups of equal ones.
+
+    Attributes:
+        order: the flat positions of the elements in ascending order.
+        is_first: for each of these whether it is the first of its group.
+        bounds: the starts of the groups in ``order``, and the end of the last.
+        ordered: the elements in ascending order.
+    """
+
+    order: Tensor
+    is_first: Tensor
+    bounds: Tensor
+    ordered: Tensor
+
+    def starts(self) -> Tensor:
+        """The start of each group in ``order``; 0 for padding."""
+        start = slice_axis(self.bounds, 0, 0, self.bounds.shape[0] - 1)
+        return where(eq(start, self.order.shape[0]), 0, start)
+
+    def values(self) -> Tensor:
+        """The element of each group."""
+        return take(self.ordered, self.starts())
+
+    def indices(self) -> Tensor:
+        """The flat position of the first element of each group."""
+        return take(self.order, self.starts())
+
+    def counts(self) -> Tensor:
+        """The number of elements of each group."""
+        last = self.bounds.shape[0] - 1
+        return slice_axis(self.bounds, 0, 1, last + 1) - slice_axis(self.bounds, 0, 0, last)
+
+    def inverse_indices(self, shape: tuple[int, ...]) -> Tensor:
+        """The group of each element."""
+        rank = cumsum(cast(self.is_first, DEFAULT_INT), 0) - 1
+        return reshape(take(rank, argsort(self.order)), shape)
+
+
+def _order_of(flat: Tensor) -> Tensor:
+    """The positions that sort a tensor of one axis; complex numbers by their real parts, then the imaginary ones."""
+    if spec_of(flat).dtype.kind != "c":
+        return argsort(flat)
+    by_imaginary = argsort(imag(flat))
+    return take(by_imaginary, argsort(take(real(flat), by_imaginary)))
+
+
+def _group(name: str, self: Tensor, size: int | None) -> _Groups:
+    spec = spec_of(self)
+    if size is not None:
+        _check_size(name, self, size)
+    flat = reshape(self, (spec.size,))
+    order = _order_of(flat)
+    ordered = take(flat, order)
+    edge = full((1,), True, dtype=bool_, device=spec.device)
+    differ = ne(slice_axis(ordered, 0, 1, spec.size), slice_axis(ordered, 0, 0, max(spec.size - 1, 0)))
+    ends = concat([edge, differ, edge] if spec.size else [edge], 0)  # of groups, and the start of the first
+    try:
+        bounds = nonzero(ends, size=None if size is None else size + 1, fill_value=spec.size)[0]
+    except UnsupportedError:
+        raise _data_dependent_error(name) from None
+    return _Groups(order, slice_axis(ends, 0, 0, spec.size), bounds, ordered)
+
+
+def _spec(name: str, self: TensorSpec, size: int | None, integers: int) -> tuple[TensorSpec, ...]:
+    """The specs of the values, and of ``integers`` tensors of the same length."""
+    spec, length = spec_of(self), _check_size(name, self, size)
+    return (
+        TensorSpec((length,), spec.dtype, spec.device),
+        *[TensorSpec((length,), DEFAULT_INT, spec.device)] * integers,
+    )
+
+
+def _inverse_spec(self: TensorSpec) -> TensorSpec:
+    spec = spec_of(self)
+    return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
+
+
+def _all_shape_rule(self: TensorSpec, *, size: int | None = None) -> tuple[TensorSpec, ...]:
+    values, indices, counts = _spec("unique_all", self, size, 2)
+    return values, indices, _inverse_spec(self), counts
+
+
+@composite(
+    "unique_all(Tensor self, *, int? size=None)"
+    " -> (Tensor values, Tensor indices, Tensor inverse_indices, Tensor counts)",
+    doc="The different elements of a tensor, where they are, and how often."
+    + _ARGS.format(
+        what="values",
+        padding=", index 0 of the sorted elements and count 0",
+        returns="``(values, indices, inverse_indices, counts)``: the values in ascending order, the flat position of "
+        "the\n        first occurrence of each, for each element of ``self`` the index of its value, and the counts.",
+    )
+    + "\n    >>> td.unique_all(td.asarray([3, 1, 3])).counts.tolist()\n    [1, 2]\n",
+    reference="references.arrays.unique_all",
+    shape_rule=_all_shape_rule,
+    samples="samples.reductions.unique_samples",
+    errors="samples.reductions.unique_errors",
+    dtypes=ALL,
+    method=False,
+)
+def _unique_all(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
+    groups = _group("unique_all", self, size)
+    inverse = groups.inverse_indices(spec_of(self).shape)
+    return groups.values(), groups.indices(), inverse, groups.counts()
+
+
+@composite(
+    "unique_counts(Tensor self, *, int? size=None) -> (Tensor values, Tensor counts)",
+    doc="The different elements of a tensor, and how often they occur."
+    + _ARGS.format(
+        what="values",
+        padding=" and count 0",
+        returns="``(values, counts)``: the values in ascending order, and how often each occurs.",
+    )
+    + "\n    >>> [x.tolist() for x in td.unique_counts(td.asarray([3, 1, 3]))]\n    [[1, 3], [1, 2]]\n",
+    reference="references.arrays.unique_counts",
+    shape_rule=lambda self, *, size=None: _spec("unique_counts", self, size, 1),
+    samples="samples.reductions.unique_samples",
+    errors="samples.reductions.unique_errors",
+    dtypes=ALL,
+    method=False,
+)
+def _unique_counts(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
+    groups = _group("unique_counts", self, size)
+    return groups.values(), groups.counts()
+
+
+@composite(
+    "unique_inverse(Tensor self, *, int? size=None) -> (Tensor values, Tensor inverse_indices)",
+    doc="The different elements of a tensor, and the index of each element among them."
+    + _ARGS.format(
+        what="values",
+        padding="",
+        returns="``(values, inverse_indices)``: ascending values, and ``self`` is ``values[inverse_indices]``.",
+    )
+    + "\n    >>> [x.tolist() for x in td.unique_inverse(td.asarray([3, 1, 3]))]\n    [[1, 3], [1, 0, 1]]\n",
+    reference="references.arrays.unique_inverse",
+    shape_rule=lambda self, *, size=None: (
+        *_spec("unique_inverse", self, size, 0),
+        _inverse_spec(self),
+    ),
+    samples="samples.reductions.unique_samples",
+    errors="samples.reductions.unique_errors",
+    dtypes=ALL,
+    method=False,
+)
+def _unique_inverse(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
+    groups = _group("unique_inverse", self, size)
+    return groups.values(), groups.inverse_indices(spec_of(self).shape)
+
+
+@composite(
+    "unique_values(Tensor self, *, int? size=None) -> Tensor",
+    doc="The different elements of a tensor."
+    + _ARGS.format(
+        what="values",
+        padding="",
+        returns="A new tensor of one axis, in ascending order.",
+    )
+    + "\n    >>> td.unique_values(td.asarray([3, 1, 3])).tolist()\n    [1, 3]\n",
+    reference="references.arrays.unique_values",
+    shape_rule=lambda self, *, size=None: _spec("unique_values", self, size, 0)[0],
+    samples="samples.reductions.unique_samples",
+    errors="samples.reductions.unique_errors",
+    dtypes=ALL,
+    method=False,
+)
+def unique_values(self: Tensor, *, size: int | None) -> Tensor:
+    return _group("unique_values", self, size).values()
+
+
+# -- named results -----------------------------------------------------------------------------------------------------
+class UniqueAllResult(NamedTuple):
+    """The result of :func:`unique_all`."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCountsResult(NamedTuple):
+    """The result of :func:`unique_counts`."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverseResult(NamedTuple):
+    """The result of :func:`unique_inverse`."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+unique_all = NamedResults(_unique_all, UniqueAllResult)
+unique_counts = NamedResults(_unique_counts, UniqueCountsResult)
+unique_inverse = NamedResults(_unique_inverse, UniqueInverseResult)

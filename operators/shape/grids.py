@@ -1,0 +1,70 @@
+"""broadcast_arrays and meshgrid: functions of any number of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import DTypeError, ShapeError, ValueArgumentError
+from ..declare.shape_rules import broadcast_shapes, spec_of
+from .views import broadcast_to, reshape
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
+
+
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """Broadcast tensors to their common shape.
+
+    Args:
+        arrays: tensors.
+
+    Returns:
+        A tuple of views of the tensors, all of the same shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    >>> import tandem as td
+    >>> [x.shape for x in td.broadcast_arrays(td.zeros((2, 1)), td.zeros(3))]
+    [(2, 3), (2, 3)]
+    """
+    shape = broadcast_shapes("broadcast_arrays", *(spec_of(x).shape for x in arrays))
+    return tuple(broadcast_to(x, shape) for x in arrays)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, one tensor for each axis.
+
+    Args:
+        arrays: the coordinates along each axis: tensors of one axis, or 0-d ones, of the same numeric dtype.
+        indexing: ``"xy"``: the first two axes of the results are exchanged, so that matrices have a row for each y and
+            a column for each x; ``"ij"``: axis i of the results belongs to argument i.
+
+    Returns:
+        A tuple of tensors of the shape of the grid.
+
+    Raises:
+        ValueArgumentError: another ``indexing``.
+        ShapeError: a tensor has more than one axis.
+        DTypeError: the dtypes differ.
+
+    >>> import tandem as td
+    >>> [x.tolist() for x in td.meshgrid(td.arange(3), td.arange(2))]
+    [[[0, 1, 2], [0, 1, 2]], [[0, 0, 0], [1, 1, 1]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
+    specs = [spec_of(x) for x in arrays]
+    for spec in specs:
+        if len(spec.shape) > 1:
+            raise ShapeError(f"meshgrid: coordinates have one axis, not shape {spec.shape}")
+        if spec.dtype is not specs[0].dtype:
+            raise DTypeError(f"meshgrid: the dtypes {specs[0].dtype} and {spec.dtype} differ")
+    axes = list(range(len(arrays)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+    rows = [
+        reshape(x, tuple(spec.size if other == axis else 1 for other in range(len(axes))))
+        for x, spec, axis in zip(arrays, specs, axes)
+    ]
+    return tuple(x.clone() for x in broadcast_arrays(*rows))

@@ -1,0 +1,239 @@
+"""append, insert, delete, resize and trim_zeros."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ArgumentError, OutOfBoundsError, ShapeError, UnsupportedError, ValueArgumentError
+from ...registry.dtypes import ALL
+from ..creation.creation import full
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.docstrings import make_docstring
+from ..declare.kinds import composite
+from ..declare.shape_rules import broadcast_shapes, check_shape, normalize_axis, spec_of
+from ..elementwise.casting import cast, clone
+from ..indexing.take import nonzero, take
+from .joining import concat
+from .rearrange import moveaxis
+from .splitting import slice_axis
+from .views import broadcast_to, reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...registry.types import Array, Tensor
+
+_ARGS = """Args:
+    self: any tensor.
+    {more}
+    axis: the axis; None: the tensor is flattened first.
+
+Returns:
+    A new tensor{dtype}.
+
+Raises:
+    {raises}"""
+
+
+@composite(
+    "append(Tensor self, Tensor values, int? axis=None) -> Tensor",
+    doc=make_docstring(
+        "The tensor with values appended along an axis.",
+        _ARGS.format(
+            more="values: a tensor whose shape agrees except along the axis; flattened too without an axis.",
+            dtype=" of the promoted dtype",
+            raises="ShapeError: the shapes differ in another axis.",
+        ),
+        "td.append(td.asarray([1, 2]), 3) -> [1, 2, 3]",
+    ),
+    reference="numpy.append",
+    samples="samples.stacking.append_samples",
+    errors=lambda: [ErrorInput((TensorSample((2, 2)), TensorSample((3,)), 0), ValueError, "shape")],
+    dtypes=ALL,
+    method=False,
+)
+def append(self: Tensor, values: Tensor, axis: int | None) -> Tensor:
+    return concat([self, values], axis)
+
+
+def _along(name: str, self: Tensor, axis: int | None) -> tuple[Tensor, int]:
+    """The tensor, flattened without an axis, and the non-negative axis."""
+    shape = spec_of(self).shape
+    if axis is None:
+        return reshape(self, (math.prod(shape),)), 0
+    return self, normalize_axis(name, axis, len(shape))
+
+
+def _edit(name: str, edit: Callable[[], Array]) -> Array:
+    """The result of NumPy's function on positions, with its errors raised as tandem's."""
+    try:
+        return edit()
+    except IndexError as fault:
+        raise OutOfBoundsError(f"{name}: {fault}") from None
+    except (TypeError, ValueError) as fault:
+        raise ValueArgumentError(f"{name}: {fault}") from None
+
+
+def _check_positions(name: str, positions: Any) -> Any:  # noqa: ANN401
+    """Positions as an int, a slice or an array of ints or bools; a trace has no data of tensors."""
+    if hasattr(positions, "_array"):
+        positions = positions._array
+    if isinstance(positions, slice):
+        return positions
+    array = np.asarray(positions) if not hasattr(positions, "_keys") else np.asarray("")
+    if array.size == 0 and isinstance(positions, (list, tuple)):
+        return array.astype(np.int64)
+    if array.dtype.kind not in "biu" or array.ndim > 1:
+        raise ArgumentError(
+            f"{name}: positions are an int, a slice or a list of ints, which do not depend on traced data; "
+            f"not {positions!r}"
+        )
+    return int(array) if array.ndim == 0 else array
+
+
+@composite(
+    "insert(Tensor self, Any indices, Tensor values, int? axis=None) -> Tensor",
+    doc=make_docstring(
+        "The tensor with values inserted along an axis.",
+        _ARGS.format(
+            more="indices: the positions in ``self`` before which to insert: an int, a slice or a list of ints.\n"
+            "    values: the values; they broadcast, and are cast to the dtype of ``self``.",
+            dtype=" of the dtype of ``self``",
+            raises="OutOfBoundsError: a position or the axis is out of bounds.\n"
+            "    ShapeError: the values do not fit.\n"
+            "    ArgumentError: the positions are not integers, or traced.",
+        ),
+        "td.insert(td.asarray([1, 2]), 1, 7) -> [1, 7, 2]",
+    ),
+    reference="numpy.insert",
+    samples="samples.stacking.insert_samples",
+    errors="samples.stacking.insert_errors",
+    dtypes=ALL,
+    method=False,
+    spellings={"obj": "indices"},
+)
+def insert(self: Tensor, indices: int | slice | Sequence[int], values: Tensor, axis: int | None) -> Tensor:
+    flat, along = _along("insert", self, axis)
+    shape, positions = flat.shape, _check_positions("insert", indices)
+    spec = spec_of(values)
+    if isinstance(positions, slice):
+        positions = np.arange(shape[along])[positions]
+    elif not isinstance(positions, int) and positions.dtype.kind == "b":
+        positions = positions.nonzero()[0]
+    values = reshape(values, (1,) * (len(shape) - len(spec.shape)) + spec.shape)
+    if isinstance(positions, int):
+        values = moveaxis(values, 0, along)
+    count = values.shape[along] if isinstance(positions, int) or positions.size == 1 else positions.size
+    wide = (*shape[:along], count, *shape[along + 1 :])
+    if broadcast_shapes("insert", values.shape, wide) != wide:
+        raise ShapeError(f"insert: values of shape {spec.shape} do not fit into {wide}")
+    whole = concat([flat, cast(broadcast_to(values, wide), spec_of(self).dtype)], along)
+    one = positions if isinstance(positions, int) or positions.size != 1 else int(positions[0])
+    order = _edit("insert", lambda: np.insert(np.arange(shape[along]), one, shape[along] + np.arange(count)))
+    return take(whole, order, along)
+
+
+@composite(
+    "delete(Tensor self, Any indices, int? axis=None) -> Tensor",
+    doc=make_docstring(
+        "The tensor without the slices at some positions along an axis.",
+        _ARGS.format(
+            more="indices: the positions: an int, a slice, a list of ints, or one bool for each position.",
+            dtype="",
+            raises="OutOfBoundsError: a position or the axis is out of bounds.\n"
+            "    ArgumentError: the positions are not integers, or traced.",
+        ),
+        "td.delete(td.asarray([1, 2, 3]), 1) -> [1, 3]",
+    ),
+    reference="numpy.delete",
+    samples="samples.stacking.delete_samples",
+    errors="samples.stacking.delete_errors",
+    dtypes=ALL,
+    method=False,
+    spellings={"obj": "indices"},
+)
+def delete(self: Tensor, indices: int | slice | Sequence[int], axis: int | None) -> Tensor:
+    flat, along = _along("delete", self, axis)
+    positions = _check_positions("delete", indices)
+    order = _edit("delete", lambda: np.delete(np.arange(flat.shape[along]), positions))
+    return take(flat, order, along)
+
+
+@composite(
+    "resize(Tensor self, SymInt[] shape) -> Tensor",
+    doc=make_docstring(
+        "The elements in order, repeated or cut to fill a shape; zeros if there are none.",
+        """Args:
+    self: any tensor.
+    shape: the shape of the result.
+
+Returns:
+    A new tensor.
+
+Raises:
+    ShapeError: a size is negative.""",
+        "td.resize(td.asarray([1, 2]), (2, 3)) -> [[1, 2, 1], [2, 1, 2]]",
+    ),
+    reference="references.numpy_functions.resize",
+    samples=lambda dtype: [
+        SampleInput((TensorSample(size), shape))
+        for size, shape in (
+            ((3, 4), (2, 3)),
+            ((3,), (2, 4)),
+            ((), (3,)),
+            ((0,), (2,)),
+            ((3,), (0,)),
+            ((2,), ()),
+        )
+    ],
+    errors=lambda: [ErrorInput((TensorSample((2,)), (-1,)), ValueError, "negative")],
+    dtypes=ALL,
+    method=False,
+)
+def resize(self: Tensor, shape: tuple[int, ...]) -> Tensor:
+    shape, spec = check_shape("resize", shape), spec_of(self)
+    if not spec.size:
+        return full(shape, 0, dtype=spec.dtype, device=spec.device)
+    order = np.arange(math.prod(shape)) % spec.size
+    return reshape(take(self, order), shape)
+
+
+# -- trim_zeros --------------------------------------------------------------------------------------------------------
+def trim_zeros(filt: Tensor, trim: str = "fb") -> Tensor:
+    """The vector without zeros at its ends; only outside of jit and vmap, because its length depends on data.
+
+    Args:
+        filt: a tensor of one axis.
+        trim: ``"f"``: from the front, ``"b"``: from the back, ``"fb"``: from both.
+
+    Returns:
+        A new tensor.
+
+    Raises:
+        ShapeError: the tensor does not have one axis.
+        ValueArgumentError: ``trim`` is another string.
+        UnsupportedError: the tensor is traced, or batched.
+
+    >>> import tandem as td
+    >>> td.trim_zeros(td.asarray([0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
+    shape = spec_of(filt).shape
+    if len(shape) != 1:
+        raise ShapeError(f"trim_zeros: needs a tensor of one axis, not of shape {shape}")
+    if trim not in ("f", "b", "fb", "bf"):
+        raise ValueArgumentError(f"trim_zeros: trim is 'f', 'b' or 'fb', not {trim!r}")
+    try:
+        positions = nonzero(filt)[0].tolist()
+    except UnsupportedError:
+        raise UnsupportedError(
+            "trim_zeros: the length of the result depends on data that a trace does not have; call it outside of jit "
+            "and vmap"
+        ) from None
+    if not positions:
+        return clone(slice_axis(filt, 0, 0, 0))
+    start = positions[0] if "f" in trim else 0
+    return clone(slice_axis(filt, 0, start, positions[-1] + 1 if "b" in trim else shape[0]))

@@ -1,0 +1,105 @@
+"""``tandem.jax.lax`` and ``nn`` compared with JAX, where it is installed."""
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem.jax import lax, nn
+
+jax = pytest.importorskip("jax")
+
+X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+INTS = np.array([-7, -2, 3, 9], np.int32)
+
+LAX = {
+    "div": lambda m, x: m.div(x, x + 2.0),
+    "clamp": lambda m, x: m.clamp(-0.5, x, 0.5),
+    "select": lambda m, x: m.select(x > 0, x, -x),
+    "integer_pow": lambda m, x: m.integer_pow(x, 3),
+    "logistic": lambda m, x: m.logistic(x),
+    "rem": lambda m, x: m.rem(x, x * 0.0 + 0.7),
+    "lgamma": lambda m, x: m.lgamma(x + 4.0),
+    "erf_inv": lambda m, x: m.erf_inv(x / 4.0),
+    "reduce_sum": lambda m, x: m.reduce_sum(x, (0, 1)),
+    "reduce_max": lambda m, x: m.reduce_max(x, (1,)),
+    "reduce_prod": lambda m, x: m.reduce_prod(x, (0,)),
+    "argmax": lambda m, x: m.argmax(x, 1, np.int32),
+    "cumsum": lambda m, x: m.cumsum(x, 1, True),
+    "cumprod": lambda m, x: m.cumprod(x),
+    "cummax": lambda m, x: m.cummax(x, 1),
+    "cummin": lambda m, x: m.cummin(x, 0, True),
+    "sort": lambda m, x: m.sort(x, 0),
+    "top_k": lambda m, x: m.top_k(x, 2)[0],
+    "slice": lambda m, x: m.slice(x, (0, 1), (3, 4), (2, 1)),
+    "slice_in_dim": lambda m, x: m.slice_in_dim(x, 1, 4, 2, 1),
+    "index_in_dim": lambda m, x: m.index_in_dim(x, -1, 1, False),
+    "dynamic_slice": lambda m, x: m.dynamic_slice(x, (1, 3), (2, 2)),
+    "dynamic_slice negative": lambda m, x: m.dynamic_slice(x, (-1, -4), (1, 2)),
+    "dynamic_slice_in_dim": lambda m, x: m.dynamic_slice_in_dim(x, 2, 2, 1),
+    "dynamic_index_in_dim": lambda m, x: m.dynamic_index_in_dim(x, 2, 1, False),
+    "dynamic_update_slice": lambda m, x: m.dynamic_update_slice(x, x[:2, :2] * 2.0, (2, 1)),
+    "dynamic_update_slice_in_dim": lambda m, x: m.dynamic_update_slice_in_dim(x, x[:1], 1, 0),
+    "dynamic_update_index_in_dim": lambda m, x: m.dynamic_update_index_in_dim(x, x[:, 0], 2, 1),
+    "broadcast": lambda m, x: m.broadcast(x, (2,)),
+    "broadcast_in_dim": lambda m, x: m.broadcast_in_dim(x, (3, 2, 4), (0, 2)),
+    "concatenate": lambda m, x: m.concatenate([x, x], 1),
+    "convert_element_type": lambda m, x: m.convert_element_type(x, np.float16),
+    "rev": lambda m, x: m.rev(x, (0,)),
+    "transpose": lambda m, x: m.transpose(x, (1, 0)),
+    "rsqrt": lambda m, x: m.rsqrt(x * x + 1.0),
+    "scan": lambda m, x: m.scan(lambda c, row: (c + row, c * row), x[0], x)[1],
+    "fori_loop": lambda m, x: m.fori_loop(0, 3, lambda i, c: c * 1.5 + i, x),
+    "while_loop": lambda m, x: m.while_loop(lambda c: c.sum() < 50.0, lambda c: c * c + 1.0, x),
+    "cond": lambda m, x: m.cond(x[0, 0] > 0, lambda y: y + 1.0, lambda y: y - 1.0, x),
+    "switch": lambda m, x: m.switch(1, [lambda y: y, lambda y: y * 2.0], x),
+}
+NN = {
+    "gelu": lambda m, x: m.gelu(x),
+    "gelu exact": lambda m, x: m.gelu(x, approximate=False),
+    "one_hot": lambda m, x: (
+        m.one_hot(np.array([0, 2, 5]), 3) if m is jax.nn else m.one_hot(td.asarray([0, 2, 5]), 3)
+    ),
+    **{
+        name: lambda m, x, name=name: getattr(m, name)(x)
+        for name in "relu relu6 sigmoid silu swish softplus log_sigmoid hard_tanh hard_sigmoid hard_silu selu celu elu "
+        "leaky_relu soft_sign squareplus mish glu standardize softmax log_softmax identity".split()
+    },
+}
+
+
+def check(ours, theirs):
+    wanted = np.asarray(theirs)
+    assert ours.shape == wanted.shape
+    assert np.allclose(ours.numpy(), wanted, rtol=2e-4 if wanted.dtype == np.float16 else 2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", LAX)
+def test_lax_computes_what_jax_does(name):
+    call, x = LAX[name], td.asarray(X)
+    wanted = call(jax.lax, jax.numpy.asarray(X))
+    check(call(lax, x), wanted)
+    check(td.jit(lambda x: call(lax, x))(x), wanted)
+
+
+@pytest.mark.parametrize("name", NN)
+def test_nn_computes_what_jax_does(name):
+    check(NN[name](nn, td.asarray(X)), NN[name](jax.nn, jax.numpy.asarray(X)))
+
+
+def test_integers_are_divided_towards_zero():
+    x = td.asarray(INTS)
+    for name in ("div", "rem"):
+        wanted = getattr(jax.lax, name)(INTS, np.full_like(INTS, 4))
+        assert getattr(lax, name)(x, td.full_like(x, 4)).tolist() == wanted.tolist()
+    which = np.array([0, 2, 1, 0], np.int32)
+    cases = [INTS, INTS * 2, INTS * 3]
+    assert (
+        lax.select_n(td.asarray(which), *map(td.asarray, cases)).tolist()
+        == jax.lax.select_n(which, *cases).tolist()
+    )
+    assert lax.broadcasted_iota(np.int32, (2, 3), 1).tolist() == [[0, 1, 2]] * 2
+
+
+def test_traced_positions_are_those_of_jax():
+    sliced = td.jit(lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 2)))
+    for i in (0, 1, 9, -1):
+        check(sliced(td.asarray(X), td.asarray(i)), jax.lax.dynamic_slice(X, (i, 0), (2, 2)))
