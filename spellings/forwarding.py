@@ -1,0 +1,91 @@
+"""Namespaces that have a few functions of their own and forward all other names to ``tandem`` or one of its modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any
+
+from . import synonyms
+
+_TANDEM = __package__.rpartition(".")[0]
+
+
+def forward_to_tandem(
+    namespace: str, own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names that it lacks to ``tandem``.
+
+    Args:
+        namespace: the module's ``__name__``.
+        own: the result of ``lazy.attach``, for names of the module that are imported at their first use.
+
+    >>> import tandem.numpy as np
+    >>> np.linalg is np.linalg, "concatenate" in dir(np)
+    (True, True)
+    """
+    get_forwarded, list_forwarded = forward_to(namespace, "")
+    if own is None:
+        return get_forwarded, list_forwarded
+    get_own, list_own = own
+    known = {*list_own()}
+
+    def get_attribute(name: str) -> Any:  # noqa: ANN401
+        return (get_own if name in known else get_forwarded)(name)
+
+    def list_names() -> list[str]:
+        return sorted({*known, *list_forwarded()})
+
+    return get_attribute, list_names
+
+
+def forward_to(namespace: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names that it lacks.
+
+    Args:
+        namespace: the module's ``__name__``.
+        module: the module of tandem that has them, such as ``"random"``; empty: ``tandem`` itself.
+    """
+    own, tandem = sys.modules[namespace], sys.modules[_TANDEM]
+
+    def find_source() -> Any:  # noqa: ANN401
+        return attrgetter(module)(tandem) if module else tandem
+
+    def list_source() -> Iterable[str]:
+        source = find_source()
+        return dir(source) if not module else getattr(source, "__all__", dir(source))
+
+    def get_attribute(name: str) -> Any:  # noqa: ANN401
+        if name.startswith("_") or name not in list_source():
+            raise _unknown(namespace, name, list_names(), f"td.{module}.".replace("..", "."))
+        result: object = getattr(find_source(), name)
+        result = getattr(result, "unchecked", result)  # under td.debug.strict_names
+        setattr(own, name, result)
+        return result
+
+    def list_names() -> list[str]:
+        return sorted(name for name in {*vars(own), *list_source()} if not name.startswith("_"))
+
+    return get_attribute, list_names
+
+
+def refuse_unknown(namespace: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module that forwards nothing: its error names the near function of ``tandem``."""
+    own, tandem = sys.modules[namespace], sys.modules[_TANDEM]
+
+    def get_attribute(name: str) -> Any:  # noqa: ANN401
+        if name.startswith("_"):
+            near = ""
+        elif name in dir(tandem):
+            near = f"; did you mean td.{name}?"
+        else:
+            near = synonyms.suggest(name, vars(own), f"{namespace}.") or synonyms.suggest(name, dir(tandem))
+        raise AttributeError(f"module {namespace!r} has no attribute {name!r}{near}")
+
+    return get_attribute
+
+
+def _unknown(namespace: str, name: str, names: Iterable[str], prefix: str) -> AttributeError:
+    near = "" if name.startswith("_") else synonyms.suggest(name, names, prefix)
+    return AttributeError(f"module {namespace!r} has no attribute {name!r}{near}")

@@ -1,0 +1,24 @@
+"""``tandem.jax``: tandem with the names and modules of JAX.
+
+numpy.py, nn.py, random.py, tree_util.py: the modules of these names
+lax/: control flow, elementwise functions, reductions, slices
+devices.py: device_put, device_get, block_until_ready
+
+All other names are those of ``tandem``: ``jit``, ``grad``, ``vmap``, ``custom_vjp``, ... Python integers make int64
+tensors, as in JAX with ``jax_enable_x64``.
+"""
+
+from .. import tree as tree
+from ..eager.tensor.tensor import Tensor as _Tensor
+from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from . import lax as lax
+from . import nn as nn
+from . import numpy as numpy
+from . import random as random
+from . import tree_util as tree_util
+from .devices import block_until_ready as block_until_ready
+from .devices import device_get as device_get
+from .devices import device_put as device_put
+
+Array = _Tensor
+__getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -1,0 +1,100 @@
+"""Reductions, scans and sorting with the arguments of ``jax.lax``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import UnsupportedError
+from ...operators.declare.named_results import ValuesAndIndices
+from ...operators.elementwise.casting import astype
+from ...operators.reductions import extrema, folds, order_statistics, scans, sorting
+from ...operators.shape.rearrange import flip
+from ...registry.dtypes import DEFAULT_INT
+
+if TYPE_CHECKING:
+    from ...registry.types import DTypeLike, Tensor
+
+
+def reduce_sum(operand: Tensor, axes: Sequence[int]) -> Tensor:
+    """The sums over axes, in the same dtype."""
+    return folds.sum(operand, tuple(axes), dtype=operand.dtype)
+
+
+def reduce_prod(operand: Tensor, axes: Sequence[int]) -> Tensor:
+    """The products over axes, in the same dtype."""
+    return folds.prod(operand, tuple(axes), dtype=operand.dtype)
+
+
+def reduce_max(operand: Tensor, axes: Sequence[int]) -> Tensor:
+    """The largest elements over axes."""
+    return folds.max(operand, tuple(axes))
+
+
+def reduce_min(operand: Tensor, axes: Sequence[int]) -> Tensor:
+    """The smallest elements over axes."""
+    return folds.min(operand, tuple(axes))
+
+
+def reduce_and(operand: Tensor, axes: Sequence[int]) -> Tensor:
+    """Whether all bools over axes are true."""
+    return folds.all(operand, tuple(axes))
+
+
+def reduce_or(operand: Tensor, axes: Sequence[int]) -> Tensor:
+    """Whether some bool over axes is true."""
+    return folds.any(operand, tuple(axes))
+
+
+def argmax(operand: Tensor, axis: int, index_dtype: DTypeLike = DEFAULT_INT) -> Tensor:
+    """The indices of the largest elements along an axis."""
+    return astype(folds.argmax(operand, axis), index_dtype)
+
+
+def argmin(operand: Tensor, axis: int, index_dtype: DTypeLike = DEFAULT_INT) -> Tensor:
+    """The indices of the smallest elements along an axis."""
+    return astype(folds.argmin(operand, axis), index_dtype)
+
+
+# -- scans -------------------------------------------------------------------------------------------------------------
+def _scan(run: Callable[[Tensor], Tensor], operand: Tensor, axis: int, reverse: bool) -> Tensor:
+    return flip(run(flip(operand, axis)), axis) if reverse else run(operand)
+
+
+def cumsum(operand: Tensor, axis: int = 0, reverse: bool = False) -> Tensor:
+    """The sums up to and including each element, in the same dtype; from the end with ``reverse``."""
+    return _scan(lambda x: scans.cumsum(x, axis, dtype=operand.dtype), operand, axis, reverse)
+
+
+def cumprod(operand: Tensor, axis: int = 0, reverse: bool = False) -> Tensor:
+    """The products up to and including each element, in the same dtype; from the end with ``reverse``."""
+    return _scan(lambda x: scans.cumprod(x, axis, dtype=operand.dtype), operand, axis, reverse)
+
+
+def cummax(operand: Tensor, axis: int = 0, reverse: bool = False) -> Tensor:
+    """The largest elements so far, without indices; from the end with ``reverse``."""
+    return _scan(lambda x: extrema.cummax(x, axis)[0], operand, axis, reverse)
+
+
+def cummin(operand: Tensor, axis: int = 0, reverse: bool = False) -> Tensor:
+    """The smallest elements so far, without indices; from the end with ``reverse``."""
+    return _scan(lambda x: extrema.cummin(x, axis)[0], operand, axis, reverse)
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+def sort(operand: Tensor, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Tensor:
+    """The elements in ascending order along an axis.
+
+    Raises:
+        UnsupportedError: several operands, which are sorted by the first.
+    """
+    if isinstance(operand, (tuple, list)):
+        raise UnsupportedError(
+            "sort of several operands: write td.argsort(keys) and td.take_along_axis(x, order)"
+        )
+    return sorting.sort(operand, axis=dimension, stable=is_stable)
+
+
+def top_k(operand: Tensor, k: int, *, axis: int = -1) -> ValuesAndIndices:
+    """The ``k`` largest elements along the last axis, and their indices."""
+    return ValuesAndIndices(*order_statistics.topk(operand, k, axis))

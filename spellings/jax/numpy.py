@@ -1,0 +1,62 @@
+"""``tandem.jax.numpy``: the names of ``jax.numpy``; those of tandem, and ``array``, ``put``, ``unique`` and so on."""
+
+from __future__ import annotations
+
+from numpy import character as character
+from numpy import flexible as flexible
+from numpy import object_ as object_
+from numpy.exceptions import ComplexWarning as ComplexWarning
+
+from ..eager.tensor.tensor import Tensor as _Tensor
+from ..errors import ValueArgumentError as _ValueArgumentError
+from ..numpy.memory import frombuffer as frombuffer
+from ..numpy.memory import fromfile as fromfile
+from ..numpy.memory import fromiter as fromiter
+from ..numpy.memory import fromstring as fromstring
+from ..numpy.memory import savez as savez
+from ..numpy.searching import argsort as argsort
+from ..numpy.searching import argwhere as argwhere
+from ..numpy.searching import flatnonzero as flatnonzero
+from ..numpy.searching import sort as sort
+from ..numpy.searching import unique as unique
+from ..numpy.writing import put_values as _put_values
+from ..numpy.writing import replace_at_mask as _place_values
+from ..registry.dtypes import DType as _DType
+from ..registry.types import TensorLike as _TensorLike
+from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from ..torch.creation import tensor as array
+
+
+def put(
+    a: _Tensor, ind: _TensorLike, v: _TensorLike, mode: str | None = None, *, inplace: bool = True
+) -> _Tensor:
+    """The tensor with values at positions of the flattened tensor; out of bounds they are clipped, as in JAX.
+
+    Raises:
+        ValueArgumentError: ``inplace`` is not False.
+    """
+    _check_inplace("put", inplace)
+    return _put_values(a, ind, v, mode or "clip")
+
+
+def place(arr: _Tensor, mask: _TensorLike, vals: _TensorLike, *, inplace: bool = True) -> _Tensor:
+    """The tensor with values at the true elements of a mask, one after the other.
+
+    Raises:
+        ValueArgumentError: ``inplace`` is not False.
+    """
+    _check_inplace("place", inplace)
+    return _place_values(arr, mask, vals)
+
+
+def _check_inplace(name: str, inplace: bool) -> None:
+    if inplace:
+        raise _ValueArgumentError(f"{name}: pass inplace=False, as in JAX, and use the result")
+
+
+ndarray, dtype = _Tensor, _DType
+__all__ = [
+    "ComplexWarning", "argsort", "argwhere", "array", "character", "dtype", "flatnonzero", "flexible", "frombuffer",
+    "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "savez", "sort", "unique",
+]  # fmt: skip
+__getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -1,0 +1,107 @@
+"""``tandem.numpy``: tandem with NumPy's default dtypes: float64, complex128 and int64.
+
+array_type.py: ``ndarray``
+creation.py: creation functions with these defaults, ``array``
+reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``
+shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
+floating_errors.py: ``errstate``, ``seterr``
+memory.py: memory, files and text as tensors, and questions about memory
+searching.py: sort, unique, argwhere, flatnonzero
+writing.py: functions that write into a tensor
+
+All other names are those of ``tandem``, which follows NumPy.
+"""
+
+from numpy import base_repr as base_repr
+from numpy import binary_repr as binary_repr
+from numpy import character as character
+from numpy import flexible as flexible
+from numpy import format_float_positional as format_float_positional
+from numpy import format_float_scientific as format_float_scientific
+from numpy import mintypecode as mintypecode
+from numpy import ndindex as ndindex
+from numpy import object_ as object_
+from numpy import typename as typename
+
+from ..registry.dtypes import DType as _DType
+from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from .array_type import ndarray as ndarray
+from .creation import arange as arange
+from .creation import array as array
+from .creation import asarray as asanyarray
+from .creation import asarray as asarray
+from .creation import bartlett as bartlett
+from .creation import blackman as blackman
+from .creation import empty as empty
+from .creation import eye as eye
+from .creation import full as full
+from .creation import geomspace as geomspace
+from .creation import hamming as hamming
+from .creation import hanning as hanning
+from .creation import identity as identity
+from .creation import kaiser as kaiser
+from .creation import linspace as linspace
+from .creation import logspace as logspace
+from .creation import ones as ones
+from .creation import tri as tri
+from .creation import zeros as zeros
+from .floating_errors import errstate as errstate
+from .floating_errors import geterr as geterr
+from .floating_errors import seterr as seterr
+from .memory import asarray_chkfinite as asarray_chkfinite
+from .memory import ascontiguousarray as ascontiguousarray
+from .memory import asfortranarray as asfortranarray
+from .memory import common_type as common_type
+from .memory import einsum_path as einsum_path
+from .memory import frombuffer as frombuffer
+from .memory import fromfile as fromfile
+from .memory import fromiter as fromiter
+from .memory import fromstring as fromstring
+from .memory import genfromtxt as genfromtxt
+from .memory import isfortran as isfortran
+from .memory import loadtxt as loadtxt
+from .memory import may_share_memory as may_share_memory
+from .memory import min_scalar_type as min_scalar_type
+from .memory import ndenumerate as ndenumerate
+from .memory import real_if_close as real_if_close
+from .memory import savetxt as savetxt
+from .memory import savez as savez
+from .memory import savez_compressed as savez_compressed
+from .memory import shares_memory as shares_memory
+from .reductions import all as all
+from .reductions import amax as amax
+from .reductions import amin as amin
+from .reductions import any as any
+from .reductions import max as max
+from .reductions import mean as mean
+from .reductions import min as min
+from .reductions import prod as prod
+from .reductions import std as std
+from .reductions import sum as sum
+from .reductions import var as var
+from .searching import argsort as argsort
+from .searching import argwhere as argwhere
+from .searching import flatnonzero as flatnonzero
+from .searching import sort as sort
+from .searching import unique as unique
+from .shapes import around as around
+from .shapes import clip as clip
+from .shapes import concat as concat
+from .shapes import concatenate as concatenate
+from .shapes import hstack as hstack
+from .shapes import ravel as ravel
+from .shapes import reshape as reshape
+from .shapes import round as round
+from .shapes import stack as stack
+from .shapes import take as take
+from .shapes import vstack as vstack
+from .shapes import where as where
+from .writing import copyto as copyto
+from .writing import fill_diagonal as fill_diagonal
+from .writing import place as place
+from .writing import put as put
+from .writing import put_along_axis as put_along_axis
+from .writing import putmask as putmask
+
+dtype = _DType
+__getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -1,0 +1,141 @@
+"""Reductions with NumPy's arguments ``dtype``, ``initial`` and ``where``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING
+
+from ..eager.tensor import construct
+from ..errors import ValueArgumentError
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise import arithmetic, selection
+from ..operators.elementwise.exponential import sqrt
+from ..operators.reductions import extrema, folds, statistics
+from ..operators.shape.views import broadcast_to
+
+if TYPE_CHECKING:
+    from ..registry.types import DTypeLike, Tensor
+
+    Reduction = Callable[..., Tensor]
+    Axes = int | tuple[int, ...] | None
+
+
+def _with_mask(function: Reduction, identity: object, combine: Reduction | None) -> Reduction:
+    """A reduction that takes ``where`` and ``initial``.
+
+    Args:
+        function: the reduction of tandem.
+        identity: the value of elements at which ``where`` is false; None: that of ``initial``.
+        combine: the operator of the result and ``initial``; None: the reduction does not take ``initial``.
+    """
+
+    @wraps(function, updated=())
+    def reduce(
+        a: Tensor, *args: object, initial: object = None, where: Tensor | None = None, **kwargs: object
+    ) -> Tensor:
+        if where is not None:
+            fill = initial if identity is None else identity
+            if fill is None:
+                raise ValueArgumentError(f"{function.__name__}: where needs initial, the value of no element")
+            a = selection.where(where, a, fill)
+        if initial is None or combine is None:
+            return function(a, *args, **kwargs)
+        out = kwargs.pop("out", None)
+        if 0 in spec_of(a).shape and identity is None:  # max and min of no elements
+            shaped = folds.any(a, *args, **kwargs)
+            return selection.where(shaped, initial, construct.asarray(initial, spec_of(a).dtype), out=out)
+        return combine(function(a, *args, **kwargs), initial, out=out)
+
+    return reduce
+
+
+sum = _with_mask(folds.sum, 0, arithmetic.add)
+prod = _with_mask(folds.prod, 1, arithmetic.mul)
+any = _with_mask(folds.any, False, None)
+all = _with_mask(folds.all, True, None)
+max = _with_mask(folds.max, None, selection.maximum)
+min = _with_mask(folds.min, None, selection.minimum)
+amax = _with_mask(extrema.amax, None, selection.maximum)
+amin = _with_mask(extrema.amin, None, selection.minimum)
+
+
+def mean(
+    a: Tensor,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    *,
+    where: Tensor | None = None,
+) -> Tensor:
+    """The arithmetic mean.
+
+    Args:
+        a: a tensor of any shape and dtype.
+        axis: an axis, a tuple of axes, or None for all.
+        dtype: the dtype of the sum and the result.
+        out: a tensor of the result's shape that is written and returned.
+        keepdims: whether the reduced axes remain, with length 1.
+        where: bools that broadcast to ``a``: the elements to include.
+
+    Source: ``numpy.mean``.
+
+    >>> import tandem.numpy as np
+    >>> np.mean(np.array([1, 2, 9]), where=np.array([True, True, False])).item()
+    1.5
+    """
+    x = construct.asarray(a, dtype)
+    if where is None:
+        return statistics.mean(x, axis, keepdims=keepdims, out=out)
+    total = folds.sum(selection.where(where, x, 0), axis, keepdims=keepdims)
+    return arithmetic.div(total, _count(x, where, axis, keepdims), out=out)
+
+
+def _count(x: Tensor, where: Tensor, axis: Axes, keepdims: bool) -> Tensor:
+    return statistics.count_nonzero(broadcast_to(where, spec_of(x).shape), axis, keepdims=keepdims)
+
+
+def var(
+    a: Tensor,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Tensor | None = None,
+    correction: float | None = None,
+) -> Tensor:
+    """The variance.
+
+    Args:
+        a, axis, dtype, out, keepdims, where: as for :func:`mean`.
+        ddof, correction: the sum of squares is divided by the number of elements less this number.
+
+    Source: ``numpy.var``.
+    """
+    x, ddof = construct.asarray(a, dtype), ddof if correction is None else correction
+    if where is None:
+        return statistics.var(x, axis, correction=ddof, keepdims=keepdims, out=out)
+    centred = arithmetic.abs(arithmetic.sub(x, mean(x, axis, keepdims=True, where=where)))
+    total = folds.sum(selection.where(where, arithmetic.mul(centred, centred), 0), axis, keepdims=keepdims)
+    return arithmetic.div(total, arithmetic.sub(_count(x, where, axis, keepdims), ddof), out=out)
+
+
+def std(
+    a: Tensor,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Tensor | None = None,
+    correction: float | None = None,
+) -> Tensor:
+    """The standard deviation; the arguments are those of :func:`var`.
+
+    Source: ``numpy.std``.
+    """
+    return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, correction=correction), out=out)

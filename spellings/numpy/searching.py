@@ -1,0 +1,108 @@
+"""Functions of NumPy that find elements and positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..eager.tensor.construct import asarray
+from ..operators.declare.shape_rules import is_tensor, spec_of
+from ..operators.indexing.take import nonzero
+from ..operators.reductions import sorting
+from ..operators.reductions.sets import unique_all, unique_values
+from ..operators.shape.joining import stack
+from ..operators.shape.views import reshape
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor, TensorLike
+
+
+def argwhere(a: Tensor) -> Tensor:
+    """The indices of elements that are not zero, one row for each."""
+    return stack(nonzero(a), 1)
+
+
+def flatnonzero(a: Tensor) -> Tensor:
+    """The indices of elements that are not zero, in the flattened tensor."""
+    return nonzero(reshape(a, (spec_of(a).size,)))[0]
+
+
+def sort(
+    a: Tensor,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = True,
+    descending: bool = False,
+) -> Tensor:
+    """The elements in sorted order along an axis; those of the flattened tensor if it is None.
+
+    Args:
+        a: a tensor of real dtype.
+        axis: the axis, or None.
+        kind, order, stable: accepted for compatibility with NumPy; the order is always stable.
+        descending: whether the largest element is first.
+
+    >>> import tandem.numpy as np
+    >>> np.sort(np.array([[3, 1], [2, 0]]), None).tolist()
+    [0, 1, 2, 3]
+
+    Source: ``numpy.sort``.
+    """
+    given, along = _along(a, axis)
+    return sorting.sort(given, axis=along, descending=descending)
+
+
+def argsort(
+    a: Tensor,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = True,
+    descending: bool = False,
+) -> Tensor:
+    """The positions of the elements in sorted order; arguments are those of :func:`sort`.
+
+    >>> import tandem.numpy as np
+    >>> np.argsort(np.array([[3, 1], [2, 0]]), axis=None).tolist()
+    [3, 1, 2, 0]
+
+    Source: ``numpy.argsort``.
+    """
+    given, along = _along(a, axis)
+    return sorting.argsort(given, axis=along, descending=descending)
+
+
+def _along(a: TensorLike, axis: int | None) -> tuple[Tensor, int]:
+    """A tensor and an axis; for None, the flattened tensor and its axis."""
+    tensor: Tensor = a if is_tensor(a) else asarray(a)  # type: ignore[assignment]
+    return (reshape(tensor, (-1,)), 0) if axis is None else (tensor, axis)
+
+
+def unique(
+    ar: Tensor,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    size: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """The different elements in ascending order, with what else is asked for.
+
+    Args:
+        ar: a tensor; it is flattened. NaNs are different from each other.
+        return_index: whether to return the position of the first occurrence of each.
+        return_inverse: whether to return for each element the index of its value.
+        return_counts: whether to return how often each occurs.
+        size: the number of values to return, for traces.
+
+    >>> import tandem.numpy as np
+    >>> np.unique(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    if not (return_index or return_inverse or return_counts):
+        return unique_values(ar, size=size)
+    groups = unique_all(ar, size=size)
+    chosen = (return_index, return_inverse, return_counts)
+    return (groups[0], *(part for part, wanted in zip(groups[1:], chosen) if wanted))

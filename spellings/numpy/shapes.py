@@ -1,0 +1,133 @@
+"""Joining, reshaping, clipping and indexing with NumPy's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING
+
+from ..eager.tensor import construct
+from ..errors import DTypeError, ValueArgumentError
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise import number_parts, rounding, selection
+from ..operators.indexing import take as taking
+from ..operators.shape import joining, rearrange, stacking, views
+from ..registry.dtype_functions import can_cast
+from ..registry.dtypes import as_dtype
+
+if TYPE_CHECKING:
+    from ..registry.types import DTypeLike, Tensor
+
+
+def _with_cast(join: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function that joins tensors, with the arguments ``dtype`` and ``casting``."""
+
+    @wraps(join, updated=())
+    def joined(
+        arrays: Sequence[Tensor],
+        *args: object,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+        **kwargs: object,
+    ) -> Tensor:
+        if dtype is None:
+            return join(arrays, *args, **kwargs)
+        target, tensors = as_dtype(dtype), [construct.asarray(array) for array in arrays]
+        for tensor in tensors:
+            if casting != "unsafe" and not can_cast(tensor, target, casting):
+                raise DTypeError(
+                    f"{join.__name__}: cannot cast {tensor.dtype} to dtype={target} (casting={casting!r})"
+                )
+        return join([tensor.astype(target) for tensor in tensors], *args, **kwargs)
+
+    return joined
+
+
+concat = concatenate = _with_cast(joining.concat)
+stack = _with_cast(joining.stack)
+hstack = _with_cast(stacking.hstack)
+vstack = _with_cast(stacking.vstack)
+
+
+def reshape(a: Tensor, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Tensor:
+    """The elements of ``a`` in another shape.
+
+    Args:
+        a: a tensor.
+        shape: the lengths of the axes; -1: what is left of the elements.
+        order: "C": the last axis changes fastest, in ``a`` and in the result; "F": the first axis.
+        copy: whether to copy; None: if it is needed.
+
+    Source: ``numpy.reshape``.
+
+    >>> import tandem.numpy as np
+    >>> np.reshape(np.arange(6), (2, 3), order="F").tolist()
+    [[0, 2, 4], [1, 3, 5]]
+    """
+    if order != "F":
+        return views.reshape(a, shape, copy=copy)
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return _reverse(views.reshape(_reverse(a), sizes[::-1], copy=copy))
+
+
+def _reverse(x: Tensor) -> Tensor:
+    return rearrange.transpose(x)
+
+
+def ravel(a: Tensor, order: str = "C") -> Tensor:
+    """The elements of ``a`` in one axis; ``order`` as for :func:`reshape`. Source: ``numpy.ravel``."""
+    return reshape(a, (-1,), order)
+
+
+def clip(
+    a: Tensor,
+    a_min: Tensor | float | None = None,
+    a_max: Tensor | float | None = None,
+    out: Tensor | None = None,
+    *,
+    min: Tensor | float | None = None,
+    max: Tensor | float | None = None,
+) -> Tensor:
+    """The elements limited to an interval, whose ends have two names. Source: ``numpy.clip``."""
+    low, high = min if a_min is None else a_min, max if a_max is None else a_max
+    return selection.clip(a, low, high) if out is None else selection.clip(a, low, high, out=out)
+
+
+def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """The elements rounded to a number of decimals, halves to even. Source: ``numpy.round``."""
+    return number_parts.around(a, decimals, out=out) if decimals else rounding.round(a, out=out)
+
+
+around = round
+
+
+def take(
+    a: Tensor, indices: Tensor, axis: int | None = None, out: Tensor | None = None, mode: str = "raise"
+) -> Tensor:
+    """The elements at indices along an axis.
+
+    Args:
+        a: a tensor.
+        indices: integers of any shape.
+        axis: the axis; None: of the flattened tensor.
+        out: a tensor of the result's shape that is written and returned.
+        mode: an index out of bounds is an error ("raise"), the nearest ("clip"), or its remainder ("wrap").
+
+    Source: ``numpy.take``.
+    """
+    indices, size = construct.asarray(indices), spec_of(a).size if axis is None else spec_of(a).shape[axis]
+    if mode == "clip":
+        indices = selection.clip(indices, 0, size - 1)
+    elif mode == "wrap":
+        indices = indices % size
+    elif mode != "raise":
+        raise ValueArgumentError(f"take: mode must be 'raise', 'clip' or 'wrap', not {mode!r}")
+    return taking.take(a, indices, axis, out=out)
+
+
+def where(condition: Tensor, *values: Tensor) -> Tensor | tuple[Tensor, ...]:
+    """Elements of one of two tensors; of the condition alone, the indices of its true elements.
+
+    Source: ``numpy.where``.
+    """
+    return selection.where(condition, *values) if values else taking.nonzero(condition)

@@ -1,0 +1,118 @@
+"""``tandem.torch``: tandem with PyTorch's meaning of calls that PyTorch and NumPy both have.
+
+reductions.py: max, min, median, std, var, sort, ...: values with indices, and N - 1
+groups.py: unique, unique_consecutive
+positions.py: bucketize, searchsorted, msort
+histograms.py: histc, histogram, histogramdd
+shapes.py: split, transpose, repeat, nonzero, meshgrid, ...
+combining.py: block_diag, cartesian_prod, combinations
+diagonals.py: diag_embed, diagonal_scatter, slice_scatter
+arithmetic.py: equal, allclose, float_power
+complex_views.py: view_as_real, view_as_complex; conjugates
+special_functions.py: igamma, polygamma, mvlgamma
+creation.py: tensors from data; zeros, arange, ... with requires_grad and out
+sampling.py: manual_seed, rand, randn, bernoulli, ...
+distances.py: norm, dist, cdist, renorm
+linear_algebra.py: cholesky_solve, svd, logdet, ...
+spectra.py: stft, istft, windows
+calls.py: cond, set_printoptions
+methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
+nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
+optim: the optimizers and schedulers of ``tandem.optim``
+
+All other names are those of ``tandem``. There is one class of tensors: methods follow NumPy, except for calls with a
+keyword that only PyTorch has, such as ``x.max(dim=1)``.
+"""
+
+from .. import lazy as _lazy
+from ..registry.dtypes import bfloat16 as bfloat16
+from ..registry.dtypes import complex64 as cfloat
+from ..registry.dtypes import complex128 as cdouble
+from ..registry.dtypes import float16 as half
+from ..registry.dtypes import float32 as float
+from ..registry.dtypes import float64 as double
+from ..registry.dtypes import int16 as short
+from ..registry.dtypes import int32 as int
+from ..registry.dtypes import int64 as long
+from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from .arithmetic import allclose as allclose
+from .arithmetic import equal as equal
+from .arithmetic import float_power as float_power
+from .creation import arange as arange
+from .creation import as_tensor as as_tensor
+from .creation import complex as complex
+from .creation import empty as empty
+from .creation import empty_like as empty_like
+from .creation import empty_strided as empty_strided
+from .creation import eye as eye
+from .creation import from_file as from_file
+from .creation import from_numpy as from_numpy
+from .creation import frombuffer as frombuffer
+from .creation import full as full
+from .creation import full_like as full_like
+from .creation import linspace as linspace
+from .creation import logspace as logspace
+from .creation import ones as ones
+from .creation import ones_like as ones_like
+from .creation import polar as polar
+from .creation import range as range
+from .creation import tensor as tensor
+from .creation import tril_indices as tril_indices
+from .creation import triu_indices as triu_indices
+from .creation import zeros as zeros
+from .creation import zeros_like as zeros_like
+from .reductions import argsort as argsort
+from .reductions import cumulative_trapezoid as cumulative_trapezoid
+from .reductions import kthvalue as kthvalue
+from .reductions import max as max
+from .reductions import median as median
+from .reductions import min as min
+from .reductions import mode as mode
+from .reductions import nanmedian as nanmedian
+from .reductions import sort as sort
+from .reductions import std as std
+from .reductions import std_mean as std_mean
+from .reductions import topk as topk
+from .reductions import trapz as trapz
+from .reductions import unique as unique
+from .reductions import var as var
+from .reductions import var_mean as var_mean
+from .shapes import cross as cross
+from .shapes import meshgrid as meshgrid
+from .shapes import nonzero as nonzero
+from .shapes import numel as numel
+from .shapes import repeat as repeat
+from .shapes import select as select
+from .shapes import split as split
+from .shapes import tensor_split as tensor_split
+from .shapes import transpose as transpose
+from .shapes import where as where
+
+# Other names whose modules are imported at their first use.
+_own = _lazy.attach(
+    __name__,
+    {
+        ".torch.calls": "cond is_storage set_printoptions",
+        ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
+        ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
+        ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
+        ".torch.distances": "cdist dist norm pdist renorm",
+        ".torch.groups": "unique_consecutive",
+        ".torch.histograms": "histc histogram histogramdd",
+        ".torch.linear_algebra": (
+            "chain_matmul cholesky cholesky_inverse cholesky_solve geqrf logdet lu lu_solve lu_unpack matrix_exp orgqr "
+            "ormqr pca_lowrank qr slogdet svd svd_lowrank triangular_solve"
+        ),
+        ".torch.methods": "index_reduce",
+        ".torch.positions": "bucketize msort searchsorted",
+        ".torch.sampling": (
+            "bernoulli get_rng_state initial_seed manual_seed multinomial normal poisson rand rand_like randint "
+            "randint_like randn randn_like randperm seed set_rng_state"
+        ),
+        ".torch.spectra": (
+            "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft"
+        ),
+        ".torch.special_functions": "hardshrink i0 igamma igammac mvlgamma polygamma",
+    },
+)
+__getattr__, __dir__ = _forward_to_tandem(__name__, _own)

@@ -1,0 +1,79 @@
+"""Complex numbers as pairs of real ones, and back; conjugates, which are never delayed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..errors import DTypeError, ShapeError
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise.casting import cast
+from ..operators.elementwise.comparison import eq, isfinite, isnan
+from ..operators.elementwise.complex_parts import conj, imag, real
+from ..operators.elementwise.selection import where
+from ..operators.shape.joining import stack
+from ..registry.dtypes import complex64, complex128, float32, float64
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
+
+_COMPLEX = {float32: complex64, float64: complex128}
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """The real and imaginary parts along a new last axis; a copy, in PyTorch a view.
+
+    Raises:
+        DTypeError: the tensor is real.
+
+    >>> import tandem.torch as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j])).tolist()
+    [[1.0, 2.0]]
+    """
+    if spec_of(input).dtype.kind != "c":
+        raise DTypeError(f"view_as_real takes complex tensors, not {spec_of(input).dtype}")
+    return stack((real(input), imag(input)), -1)
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Complex numbers whose parts are along the last axis, of length 2; a copy, in PyTorch a view.
+
+    Raises:
+        DTypeError: the tensor is neither float32 nor float64.
+        ShapeError: the last axis does not have length 2.
+
+    >>> import tandem.torch as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+    spec = spec_of(input)
+    if spec.dtype not in _COMPLEX:
+        raise DTypeError(f"view_as_complex takes float32 and float64, not {spec.dtype}")
+    if not spec.shape or spec.shape[-1] != 2:
+        raise ShapeError(f"view_as_complex: the last axis has length 2, unlike shape {spec.shape}")
+    dtype, first, second = _COMPLEX[spec.dtype], input[..., 0], input[..., 1]
+    # infinity * 1j has the real part NaN
+    result = cast(first, dtype) + cast(where(isfinite(second), second, 0), dtype) * 1j
+    for value in (math.inf, -math.inf):
+        result = where(eq(second, value), result + complex(0, value), result)
+    return where(isnan(second), result + complex(0, math.nan), result)
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once, so no tensor is a delayed one."""
+    return False
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once."""
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negations are computed at once."""
+    return input
+
+
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate of each element."""
+    return conj(input)

@@ -1,0 +1,9 @@
+"""``tandem.torch.nn``: the modules of ``tandem.nn``, for programs that import ``torch.nn``.
+
+functional.py: ``torch.nn.functional``
+init.py: ``torch.nn.init``
+"""
+
+from ...spellings.forwarding import forward_to as _forward_to
+
+__getattr__, __dir__ = _forward_to(__name__, "nn")
