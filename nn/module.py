@@ -1,0 +1,279 @@
+"""Module: attributes that are parameters, buffers and modules, with PyTorch's methods; a pytree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..eager.tensor.tensor import Tensor
+from ..errors import ArgumentError
+from ..named_tuple import NamedTuple
+from ..registry.values import describe
+from . import state, tree
+from .parameter import Parameter
+
+M = TypeVar("M", bound="Module")
+
+
+class Names(NamedTuple):
+    """The names of a module's own tensors, in the order of their registration.
+
+    Attributes:
+        parameters: what optimizers update.
+        buffers: other tensors of the state.
+        transient: those of the buffers that are not in the ``state_dict``.
+    """
+
+    parameters: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
+    transient: tuple[str, ...] = ()
+
+    def without(self, name: str) -> Names:
+        """The names apart from one."""
+        return Names(*(tuple(other for other in group if other != name) for group in self))
+
+
+class Module:
+    """The base class of layers and models, as in PyTorch.
+
+    A tensor that requires a gradient is registered as a parameter when it is assigned to an attribute, and a module as
+    a child. A module is a pytree: the attributes that hold tensors, and the modules, are its children, all others
+    identify it, so that they must be hashable. Rebuilding one goes past ``__init__``.
+
+    Attributes:
+        training: whether the module is in training mode, see :meth:`train`.
+
+    >>> import tandem as td
+    >>> class Scale(td.nn.Module):
+    ...     def __init__(self, factor):
+    ...         super().__init__()
+    ...         self.factor = td.nn.Parameter(td.asarray(factor))
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> scale = Scale(3.0)
+    >>> scale(2.0).item(), [name for name, _ in scale.named_parameters()]
+    (6.0, ['factor'])
+    """
+
+    training: bool
+    _names: Names
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Parameters, buffers and modules."""
+
+    def __new__(cls: type[M], *args: object, **kwargs: object) -> M:
+        """Make the module, which registers attributes also before ``super().__init__()``."""
+        module = super().__new__(cls)
+        vars(module).update({"training": True, "_names": Names(), tree.CHILDREN: ()})
+        return module
+
+    def __init__(self) -> None:
+        pass
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        tree.register(cls)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call ``forward``."""
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result; subclasses define it."""
+        raise ArgumentError(f"the module {type(self).__name__} has no method 'forward'")
+
+    # -- attributes --------------------------------------------------------------------------------------------------
+    def __setattr__(self, name: str, value: object) -> None:
+        names = self._names
+        if name in names.parameters:
+            if value is not None and not isinstance(value, Parameter):
+                raise ArgumentError(
+                    f"{name!r} is a parameter, to which {describe(value)} cannot be assigned; "
+                    "assign td.nn.Parameter(value), or None"
+                )
+        elif name not in names.buffers and isinstance(value, Parameter):
+            vars(self)["_names"] = names._replace(parameters=(*names.parameters, name))
+        tree.forget_child(self, name)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        vars(self)["_names"] = self._names.without(name)
+
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """Register a parameter, or None in its place."""
+        self._check_name(name)
+        if param is not None and not isinstance(param, Parameter):
+            raise ArgumentError(f"register_parameter: {name!r} must be a td.nn.Parameter, not {param!r}")
+        vars(self)["_names"] = self._names._replace(parameters=(*self._names.parameters, name))
+        object.__setattr__(self, name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Register a tensor that is part of the state, and not a parameter.
+
+        Args:
+            name: the attribute.
+            tensor: the tensor, or None.
+            persistent: whether it is in the ``state_dict``.
+
+        Raises:
+            ArgumentError: the name is that of another attribute, or the value is not a tensor.
+        """
+        self._check_name(name)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise ArgumentError(f"register_buffer: {name!r} must be a tensor, not {tensor!r}")
+        names = self._names
+        vars(self)["_names"] = names._replace(
+            buffers=(*names.buffers, name),
+            transient=names.transient if persistent else (*names.transient, name),
+        )
+        object.__setattr__(self, name, tensor)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Assign a module to an attribute, whose name may be any text without a dot."""
+        self._check_name(name)
+        if module is not None and not isinstance(module, Module):
+            raise ArgumentError(f"register_module: {name!r} must be a module, not {module!r}")
+        object.__setattr__(self, name, module)
+
+    add_module = register_module
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise ArgumentError(f"the name of an attribute is a text without dots, not {name!r}")
+        if hasattr(self, name):
+            raise ArgumentError(f"the module {type(self).__name__} has an attribute {name!r} already")
+
+    # -- traversal ---------------------------------------------------------------------------------------------------
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules among the attributes, with their names; a module that is shared comes once."""
+        seen = set()
+        for name, value in vars(self).items():
+            if isinstance(value, Module) and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def children(self) -> Iterator[Module]:
+        """The modules among the attributes."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all modules below it, with their names, such as ``"layers.0"``."""
+        memo = set() if memo is None else memo
+        if remove_duplicate and id(self) in memo:
+            return
+        memo.add(id(self))
+        yield prefix, self
+        for name, value in vars(self).items():
+            if isinstance(value, Module):
+                yield from value.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all modules below it."""
+        return (module for _, module in self.named_modules())
+
+    def get_submodule(self, target: str) -> Module:
+        """The module with a name, such as ``"layers.0"``; the empty name is that of this module."""
+        module: object = self
+        for name in target.split(".") if target else ():
+            module = getattr(module, name, None)
+            if not isinstance(module, Module):
+                raise ArgumentError(f"the module {type(self).__name__} has no module {target!r}")
+        return module  # type: ignore[return-value]
+
+    def _named_tensors(
+        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        seen: set[int] = set()
+        modules = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name in getattr(module._names, kind):
+                value = vars(module).get(name)
+                if value is None or (remove_duplicate and id(value) in seen):
+                    continue
+                seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The parameters with their names, such as ``"layers.0.weight"``; one that is shared comes once."""
+        return self._named_tensors("parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The parameters of this module and, with ``recurse``, of the modules below it."""
+        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their names."""
+        return self._named_tensors("buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and, with ``recurse``, of the modules below it."""
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    # -- changes to all modules --------------------------------------------------------------------------------------
+    def apply(self: M, fn: Callable[[Module], object]) -> M:
+        """Call a function with each module, the children first; return this module."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self: M, mode: bool = True) -> M:
+        """Set training mode for this module and those below it.
+
+        Dropout drops elements then, and batch normalization uses the statistics of the batch.
+        """
+        for module in self.modules():
+            vars(module)["training"] = bool(mode)
+        return self
+
+    def eval(self: M) -> M:
+        """Leave training mode."""
+        return self.train(False)
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Switch the gradients of all parameters on or off."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or set them to zero."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else parameter.grad * 0
+
+    # -- state -------------------------------------------------------------------------------------------------------
+    state_dict = state.state_dict
+    load_state_dict = state.load_state_dict
+    to = state.to
+    cpu = state.cpu
+    cuda = state.cuda
+    float = state.to_float32
+    double = state.to_float64
+    half = state.to_float16
+    bfloat16 = state.to_bfloat16
+
+    # -- printing ----------------------------------------------------------------------------------------------------
+    def extra_repr(self) -> str:
+        """Describe the settings, for the parentheses of the module's text; subclasses define it."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
+        if not lines:
+            return f"{type(self).__name__}({self.extra_repr()})"
+        extra = self.extra_repr()
+        inside = "\n  ".join([extra, *lines] if extra else lines)
+        return f"{type(self).__name__}(\n  {inside}\n)"
+
+
+tree.register(Module)
