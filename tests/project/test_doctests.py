@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from source_tree import documentation_pages
 from tandem import config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,13 +24,13 @@ def modules_with_examples() -> list[str]:
         if parts[0] in NOT_PACKAGED or parts[0].startswith(".") or (ROOT / parts[0] / "pyvenv.cfg").exists():
             continue
         if ">>> " in path.read_text():
+            parts = parts[1:] if parts[0] == "spellings" and len(parts) > 2 else parts
             names.append(".".join(("tandem", *parts)).removesuffix(".__init__"))
     return names
 
 
 def pages_with_programs() -> list[Path]:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return [page for page in pages if "```python" in page.read_text()]
+    return [page for page in documentation_pages() if "```python" in page.read_text()]
 
 
 def skip_without_code(name: str) -> None:

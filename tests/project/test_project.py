@@ -13,7 +13,8 @@ from pathlib import Path
 import click
 import pytest
 import tandem
-from source_tree import NOT_PACKAGED, ROOT, source_files, syntax_trees
+from lazy_imports import Source
+from source_tree import NOT_PACKAGED, ROOT, documentation_pages, module_parts, source_files, syntax_trees
 from tandem.cli import commands as cli
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -44,19 +45,51 @@ RANK = {
     "fft": 8,
     "jit": 8,
     "linalg": 8,
+    "nn": 9,
+    "optim": 9,
     "special": 8,
     "transforms": 8,
     "__init__": 9,
+    "spellings": 9,
+    "jax": 9,
+    "numpy": 9,
+    "torch": 9,
     "cli": 12,
     "__main__": 13,
 }
-HEAVY = {"llvmlite", "scipy", "networkx", "cupy", "matplotlib", "rich", "sklearn", "torch", "jax", "numba"}
-
-
-def module_parts(path: Path) -> tuple[str, ...]:
-    """("registry", "keys") for registry/dispatch/keys.py and ("registry", "__init__") for its __init__."""
-    relative = path.relative_to(ROOT).with_suffix("")
-    return relative.parts
+# The lazy imports of a higher part (lazy.py). Another one needs a reason: can the higher part register itself below?
+UPWARD = {
+    (
+        "eager",
+        "backends",
+    ): "CUDA at the first tensor on it; CPU kernels at the first sparse or quantized tensor",
+    (
+        "eager",
+        "control",
+    ): "a Function that is called in the body of a loop becomes a node of the body's graph",
+    ("eager", "fft"): "`np.fft.fft` of a tensor",
+    ("eager", "linalg"): "`np.linalg.norm` of a tensor",
+    ("eager", "numpy"): "`np.mean` of a tensor",
+    ("eager", "special"): "SciPy's ufuncs of a tensor",
+    ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",
+    ("eager", "transforms"): "`td.autograd.gradcheck` is `td.check_grads` under PyTorch's name",
+    ("backends", "jit"): "the compiler of hot calls of composites at the first one",
+    ("operators", "backends"): "CUDA when a device is named; the native generator of random bits",
+    ("pytree", "transforms"): "`td.tree.ravel` converts leaves to tensors",
+}
+HEAVY = {
+    "llvmlite",
+    "scipy",
+    "networkx",
+    "cupy",
+    "matplotlib",
+    "rich",
+    "safetensors",
+    "sklearn",
+    "torch",
+    "jax",
+    "numba",
+}
 
 
 def imported_parts(path: Path, node: ast.ImportFrom) -> list[tuple[str, ...]]:
@@ -68,6 +101,19 @@ def imported_parts(path: Path, node: ast.ImportFrom) -> list[tuple[str, ...]]:
         return [base]
     modules = {*RANK} | {p.stem for p in ROOT.glob("*.py")}
     return [(alias.name,) if alias.name in modules else ("__init__",) for alias in node.names]
+
+
+def upward_lazy_imports(source: Source) -> dict[tuple[str, str], list[str]]:
+    """(part, higher part) -> the lazy imports from one to the other; raises ValueError for a module that is missing."""
+    result: dict[tuple[str, str], list[str]] = {}
+    for entry in source.lazy_imports():
+        name = f"{entry.path.relative_to(source.root)}:{entry.line} imports {entry.name}"
+        if entry.is_internal != entry.exists(source.root):
+            raise ValueError(f"{name}, which is not a module of the package by that name")
+        own = entry.path.relative_to(source.root).with_suffix("").parts[0]
+        if entry.is_internal and RANK[entry.parts[0]] > RANK[own]:
+            result.setdefault((own, entry.parts[0]), []).append(name)
+    return result
 
 
 def where(path: Path, node: ast.AST) -> str:
@@ -93,7 +139,7 @@ def functions() -> list[tuple[str, int]]:
 
 
 def test_package_list_is_complete():
-    packages = {".".join(("tandem", *p.relative_to(ROOT).parent.parts)) for p in source_files()}
+    packages = {".".join(("tandem", *module_parts(p)[:-1])) for p in source_files()}
     assert sorted(packages) == sorted(PYPROJECT["tool"]["setuptools"]["packages"])
 
 
@@ -173,6 +219,70 @@ def test_imports_run_one_way():
                     if RANK[parts[0]] > own:
                         bad.append(f"{where(path, node)} names {'.'.join(parts)}")
     assert not bad
+    upward = upward_lazy_imports(Source(ROOT, syntax_trees()))
+    assert not {edge: names for edge, names in upward.items() if edge not in UPWARD}
+    assert not {edge: reason for edge, reason in UPWARD.items() if edge not in upward}, "no longer imported"
+
+
+def write_source(root: Path, files: dict[str, str]) -> Source:
+    for name, text in {"control/loops.py": "", "control/__init__.py": "", **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return Source(root, {path: ast.parse(path.read_text()) for path in root.rglob("*.py")})
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        'loops = lazy.Module(".control.loops")',
+        'call = lazy.Functions(".control.loops").scan',
+        'def load(): return lazy.module(".control.loops")',
+        'load = partial(lazy.module, ".control.loops")',
+        '__getattr__, __dir__ = lazy.attach(__name__, {".control.loops": "scan"})',
+        '__getattr__, __dir__ = lazy.attach(__name__, {}, {"control": ".control"})',
+        'TABLE = {".control.loops": "scan"}\nfor load, names in lazy.loaders(TABLE): pass',
+        "from .tables import TABLE\nfor load, names in lazy.loaders(TABLE): pass",
+        'TABLE: dict[str, str] = {"x": ".control.loops"}\nload = lambda x: lazy.module(TABLE[x])',
+    ],
+)
+def test_upward_lazy_import_is_seen(tmp_path, use):
+    tables = 'TABLE = {".control.loops": "scan"}'
+    source = write_source(tmp_path, {"eager/x.py": f"from .. import lazy\n{use}", "eager/tables.py": tables})
+    assert [*upward_lazy_imports(source)] == [("eager", "control")]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        'lazy.Module(".control.missing")',
+        'lazy.Module("control.loops")',
+        'lazy.Module("tandem.control.loops")',
+        'lazy.module(f".control.{part}")',
+        "lazy.module(part)",
+        'lazy.module(name=".control.loops")',
+        "load = lazy.module",
+    ],
+)
+def test_lazy_import_of_no_known_module_is_refused(tmp_path, use):
+    source = write_source(tmp_path, {"eager/x.py": f"from .. import lazy\n{use}"})
+    with pytest.raises(ValueError, match=r"eager.x\.py"):
+        upward_lazy_imports(source)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        'importlib.import_module("tandem.control.loops")',
+        "from ..lazy import Module",
+        "def __getattr__(name): return 3",
+    ],
+)
+def test_other_lazy_imports_are_refused(tmp_path, use):
+    assert [*write_source(tmp_path, {"eager/x.py": use}).other_mechanisms()] == ["eager/x.py:1"]
+
+
+def test_lazy_imports_have_one_mechanism():
+    assert not [*Source(ROOT, syntax_trees()).other_mechanisms()]
 
 
 def test_no_import_inside_a_function():
@@ -246,7 +356,7 @@ def commands(text: str) -> list[str]:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "CONTRIBUTING.md", *documentation_pages()]
 
 
 SIMPLE = sorted(
@@ -297,6 +407,7 @@ def test_documented_command_exists(line):
         "cd": lambda words: None,
         "ruff": lambda words: None,
         "mypy": lambda words: None,
+        "sphinx-build": lambda words: None,
         "run": lambda words: None,
     }
     checks[program](words[1:])

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = shutil.ignore_patterns(".*", "benchmarks", "examples", "build", "dist", "venv", "*.egg-info")
+COPIED = shutil.ignore_patterns(
+    ".*", "benchmarks", "examples", "build", "_build", "dist", "venv", "*.egg-info"
+)
 RECIPE = re.compile(
     r"^### ([^\n]+)\n(.*?)^````diff\n(.*?)^````\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )

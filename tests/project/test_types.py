@@ -35,6 +35,7 @@ ANY = {
     "Function.forward": "users override it with arguments of their own",
     "Function.backward": "users override it with gradients of their own",
     "Function.apply": "what the user's forward returns",
+    "load": "whatever tree was saved",
     "autocast.cached_cast": "any argument of an operator",
     "autocast.promote_type": "any arguments of an operator",
 }

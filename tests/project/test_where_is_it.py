@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from source_tree import source_files
+from source_tree import documentation_pages, source_files
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "CONTRIBUTING.md", *documentation_pages()]
 REFERENCE = re.compile(r"([\w./-]+\.py):([A-Za-z_][\w.]*)")
 SOURCE_PATH = re.compile(r"`([\w-]+(?:/[\w-]+)*/[\w-]+\.(?:pyi?|cu|c|hpp))`")
 

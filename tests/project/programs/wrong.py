@@ -4,14 +4,14 @@ import tandem as td
 
 x = td.ones((2, 3))
 
-td.zeros("a", 3, 4, 5)  # call-arg
-td.zeros(2, dtype=3)  # arg-type
-td.add(x)  # call-arg
+td.zeros("a", 3, 4, 5)  # call-overload
+td.zeros(2, dtype=3)  # call-overload
+td.atan2(x)  # call-arg
 td.sum(x, axis="rows")  # arg-type
 td.conv2d(x, x, stride="same")  # arg-type
 td.no_such_function(x)  # attr-defined
 td.asarray([1.0], copy="yes")  # arg-type
-x.reshape(2, "3")  # arg-type
+x.reshape(2, "3")  # call-overload
 x.sun()  # attr-defined
 x.at[0].add(1.0, mod="drop")  # call-arg
 x.shape.append(3)  # attr-defined
