@@ -12,13 +12,17 @@ from typing import Any as _Any
 _collects = _gc.isenabled()
 _gc.disable()
 
+__path__.append(f"{__path__[0]}/spellings")  # of a clone: tandem.numpy, tandem.torch, tandem.jax
+
 from . import config as config
 from . import errors as errors
 from . import lazy as _lazy
 from .backends.cpu.kernels import register as _cpu_kernels
 from .eager.autograd.grad_modes import enable_grad as enable_grad
+from .eager.autograd.grad_modes import inference_mode as inference_mode
 from .eager.autograd.grad_modes import is_grad_enabled as is_grad_enabled
 from .eager.autograd.grad_modes import no_grad as no_grad
+from .eager.autograd.grad_modes import set_grad_enabled as set_grad_enabled
 from .eager.tensor import functions as _public
 from .eager.tensor import layouts as _layouts
 from .eager.tensor import methods as _methods
@@ -38,8 +42,8 @@ from .operators.creation.creation import inf as inf
 from .operators.creation.creation import nan as nan
 from .operators.creation.creation import newaxis as newaxis
 from .operators.creation.creation import pi as pi
+from .operators.declare.aliases import ALIASES as _ALIASES
 from .operators.declare.declaration import on_declaration as _on_declaration
-from .operators.declare.lazy_modules import ALIASES as _ALIASES
 from .operators.declare.lazy_modules import LAZY_OPERATORS as _LAZY_OPERATORS
 from .operators.scalar_ir import nodes as scalar
 from .registry.dispatch.guards import dispatch_state as dispatch_state
@@ -67,12 +71,14 @@ from .registry.dtypes import uint32 as uint32
 from .registry.dtypes import uint64 as uint64
 from .registry.external_devices import register_device as register_device
 from .registry.function import before_first_call as _before_first_call
+from .registry.function import function_attributes as _function_attributes
 from .registry.inventory import dangling_impls as dangling_impls
 from .registry.inventory import on_registration as on_registration
 from .registry.inventory import registrations as registrations
 from .registry.layouts import sparse_coo as sparse_coo
 from .registry.layouts import sparse_csr as sparse_csr
 from .registry.layouts import strided as strided
+from .registry.lazy_operators import is_lazy as _is_lazy
 from .registry.lazy_operators import lazy_names as _lazy_names
 from .registry.lazy_operators import materialize as _materialize
 from .registry.lazy_operators import register_lazy as _register_lazy
@@ -82,116 +88,118 @@ from .registry.operator import fallthrough as fallthrough
 from .registry.schemas.parser import parse_schema as parse_schema
 from .registry.values import TensorSpec as TensorSpec
 
-# Public names that the import need not wait for, and where they are. Each is loaded when somebody first asks for it.
+# Public names that the import need not wait for: each is imported when it is first used.
 _MODULES = {
-    "autograd": "eager.autograd.namespace",
-    "checkpoint_policies": "transforms.checkpoint_policies",
-    "cuda": "backends.cuda.public",
-    "debug": "debug",
-    "fft": "fft",
-    "linalg": "linalg",
-    "profiler": "profiler",
-    "pytree": "pytree",
-    "random": "operators.random.namespace",
-    "special": "special",
-    "tree": "tree",
+    "autograd": ".eager.autograd.namespace",
+    "checkpoint_policies": ".transforms.checkpoint_policies",
+    "cuda": ".backends.cuda.public",
+    "debug": ".debug",
+    "fft": ".fft",
+    "jax": ".jax",
+    "linalg": ".linalg",
+    "nn": ".nn",
+    "numpy": ".numpy",
+    "optim": ".optim",
+    "profiler": ".profiler",
+    "pytree": ".pytree",
+    "random": ".operators.random.namespace",
+    "special": ".special",
+    "torch": ".torch",
+    "tree": ".tree",
 }
+# Module: the public names that it defines.
 _ATTRIBUTES = {
-    "CustomVJPPrimal": "transforms.zeros.CustomVJPPrimal",
-    "DispatchMode": "eager.layers.dispatch_mode.DispatchMode",
-    "Generator": "eager.tensor.generator.Generator",
-    "ShapeDtypeStruct": "transforms.eval_shape.ShapeDtypeStruct",
-    "SymbolicZero": "transforms.zeros.SymbolicZero",
-    "all_gather": "transforms.collectives.all_gather",
-    "all_to_all": "transforms.collectives.all_to_all",
-    "associative_scan": "control.api.associative_scan",
-    "autocast": "eager.layers.autocast.autocast",
-    "axis_index": "transforms.collectives.axis_index",
-    "axis_size": "transforms.collectives.axis_size",
-    "c_kernel": "custom.api.c_kernel",
-    "check": "debug.api.check",
-    "check_grads": "transforms.check_grads.check_grads",
-    "checkify": "debug.api.checkify",
-    "checkpoint": "transforms.checkpoint.checkpoint",
-    "closure_convert": "transforms.closures.closure_convert",
-    "composite_op": "custom.api.composite_op",
-    "cond": "control.api.cond",
-    "cuda_kernel": "custom.api.cuda_kernel",
-    "custom_gradient": "transforms.custom_gradient.custom_gradient",
-    "custom_jvp": "transforms.custom_jvp.custom_jvp",
-    "custom_linear_solve": "transforms.implicit.custom_linear_solve",
-    "custom_op": "custom.api.custom_op",
-    "custom_root": "transforms.implicit.custom_root",
-    "custom_vjp": "transforms.custom_vjp.custom_vjp",
-    "custom_vmap": "transforms.custom_vmap.custom_vmap",
-    "debug_check": "debug.api.debug_check",
-    "dispatch_table": "registry.dispatch.tables.dispatch_table",
-    "einsum": "operators.contraction.einsum.einsum",
-    "elementwise_op": "custom.api.elementwise_op",
-    "eval_shape": "transforms.eval_shape.eval_shape",
-    "float0": "transforms.zeros.float0",
-    "fori_loop": "control.api.fori_loop",
-    "functionalize": "eager.layers.functionalize.functionalize",
-    "grad": "transforms.reverse.grad",
-    "hessian": "transforms.jacobians.hessian",
-    "infer_schema": "registry.schemas.inference.infer_schema",
-    "io_callback": "debug.api.io_callback",
-    "is_autocast_enabled": "eager.layers.autocast.is_autocast_enabled",
-    "jacfwd": "transforms.jacobians.jacfwd",
-    "jacobian": "transforms.jacobians.jacrev",
-    "jacrev": "transforms.jacobians.jacrev",
-    "jvp": "transforms.forward.jvp",
-    "linear_transpose": "transforms.forward.linear_transpose",
-    "linearize": "transforms.forward.linearize",
-    "llvm_kernel": "custom.api.llvm_kernel",
-    "map": "control.api.map",
-    "meta_memory": "eager.meta.memory.meta_memory",
-    "no_dispatch": "eager.layers.dispatch_mode.no_dispatch",
-    "numpy_kernel": "custom.api.numpy_kernel",
-    "opcheck": "custom.api.opcheck",
-    "ops": "registry.namespace.ops",
-    "pbroadcast": "transforms.collectives.pbroadcast",
-    "pmax": "transforms.collectives.pmax",
-    "pmean": "transforms.collectives.pmean",
-    "pmin": "transforms.collectives.pmin",
-    "ppermute": "transforms.collectives.ppermute",
-    "psum": "transforms.collectives.psum",
-    "psum_scatter": "transforms.collectives.psum_scatter",
-    "pure_callback": "debug.api.pure_callback",
-    "register_autocast": "custom.api.register_autocast",
-    "register_autograd": "custom.api.register_autograd",
-    "register_fake": "custom.api.register_fake",
-    "register_kernel": "custom.api.register_kernel",
-    "register_vmap": "transforms.vmap.register_vmap",
-    "remat": "transforms.checkpoint.checkpoint",
-    "scan": "control.api.scan",
-    "sequential_vmap": "transforms.custom_vmap.sequential_vmap",
-    "stop_gradient": "transforms.reverse.stop_gradient",
-    "switch": "control.api.switch",
-    "value_and_grad": "transforms.reverse.value_and_grad",
-    "vjp": "transforms.reverse.vjp",
-    "vmap": "transforms.vmap.vmap",
-    "while_loop": "control.api.while_loop",
+    ".control.api": "associative_scan cond fori_loop map scan switch while_loop",
+    ".custom.api": (
+        "c_kernel composite_op cuda_kernel custom_op elementwise_op llvm_kernel numpy_kernel opcheck "
+        "register_autocast register_autograd register_fake register_kernel"
+    ),
+    ".debug.api": "check checkify debug_check io_callback pure_callback",
+    ".eager.layers.autocast": "autocast is_autocast_enabled",
+    ".eager.layers.dispatch_mode": "DispatchMode no_dispatch",
+    ".eager.layers.functionalize": "functionalize",
+    ".eager.meta.memory": "meta_memory",
+    ".eager.tensor.files": "load load_safetensors save save_safetensors",
+    ".eager.tensor.attributes": (
+        "adjoint is_complex is_floating_point is_nonzero is_same_size is_signed numel"
+    ),
+    ".eager.tensor.forwards": (
+        "det digamma erfinv inverse lgamma logit masked_select matrix_power pinverse xlogy"
+    ),
+    ".eager.tensor.generator": "Generator",
+    ".eager.tensor.array_namespace": "__array_namespace_info__ broadcast_shapes",
+    ".eager.tensor.index_tricks": "c_ index_exp mgrid ogrid r_ s_",
+    ".eager.tensor.queries": (
+        "array array2string array_repr array_str get_printoptions iscomplexobj isrealobj isscalar iterable ndim "
+        "printoptions set_printoptions shape size"
+    ),
+    ".linalg.polynomials": "poly polyfit roots",
+    ".operators.contraction.einsum": "einsum",
+    ".operators.creation.creation": "euler_gamma",
+    ".operators.indexing.choosing": "piecewise",
+    ".operators.indexing.flat_indices": "ix_",
+    ".operators.indexing.index_sets": "diag_indices_from mask_indices tril_indices_from triu_indices_from",
+    ".operators.shape.blocks": "block",
+    ".operators.shape.inserting": "trim_zeros",
+    ".operators.reductions.histogram_grids": "histogramdd",
+    ".operators.reductions.signals": "gradient",
+    ".operators.reductions.sets": "unique_all unique_counts unique_inverse",
+    ".operators.shape.grids": "broadcast_arrays meshgrid",
+    ".registry.dispatch.tables": "dispatch_table",
+    ".registry.dtype_functions": (
+        "can_cast finfo get_default_dtype iinfo is_tensor isdtype promote_types result_type set_default_dtype"
+    ),
+    ".registry.dtype_names": (
+        "byte cdouble complex_ complexfloating csingle double float_ floating generic half inexact int_ intc integer "
+        "intp issubdtype long longlong number short signedinteger single ubyte uint uintc uintp ulong ulonglong "
+        "unsignedinteger ushort"
+    ),
+    ".special": "i0",
+    ".registry.namespace": "ops",
+    ".registry.schemas.inference": "infer_schema",
+    ".transforms.check_grads": "check_grads",
+    ".transforms.checkpoint": "checkpoint remat",
+    ".transforms.closures": "closure_convert",
+    ".transforms.collectives": (
+        "all_gather all_to_all axis_index axis_size pbroadcast pmax pmean pmin ppermute psum psum_scatter"
+    ),
+    ".transforms.custom_gradient": "custom_gradient",
+    ".transforms.custom_jvp": "custom_jvp",
+    ".transforms.custom_vjp": "custom_vjp",
+    ".transforms.custom_vmap": "custom_vmap sequential_vmap",
+    ".transforms.eval_shape": "ShapeDtypeStruct eval_shape",
+    ".transforms.forward": "jvp linear_transpose linearize",
+    ".transforms.implicit": "custom_linear_solve custom_root",
+    ".transforms.jacobians": "hessian jacfwd jacobian jacrev",
+    ".transforms.ufuncs": "frompyfunc ufunc",
+    ".transforms.numpy_maps": "apply_along_axis apply_over_axes fromfunction vectorize",
+    ".transforms.reverse": "grad stop_gradient value_and_grad vjp",
+    ".transforms.vmap": "register_vmap vmap",
+    ".transforms.zeros": "CustomVJPPrimal SymbolicZero float0",
 }
+_IMPORTED = {*_MODULES, *" ".join(_ATTRIBUTES.values()).split()}
+_get_attribute, _list_names = _lazy.attach(__name__, _ATTRIBUTES, _MODULES)
+_fastpath = _lazy.Module(".backends.cpu.fastpath")
+_synonyms = _lazy.Module(".spellings.synonyms")
+_ufuncs = _lazy.Module(".transforms.ufuncs")
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        result = _lazy.module(f"{__name__}.{_MODULES[name]}")
-    elif name in _ATTRIBUTES:
-        module, _, attribute = _ATTRIBUTES[name].rpartition(".")
-        result = getattr(_lazy.module(f"{__name__}.{module}"), attribute)
-    elif name in _lazy_functions():
-        _materialize(f"td::{_ALIASES.get(name, name)}")  # which puts the function here
+    if name == "__all__":  # listing the names at the import would slow it down
+        return [known for known in __dir__() if not known.startswith("_")]
+    registered = _ALIASES.get(name, name)
+    if name not in _IMPORTED and _is_lazy(f"td::{registered}") and name in _public.public_names(registered):
+        _materialize(f"td::{registered}")  # which puts the function here
         return globals()[name]
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = result
-    return result
+    if name not in _IMPORTED and not name.startswith("_"):
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}{_synonyms.suggest(name, __dir__())}"
+        )
+    return _get_attribute(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_ATTRIBUTES, *_lazy_functions()})
+    return sorted({*_list_names(), *_lazy_functions()})
 
 
 def _lazy_functions() -> set[str]:
@@ -199,19 +207,21 @@ def _lazy_functions() -> set[str]:
 
 
 __version__ = "0.2.0.dev0"
+__array_api_version__ = "2025.12"
 
 _cpu_kernels.register()
-for _module in ("eager.layers.fallbacks", "transforms.vmap"):
-    _register_lazy_fallbacks(_partial(_lazy.module, f"{__name__}.{_module}"))
-for _module, _names in _LAZY_OPERATORS.items():
-    _register_lazy("td", _names.replace(".", "").split(), _partial(_lazy.module, f"{__name__}.{_module}"))
+_register_lazy_fallbacks(_partial(_lazy.module, ".eager.layers.fallbacks"))
+_register_lazy_fallbacks(_partial(_lazy.module, ".transforms.vmap"))
+for _load, _names in _lazy.loaders(_LAZY_OPERATORS):
+    _register_lazy("td", _names.replace(".", "").split(), _load)
     _methods.attach_lazy_methods(_name[1:] for _name in _names.split() if _name.startswith("."))
-_on_declaration(lambda op: _public.publish(op, globals(), {*_MODULES, *_ATTRIBUTES}))
-_before_first_call.append(lambda: _lazy.native_layer().install())
+_on_declaration(lambda op: _public.publish(op, globals(), _IMPORTED))
+for _name in ("outer", "reduce", "accumulate", "reduceat", "at"):
+    _function_attributes[_name] = lambda function, name=_name: _ufuncs.get_method(function, name)
+_before_first_call.append(lambda: _fastpath.install())
 if config.flags.debug_nans:
     __getattr__("debug").nans().__enter__()
 bool = bool_
-__all__ = [name for name in __dir__() if not name.startswith("_")]
 if not _gc.get_freeze_count():
     _gc.freeze()  # to and fro: what was made counts as old now, without having been walked
     _gc.unfreeze()

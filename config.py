@@ -87,6 +87,13 @@ FLAGS: tuple[Flag, ...] = (
         "calls of an operator after which its stub is compiled",
         _parse_positive,
     ),
+    Flag(
+        "hot_composites",
+        "TANDEM_HOT_COMPOSITES",
+        256,
+        "calls of a composite operator or a function of td.nn on arguments of one kind after which they are compiled",
+        _parse_positive,
+    ),
     Flag("cache", "TANDEM_CACHE", True, "keep compiled code on disk", _parse_bool),
     Flag(
         "cache_dir",
@@ -148,6 +155,7 @@ class Flags:
 
     native: bool
     hot_calls: int
+    hot_composites: int
     cache: bool
     cache_dir: str
     show_dispatch_trace: bool

@@ -17,6 +17,10 @@ class ArgumentError(TandemError, TypeError):
     """An argument is missing, unexpected, or of a type that the operator does not take."""
 
 
+class AmbiguousNameError(ArgumentError):
+    """A call means different things in different libraries; :func:`tandem.debug.strict_names` raises it."""
+
+
 class KernelResultError(ArgumentError):
     """A kernel, a mode or a tensor subclass returned what the operator's schema does not have."""
 

@@ -1,7 +1,17 @@
-"""Lazy imports of heavy packages and of the package's own modules.
+"""The one mechanism of lazy imports: of heavy packages, and of the package's own modules.
 
-``import tandem`` loads NumPy and nothing heavier. Other modules are imported by the function named after the module, at
-the first use; later calls are one dictionary lookup:
+``import tandem`` loads NumPy and nothing heavier. A module that is needed later is declared where an import statement
+would be, and is imported at the first use:
+
+- :class:`Module`: the module itself
+- :class:`Functions`: its functions as values, for tables
+- :class:`Attribute`: a method or property of a class
+- :func:`attach`: public names that other modules define, by a module's ``__getattr__`` (PEP 562)
+- :func:`loaders`: functions that import the modules of a table
+- :func:`module`: import now
+
+A name that begins with a dot is that of a module of this package. Names are literals, because a test reads them
+(``tests/harness/lazy_imports.py``): it checks that the modules exist, and knows each import of a higher part.
 
 >>> import tandem.lazy
 >>> tandem.lazy.is_installed("numpy"), tandem.lazy.is_installed("no_such_package")
@@ -12,8 +22,8 @@ import gc
 import importlib
 import sys
 from _thread import get_ident
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -28,13 +38,21 @@ def module(name: str) -> ModuleType:
     """The module called ``name``, imported at the first call; raises ImportError when it is missing.
 
     The import is not interrupted by signals, so that what it declares is declared as a whole, and a fork waits for it.
+    The garbage collector is off meanwhile: what an import creates stays alive, and would be traversed several times.
     """
-    cached = sys.modules.get(name)
+    full_name = __package__ + name if name.startswith(".") else name
+    cached = sys.modules.get(full_name)
     if cached is not None and not _is_loading(cached):
         return cached
-    if locks.is_any_owned() or _is_importing():
-        return _import_here(name)
-    return background.run(importlib.import_module, name)
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        if locks.is_any_owned() or _is_importing():
+            return _import_here(full_name)
+        return background.run(importlib.import_module, full_name)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _import_here(name: str) -> ModuleType:
@@ -67,26 +85,39 @@ def _is_importing() -> bool:
     )
 
 
-@cache
-def machinery(name: str) -> ModuleType:
-    """A module of the package that loads many others, imported while the garbage collector is off.
+class Module:
+    """A module that is imported when one of its attributes is first used.
 
-    What an import creates stays alive, and the collector would traverse it several times meanwhile.
+    The global variable that refers to this object refers to the imported module from then on: later uses cost what they
+    cost after an import statement. Names such as ``__file__`` are those of this object.
+
+    >>> from tandem import lazy
+    >>> units = lazy.Module(".units")
+    >>> units.format_size(2048)
+    '2 KiB'
     """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        return module(f"{__package__}.{name}")
-    finally:
-        if collects:
-            gc.enable()
+
+    def __init__(self, name: str):
+        self._name = name
+        self._globals = sys._getframe(1).f_globals
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        imported = module(self._name)
+        variables = self._globals.copy()
+        variable = dict(zip(map(id, variables.values()), variables)).get(id(self))
+        if variable is not None:
+            self._globals[variable] = imported
+        return getattr(imported, name)
 
 
 class Functions:
-    """The functions of a module of the package, each a stand-in that imports the module when it is called.
+    """The functions of a module, each a stand-in that imports the module when it is called.
 
-    >>> from tandem.lazy import Functions
-    >>> Functions("units").format_size(2048)
+    >>> from tandem import lazy
+    >>> format_size = lazy.Functions(".units").format_size
+    >>> format_size(2048)
     '2 KiB'
     """
 
@@ -98,10 +129,62 @@ class Functions:
             raise AttributeError(name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(module(f"{__package__}.{self._name}"), name)(*args, **kwargs)
+            return getattr(module(self._name), name)(*args, **kwargs)
 
         call.__name__ = call.__qualname__ = name
         return call
+
+
+class Attribute:
+    """Descriptor for a method or property of a class whose module is imported at its first use.
+
+    ``attach`` replaces the descriptor by the method or property.
+    """
+
+    def __init__(self, name: str, attach: Callable[[], object]):
+        self.name, self.attach = name, attach
+
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        self.attach()
+        return getattr(owner if instance is None else instance, self.name)
+
+    def __set__(self, instance: object, value: object) -> None:
+        self.attach()
+        setattr(instance, self.name, value)
+
+
+def attach(
+    owner: str, attributes: Mapping[str, str], modules: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a module, for names that are imported at their first use.
+
+    Args:
+        owner: the module's ``__name__``.
+        attributes: module -> the names that it defines, separated by spaces.
+        modules: name -> module, for names of modules.
+    """
+    namespace, named_modules = vars(sys.modules[owner]), modules or {}
+    sources: dict[str, str] = {}
+    for source, names in attributes.items():
+        sources.update(dict.fromkeys(names.split(), source))
+
+    def get_attribute(name: str) -> Any:
+        result: Any
+        if name in named_modules:
+            result = module(named_modules[name])
+        elif name in sources:
+            result = getattr(module(sources[name]), name)
+        else:
+            raise AttributeError(f"module {owner!r} has no attribute {name!r}")
+        namespace[name] = result
+        return result
+
+    return get_attribute, lambda: sorted({*namespace, *named_modules, *sources})
+
+
+def loaders(table: Mapping[str, str]) -> Iterator[tuple[Callable[[], ModuleType], str]]:
+    """For each module of a table, a function that imports it, and the module's text."""
+    return ((partial(module, name), text) for name, text in table.items())
 
 
 @cache
@@ -118,182 +201,3 @@ def version(distribution: str) -> str | None:
         return str(metadata.version(distribution))
     except metadata.PackageNotFoundError:
         return None
-
-
-def jit_machinery() -> ModuleType:
-    """The implementation of ``jit``: tracer, lowering and the CPU's compiler."""
-    return machinery("jit.function")
-
-
-def batched_layer() -> ModuleType:
-    """The implementation of ``vmap``."""
-    return machinery("eager.layers.vmap.mapping")
-
-
-def recomputation() -> ModuleType:
-    """The implementation of ``checkpoint``."""
-    return module(f"{__package__}.eager.autograd.recompute")
-
-
-def control_machinery(part: str) -> ModuleType:
-    """``loops``, ``mapping``, ``branches`` or ``associative`` of control flow; tracer and lowering come along."""
-    jit_machinery()
-    return module(f"{__package__}.control.{part}")
-
-
-def functionalize_machinery() -> ModuleType:
-    """The implementation of ``functionalize``: the Functionalize key's kernel."""
-    return module(f"{__package__}.eager.layers.functionalize_kernel")
-
-
-def batching_rules() -> ModuleType:
-    """The registry of custom batching rules."""
-    return module(f"{__package__}.eager.layers.vmap.rules")
-
-
-def native_layer() -> ModuleType:
-    """The native call path."""
-    return machinery("backends.cpu.fastpath")
-
-
-def native_random_bits() -> ModuleType:
-    """Random bits from native code."""
-    return module(f"{__package__}.backends.cpu.kernels.random_bits")
-
-
-def custom_machinery() -> ModuleType:
-    """The implementation of ``custom_op``."""
-    return module(f"{__package__}.custom.define")
-
-
-def user_kernels() -> ModuleType:
-    """Kernels in other languages."""
-    return module(f"{__package__}.custom.kernels")
-
-
-def debug_machinery(part: str) -> ModuleType:
-    """``callbacks``, ``printing``, ``nan_mode`` or ``checks`` of debugging."""
-    return module(f"{__package__}.debug.{part}")
-
-
-def op_extensions() -> Any:
-    """Registrations for any operator by its name."""
-    return module(f"{__package__}.custom.extend")
-
-
-def op_checker() -> ModuleType:
-    """``opcheck``."""
-    return module(f"{__package__}.custom.opcheck")
-
-
-def sparse_machinery(part: str) -> ModuleType:
-    """``construct`` or ``kernels`` of sparse tensors."""
-    module(f"{__package__}.backends.cpu.kernels.sparse_quantized")
-    return module(f"{__package__}.eager.sparse.{part}")
-
-
-def quantized_machinery(part: str) -> ModuleType:
-    """``construct`` or ``kernels`` of quantized tensors."""
-    module(f"{__package__}.backends.cpu.kernels.sparse_quantized")
-    return module(f"{__package__}.eager.quantized.{part}")
-
-
-def scipy_sparse() -> ModuleType:
-    """The module ``scipy.sparse``."""
-    return module("scipy.sparse")
-
-
-def llvmlite_binding() -> ModuleType:
-    """The module ``llvmlite.binding``."""
-    return module("llvmlite.binding")
-
-
-def llvmlite_ir() -> ModuleType:
-    """The module ``llvmlite.ir``."""
-    return module("llvmlite.ir")
-
-
-def cffi_backend() -> ModuleType:
-    """The module ``_cffi_backend``."""
-    return module("_cffi_backend")
-
-
-def nvrtc() -> ModuleType:
-    """cupy's binding of NVRTC; it is an attribute of ``cupy.cuda`` and cannot be imported by that name."""
-    result: ModuleType = module("cupy.cuda").nvrtc
-    return result
-
-
-def cupy() -> ModuleType:
-    """The module ``cupy``."""
-    return module("cupy")
-
-
-def cupy_cublas() -> ModuleType:
-    """cupy's binding of cuBLAS.
-
-    The attribute of ``cupy.cuda`` loads the libcublas that pip has installed first; ``import_module`` of the binding by
-    its dotted name would not, and fails unless the system's loader finds the library.
-    """
-    result: ModuleType = module("cupy.cuda").cublas
-    return result
-
-
-def cuda_backend() -> ModuleType:
-    """The CUDA backend."""
-    return module(f"{__package__}.backends.cuda.load")
-
-
-def cuda_compiler() -> ModuleType:
-    """The compiler of graphs for ``"cuda"``."""
-    return module(f"{__package__}.backends.cuda.launches.compile")
-
-
-def cuda_user_kernels() -> ModuleType:
-    """Kernels that users write in CUDA C."""
-    return module(f"{__package__}.backends.cuda.kernels.foreign")
-
-
-def networkx() -> ModuleType:
-    """The module ``networkx``."""
-    return module("networkx")
-
-
-def special_functions(xp: Any) -> Any:
-    """SciPy's special functions for the arrays of a module with NumPy's functions, which may bring its own."""
-    return getattr(xp, "special", None) or scipy_special()
-
-
-def scipy_special() -> ModuleType:
-    """The module ``scipy.special``."""
-    return module("scipy.special")
-
-
-def scipy_cython_blas() -> ModuleType:
-    """The module ``scipy.linalg.cython_blas``."""
-    return module("scipy.linalg.cython_blas")
-
-
-def matplotlib_figure() -> ModuleType:
-    """matplotlib.figure: pictures go to files, so neither pyplot nor a display is needed."""
-    return module("matplotlib.figure")
-
-
-def matplotlib_patches() -> ModuleType:
-    """The module ``matplotlib.patches``."""
-    return module("matplotlib.patches")
-
-
-def rich_console() -> ModuleType:
-    """The module ``rich.console``."""
-    return module("rich.console")
-
-
-def rich_table() -> ModuleType:
-    """The module ``rich.table``."""
-    return module("rich.table")
-
-
-def rich_progress() -> ModuleType:
-    """The module ``rich.progress``."""
-    return module("rich.progress")

@@ -97,7 +97,7 @@ def streams() -> None:
 
 def sharing() -> None:
     """DLPack both ways with cupy."""
-    cupy = lazy.cupy()
+    cupy = lazy.module("cupy")
     x = td.arange(12, dtype=td.float32, device="cuda").reshape((3, 4)).T
     y = cupy.from_dlpack(x)
     _check(y.shape == (4, 3), f"cupy has the shape {y.shape}, not (4, 3)")

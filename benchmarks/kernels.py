@@ -23,7 +23,7 @@ def large(array: Callable[[Any], Any]) -> tuple[Any, ...]:
 
 def numpy_gelu(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     z = x * w + b
-    return np.float32(0.5) * z * (1 + lazy.scipy_special().erf(z * np.float32(math.sqrt(0.5))))
+    return np.float32(0.5) * z * (1 + lazy.module("scipy.special").erf(z * np.float32(math.sqrt(0.5))))
 
 
 def numba_gelu(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -7,13 +7,15 @@ from typing import Any
 
 from .. import lazy
 from ..eager.tensor.inplace import functional
-from ..operators.declare.declaration import Declaration
+from ..operators.declare.declaration import Declaration, declared_operators
 from ..operators.declare.derivatives import NotDifferentiable
 from ..registry.dispatch.tables import dispatch_table
 from ..registry.function import initialize
 from ..registry.library import find_overloads
 from ..registry.operator import Operator, operators
 from .overhead import coverage
+
+rich_table = lazy.Module("rich.table")
 
 
 def find_operators(name: str) -> list[Operator]:
@@ -50,7 +52,7 @@ def kind_of(op: Operator) -> str:
 def native_share(op: Operator) -> float | None:
     """The share of an operator's rows that machine code answers; None for what has no rows of its own."""
     initialize()
-    rows = [row for row in coverage.rows() if row.operator == op.name]
+    rows = list(coverage.rows_of(op)) if op in declared_operators() else []
     return coverage.share(rows) if rows else None
 
 
@@ -60,7 +62,7 @@ def list_operators(namespace: str, console: Any) -> None:
     shares: dict[str, list[coverage.Row]] = {}
     for row in coverage.rows():
         shares.setdefault(row.operator, []).append(row)
-    table = lazy.rich_table().Table(title=f"operators{f' of {namespace}' if namespace else ''}")
+    table = rich_table.Table(title=f"operators{f' of {namespace}' if namespace else ''}")
     for head in ("operator", "kind", "kernels", "derivative", "native"):
         table.add_column(head, overflow="fold", justify="right" if head == "native" else "left")
     for name, op in sorted(operators.items()):

@@ -24,6 +24,9 @@ from .overhead.picture import draw
 from .overhead.results import Report
 from .overhead.run import QUICK, Settings, run
 
+rich_console = lazy.Module("rich.console")
+rich_progress = lazy.Module("rich.progress")
+
 WIDTH = 150  # of what is written to a file or a pipe
 
 
@@ -85,20 +88,19 @@ def overhead(quick: bool, peers: tuple[str, ...], json_path: Path | None, plot: 
 
 def _console() -> Any:
     """A console; wide enough for the tables where the output goes to a file or a pipe."""
-    console = lazy.rich_console().Console()
-    return console if console.is_terminal else lazy.rich_console().Console(width=WIDTH)
+    console = rich_console.Console()
+    return console if console.is_terminal else rich_console.Console(width=WIDTH)
 
 
 def _measure(settings: Settings, console: object) -> Report:
-    progress = lazy.rich_progress()
     columns = (
-        progress.TextColumn("{task.description:>28}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
+        rich_progress.TextColumn("{task.description:>28}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TimeElapsedColumn(),
     )
     # The bar is drawn between measurements, not by a thread that runs during them.
-    with progress.Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
+    with rich_progress.Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
         task = bar.add_task("measuring", total=settings.comparisons)
 
         def advance(done: str) -> None:

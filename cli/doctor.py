@@ -9,11 +9,12 @@ from typing import Any
 
 from .. import config, lazy
 from ..backends.cpu import blas_pointers, cache, fastpath
-from ..backends.cuda.runtime import info
-from ..backends.cuda.runtime.devices import device_count
+from ..backends.cuda.runtime import devices
 from ..operators.creation.devices import INSTALL
 from ..registry.function import initialize
 from .overhead import coverage, machine
+
+rich_table = lazy.Module("rich.table")
 
 Findings = dict[str, dict[str, Any]]
 
@@ -87,19 +88,19 @@ def describe_blas() -> dict[str, Any]:
 
 def describe_cuda() -> dict[str, Any]:
     """Describe the GPU that CUDA tensors use, or the reason why CUDA is unavailable."""
-    fault = info.why_unavailable()
+    fault = devices.why_unavailable()
     if fault:
         return {"available": False, "why not": f"{fault}: {INSTALL}"}
-    result: dict[str, Any] = {"available": True, "cupy": lazy.cupy().__version__}
-    for index in range(device_count()):
-        it = info.get_device_properties(index)
+    result: dict[str, Any] = {"available": True, "cupy": lazy.module("cupy").__version__}
+    for index in range(devices.device_count()):
+        it = devices.get_device_properties(index)
         result[f"cuda:{index}"] = f"{it.name}, sm_{it.major}{it.minor}, {it.total_memory / 2**30:.1f} GiB"
     return result
 
 
 def show(findings: Mapping[str, Mapping[str, object]], console: Any) -> None:
     """Print the findings as one table."""
-    table = lazy.rich_table().Table(title="tandem doctor", show_header=False)
+    table = rich_table.Table(title="tandem doctor", show_header=False)
     table.add_column(style="bold")
     table.add_column()
     table.add_column(overflow="fold")

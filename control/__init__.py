@@ -1,14 +1,22 @@
 """Control flow: ``scan``, ``map``, ``fori_loop``, ``while_loop``, ``cond``, ``switch``, ``associative_scan``.
 
 api.py: the public functions
-loops.py, branches.py, mapping.py, associative.py: their implementations: Python loops, or operators while tracing
+loops.py: ``scan``, ``fori_loop``, ``while_loop``: Python loops, or operators while tracing
+branches.py: ``cond``, ``switch``: Python branches, or an operator while tracing
+mapping.py: ``map``
+associative.py: ``associative_scan``
 structure.py: carries as pytrees
 subgraph.py: tracing bodies to graphs, and running graphs
-ops.py, on_device.py: the operators and their kernels
-autograd_kernel.py, reverse.py, reverse_branches.py, residuals.py: reverse mode
+ops.py: the operators, and the kernels that interpret their bodies
+on_device.py: their kernels on devices other than the CPU
+autograd_kernel.py: the autograd kernel, which records a loop that returns its residuals
+reverse.py: reverse mode of scans
+reverse_branches.py: reverse mode of ``cond`` and ``switch``
+residuals.py: the values of a loop body that are stored for reverse mode, and those that are recomputed
 forward.py: forward mode
 batching.py: batching rules
 custom_calls.py: calls of functions with custom derivatives inside bodies
 constants.py: array constants in graphs
+divisors.py: ``gcd`` and ``lcm``
 scan_items.py: reads at a loop counter as items of a scan
 """

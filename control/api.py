@@ -14,6 +14,11 @@ from ..registry.values import describe
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree, Tensor
 
+associative = lazy.Module(".control.associative")
+_branches = lazy.Module(".control.branches")
+loops = lazy.Module(".control.loops")
+mapping = lazy.Module(".control.mapping")
+
 
 def _check_functions(name: str, **functions: object) -> None:
     for parameter, function in functions.items():
@@ -70,7 +75,7 @@ def scan(
     """
     _check_functions("scan", f=f)
     _check_unroll("scan", unroll)
-    result: tuple[Any, Any] = lazy.control_machinery("loops").scan("scan", f, init, xs, length, reverse)
+    result: tuple[Any, Any] = loops.scan("scan", f, init, xs, length, reverse)
     return result
 
 
@@ -99,7 +104,7 @@ def map(f: Callable[[Any], Any], xs: Pytree, *, batch_size: int | None = None) -
     tensor([ 5., 25.])
     """
     _check_functions("map", f=f)
-    return lazy.control_machinery("mapping").map_items(f, xs, batch_size)
+    return mapping.map_items(f, xs, batch_size)
 
 
 def fori_loop(
@@ -144,7 +149,7 @@ def fori_loop(
                 f"fori_loop: unroll={unroll!r} needs bounds that are Python ints, not {describe(lower)} and "
                 f"{describe(upper)}"
             )
-    return lazy.control_machinery("loops").fori_loop(lower, upper, body_fun, init_val)
+    return loops.fori_loop(lower, upper, body_fun, init_val)
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Pytree) -> Any:
@@ -171,7 +176,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     tensor(128)
     """
     _check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
-    return lazy.control_machinery("loops").while_loop(cond_fun, body_fun, init_val)
+    return loops.while_loop(cond_fun, body_fun, init_val)
 
 
 def cond(pred: Tensor | np.bool_ | bool, true_fun: Function, false_fun: Function, *operands: Pytree) -> Any:
@@ -201,7 +206,7 @@ def cond(pred: Tensor | np.bool_ | bool, true_fun: Function, false_fun: Function
     (tensor([-0., -0.]), 1.0)
     """
     _check_functions("cond", true_fun=true_fun, false_fun=false_fun)
-    return lazy.control_machinery("branches").cond(pred, true_fun, false_fun, operands)
+    return _branches.cond(pred, true_fun, false_fun, operands)
 
 
 def switch(index: Tensor | SupportsIndex, branches: Sequence[Function], *operands: Pytree) -> Any:
@@ -228,7 +233,7 @@ def switch(index: Tensor | SupportsIndex, branches: Sequence[Function], *operand
     if not isinstance(branches, Collection):
         raise ArgumentError(f"switch: branches must be a list of functions, not {describe(branches)}")
     _check_functions("switch", **{f"branch {i}": branch for i, branch in enumerate(branches)})
-    return lazy.control_machinery("branches").switch(index, branches, operands)
+    return _branches.switch(index, branches, operands)
 
 
 def associative_scan(
@@ -256,4 +261,4 @@ def associative_scan(
     tensor([ 1.,  2.,  6., 24.])
     """
     _check_functions("associative_scan", fn=fn)
-    return lazy.control_machinery("associative").associative_scan(fn, elems, reverse, axis)
+    return associative.associative_scan(fn, elems, reverse, axis)

@@ -1,8 +1,8 @@
 """Batching rules of loops and branches: their bodies are traced again on batched values.
 
-A carry is batched if its first value is, or if some step makes it so. A ``while_loop`` with a batched condition runs as
-long as any example continues, and masks the others; a ``switch`` with a batched index computes all branches and selects
-the result of each example.
+A carry is batched if its first value is, or if some step makes it so (a fixpoint). A ``while_loop`` with a batched
+condition runs as long as any example continues, and masks the others; a ``switch`` with a batched index computes all
+branches and selects the result of each example.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def _to_batch_value(value: Value, size: int, is_batched: bool) -> Value:
 
 
 def run_on_batch(
-    graph: Graph, info: BatchInfo, flags: Sequence[bool], inputs: Sequence[BodyInput], forced: Sequence[bool]
+    graph: Graph,
+    info: BatchInfo,
+    flags: Sequence[bool],
+    inputs: Sequence[BodyInput],
+    must_batch: Sequence[bool],
 ) -> tuple[list[Tensor], Flags]:
     """Run a graph on inputs of which some are batched; returns the results and their batched flags.
 
@@ -49,7 +53,7 @@ def run_on_batch(
         info: the batch.
         flags: for each input, whether it is batched.
         inputs: the inputs.
-        forced: for each result, whether it must be batched, even if it is equal for all examples.
+        must_batch: for each result, whether it must be batched, even if it is equal for all examples.
     """
     size = info.batch_size
     with open_batch("the body of a loop", size, {}, info.axis_name) as level:
@@ -59,29 +63,29 @@ def run_on_batch(
         ]
         outputs = run_graph(graph, wrapped)
     results, batched = [], []
-    for x, force in zip(outputs, forced, strict=True):
+    for x, must in zip(outputs, must_batch, strict=True):
         if isinstance(x, BatchedTensor) and x._level is level:
             batched.append(True)
             results.append(x._payload)
         else:
-            batched.append(force)
-            results.append(repeat_for_batch(x, size) if force else x)
+            batched.append(must)
+            results.append(broadcast_to_batch(x, size) if must else x)
     return results, batched
 
 
-def repeat_for_batch(x: Tensor, size: int) -> Tensor:
-    """Repeat an unbatched value for each example."""
+def broadcast_to_batch(x: Tensor, size: int) -> Tensor:
+    """Broadcast an unbatched value along a new batch axis."""
     return by_name("broadcast_to")(x, (size, *x.shape))
 
 
 def batch_graph(
-    graph: Graph, info: BatchInfo, flags: Sequence[bool], forced: Sequence[bool]
+    graph: Graph, info: BatchInfo, flags: Sequence[bool], must_batch: Sequence[bool]
 ) -> tuple[Graph, Flags]:
     """Trace a graph on batches; returns the new graph and the batched flags of its results."""
     batched: Flags = []
 
     def run(*inputs: BodyInput) -> list[Tensor]:
-        results, result_flags = run_on_batch(graph, info, flags, inputs, forced)
+        results, result_flags = run_on_batch(graph, info, flags, inputs, must_batch)
         batched.extend(result_flags)
         return results
 
@@ -92,22 +96,23 @@ def batch_graph(
 
 
 def find_batched_carries(count: int, flags: Flags, body: Callable[[Flags], Flags]) -> Flags:
-    """Find the batched carries: iterate until no step makes another carry batched."""
+    """Find the batched carries, by fixpoint iteration: until a step makes no other carry batched."""
     while True:
         result = body(flags)
-        wider = [old or new for old, new in zip(flags, result[:count])]
-        if wider == flags:
+        union = [old or new for old, new in zip(flags, result[:count])]
+        if union == flags:
             return flags
-        flags = wider
+        flags = union
 
 
 def _to_flags(dims: Dims) -> Flags:
     return [dim is not None for dim in dims]
 
 
-def _repeat_unbatched(values: Sequence[Tensor], flags: Flags, dims: Dims, size: int) -> list[Tensor]:
+def _broadcast_unbatched(values: Sequence[Tensor], flags: Flags, dims: Dims, size: int) -> list[Tensor]:
     return [
-        repeat_for_batch(x, size) if flag and dim is None else x for x, flag, dim in zip(values, flags, dims)
+        broadcast_to_batch(x, size) if flag and dim is None else x
+        for x, flag, dim in zip(values, flags, dims)
     ]
 
 
@@ -123,15 +128,17 @@ def scan_rule(
     """Batching rule of ``scan``."""
     size, count = info.batch_size, len(carry)
     rest = [*_to_flags(in_dims[2]), *_to_flags(in_dims[3])]
-    stacked = [False] * (len(body.outputs) - count)
-    flags = find_batched_carries(
+    ys_must_batch = [False] * (len(body.outputs) - count)
+    carry_flags = find_batched_carries(
         count,
         _to_flags(in_dims[1]),
-        lambda now: batch_graph(body, info, [*now, *rest], [*now, *stacked])[1],
+        lambda carry_flags: batch_graph(body, info, [*carry_flags, *rest], [*carry_flags, *ys_must_batch])[1],
     )
-    graph, batched = batch_graph(body, info, [*flags, *rest], [*flags, *stacked])
-    items = [_move_steps_first(x) if dim is not None else x for x, dim in zip(xs, in_dims[2])]
-    out = info.call(graph, _repeat_unbatched(carry, flags, in_dims[1], size), items, consts, **options)
+    graph, batched = batch_graph(body, info, [*carry_flags, *rest], [*carry_flags, *ys_must_batch])
+    batched_xs = [_move_steps_first(x) if dim is not None else x for x, dim in zip(xs, in_dims[2])]
+    out = info.call(
+        graph, _broadcast_unbatched(carry, carry_flags, in_dims[1], size), batched_xs, consts, **options
+    )
     dims = [(0 if index < count else 1) if flag else None for index, flag in enumerate(batched)]
     return tuple(out), tuple(dims)
 
@@ -152,23 +159,28 @@ def while_rule(
     """Batching rule of ``while_loop``."""
     size, count = info.batch_size, len(carry)
     rest = _to_flags(in_dims[3])
-    flags = find_batched_carries(
-        count, _to_flags(in_dims[2]), lambda now: batch_graph(body, info, [*now, *rest], now)[1]
+    carry_flags = find_batched_carries(
+        count,
+        _to_flags(in_dims[2]),
+        lambda carry_flags: batch_graph(body, info, [*carry_flags, *rest], carry_flags)[1],
     )
-    holds, differs = batch_graph(condition, info, [*flags, *rest], [False])
-    if differs[0]:
+    batched_condition, condition_flags = batch_graph(condition, info, [*carry_flags, *rest], [False])
+    if condition_flags[0]:
         _reject_io_callbacks(info, "a while_loop whose condition", (condition, body))
         # An unbatched carry stays unbatched only if the body returns it unchanged.
-        flags = [flag or value is not out for flag, value, out in zip(flags, body.inputs, body.outputs)]
-        condition, body = _make_masked_loop(condition, body, info, [*flags, *rest])
+        carry_flags = [
+            flag or value is not out for flag, value, out in zip(carry_flags, body.inputs, body.outputs)
+        ]
+        condition, body = _make_masked_loop(condition, body, info, [*carry_flags, *rest])
     else:
-        condition, body = holds, batch_graph(body, info, [*flags, *rest], flags)[0]
-    out = info.call(condition, body, _repeat_unbatched(carry, flags, in_dims[2], size), consts)
-    return tuple(out), tuple(0 if flag else None for flag in flags)
+        condition, body = batched_condition, batch_graph(body, info, [*carry_flags, *rest], carry_flags)[0]
+    out = info.call(condition, body, _broadcast_unbatched(carry, carry_flags, in_dims[2], size), consts)
+    return tuple(out), tuple(0 if flag else None for flag in carry_flags)
 
 
 def _make_masked_loop(condition: Graph, body: Graph, info: BatchInfo, flags: Flags) -> tuple[Graph, Graph]:
-    forced = flags[: len(body.outputs)]
+    """Make the condition and the body of a loop that runs while any example continues and masks the others."""
+    must_batch = flags[: len(body.outputs)]
     values = [
         _to_batch_value(value, info.batch_size, flag) for value, flag in zip(body.inputs, flags, strict=True)
     ]
@@ -178,9 +190,10 @@ def _make_masked_loop(condition: Graph, body: Graph, info: BatchInfo, flags: Fla
 
     def step(*inputs: Tensor) -> list[Tensor]:
         continues = run_on_batch(condition, info, flags, inputs, [True])[0][0]
-        carry, _ = run_on_batch(body, info, flags, inputs, forced)
+        carry, _ = run_on_batch(body, info, flags, inputs, must_batch)
         return [
-            select_examples(continues, x, old) if flag else x for x, old, flag in zip(carry, inputs, forced)
+            select_examples(continues, x, old) if flag else x
+            for x, old, flag in zip(carry, inputs, must_batch)
         ]
 
     name = "while_loop"
@@ -205,32 +218,34 @@ def switch_rule(
     if in_dims[1] is not None:
         _reject_io_callbacks(info, "a cond or switch whose index", branches)
         return _run_all_branches(info, branches, index, operands, flags)
-    each = [batch_graph(branch, info, flags, [False] * count)[1] for branch in branches]
-    forced = [any(column) for column in zip(*each)]
-    graphs = [batch_graph(branch, info, flags, forced)[0] for branch in branches]
-    return tuple(info.call(graphs, index, operands)), tuple(0 if flag else None for flag in forced)
+    flags_by_branch = [batch_graph(branch, info, flags, [False] * count)[1] for branch in branches]
+    must_batch = [any(column) for column in zip(*flags_by_branch)]
+    graphs = [batch_graph(branch, info, flags, must_batch)[0] for branch in branches]
+    return tuple(info.call(graphs, index, operands)), tuple(0 if flag else None for flag in must_batch)
 
 
 def _run_all_branches(
     info: BatchInfo, branches: Sequence[Graph], index: Tensor, operands: Sequence[BodyInput], flags: Flags
 ) -> Results:
     """Run all branches, and select for each example the results of its branch."""
-    forced = [True] * len(branches[0].outputs)
-    common = [
+    must_batch = [True] * len(branches[0].outputs)
+    common_operands = [
         _find_common_operand(column, branches, operands, flags)
         for column in zip(*(b.outputs for b in branches))
     ]
-    number = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
-    number = by_name("clip")(number, 0, len(branches) - 1)
+    branch_index = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
+    branch_index = by_name("clip")(branch_index, 0, len(branches) - 1)
     results = []
     for i, branch in enumerate(branches):
-        inputs, input_flags = _mask_gradients(number == i, operands, flags)
-        results.append(run_on_batch(branch, info, input_flags, inputs, forced)[0])
+        inputs, input_flags = _mask_gradients(branch_index == i, operands, flags)
+        results.append(run_on_batch(branch, info, input_flags, inputs, must_batch)[0])
     selected = results[-1]
     for i in reversed(range(len(branches) - 1)):
-        selected = [select_examples(number <= i, one, other) for one, other in zip(results[i], selected)]
-    dims = tuple(0 if x is None else None for x in common)
-    return tuple(y if x is None else x for x, y in zip(common, selected)), dims
+        selected = [
+            select_examples(branch_index <= i, one, other) for one, other in zip(results[i], selected)
+        ]
+    dims = tuple(0 if x is None else None for x in common_operands)
+    return tuple(y if x is None else x for x, y in zip(common_operands, selected)), dims
 
 
 def _find_common_operand(
@@ -258,7 +273,7 @@ def _mask_gradients(
     masked_flags: Flags = []
     for x, flag in zip(operands, flags):
         if may_need_gradient(x):
-            batch = x if flag else repeat_for_batch(x, size)
+            batch = x if flag else broadcast_to_batch(x, size)
             masked.append(select_examples(is_taken, batch, stop(batch)))
             masked_flags.append(True)
         else:
@@ -274,10 +289,10 @@ def may_need_gradient(x: object) -> TypeGuard[Tensor]:
 
 def _reject_io_callbacks(info: BatchInfo, what: str, graphs: Sequence[Graph]) -> None:
     """Raise UnsupportedError if bodies contain ``io_callback``: it would run for examples that do not take them."""
-    waiting = list(graphs)
-    while waiting:
-        for node in waiting.pop().nodes:
-            waiting += bodies_of(node)
+    worklist = list(graphs)
+    while worklist:
+        for node in worklist.pop().nodes:
+            worklist += bodies_of(node)
             if node.op.name == "debug::io_callback":
                 raise UnsupportedError(f"{what} differs from example to example of {info.name} {ALL_RUN}")
 

@@ -135,18 +135,41 @@ def _run_python_scan(
     state = carry.tensors
     for index in reversed(range(steps)) if reverse else range(steps):
         item = [x[index] for x in items.tensors]
-        next_carry, row = step(carry, state, item)
+        own = _OwnCarry(state)
+        next_carry, row = step(carry, own.copies, item)
         dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
         while dtypes is not None and not rows:
             carry = cast_numbers(carry, dtypes)
-            next_carry, row = step(carry, carry.tensors, item)
+            own = _OwnCarry(carry.tensors)
+            next_carry, row = step(carry, own.copies, item)
             dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
         carry = carry._replace(weak=[False] * len(carry.weak)) if not rows else carry
-        state = cast_to_carry(carry, next_carry)
-        rows.append(row)
+        state = own.restore_unwritten(cast_to_carry(carry, next_carry))
+        rows.append(own.restore_unwritten(row))
     columns = zip(*(rows[::-1] if reverse else rows))
     stacked = [by_name("stack")(column) for column in columns]
     return carry.treedef.unflatten(state), step.results.unflatten(stacked)
+
+
+class _OwnCarry:
+    """Copies of the carry of one step of a Python loop, which its body may write into.
+
+    The carry may share memory with other values: the argument of the loop, results of earlier steps, captured tensors.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]):
+        clone = by_name("clone")
+        self.originals = tensors
+        self.copies = [clone(x) for x in tensors]
+
+    def restore_unwritten(self, results: Sequence[Tensor]) -> list[Tensor]:
+        """Replace the copies among some results by their originals, except those that were written."""
+        known = {
+            id(copy): x
+            for copy, x in zip(self.copies, self.originals)
+            if type(copy) is Tensor and (copy._storage is None or copy._storage.version == 0)
+        }
+        return [known.get(id(x), x) for x in results]
 
 
 def _restore_unchanged(closed: ClosedGraph, carry: Leaves, results: Sequence[Tensor]) -> list[Tensor]:
@@ -170,7 +193,7 @@ def _trace_scan_body(
         return [*(next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)), *row]
 
     while True:
-        closed = trace_body(step.name, run, [*specs_of(carry.tensors), *item_specs])
+        closed = trace_body(step.name, run, [*specs_of(carry.tensors), *item_specs], count)
         if dtypes is None:
             return closed, carry
         carry = cast_numbers(carry, dtypes)
@@ -251,7 +274,8 @@ def _run_python_while(name: str, condition: Function, body: Function, carry: Lea
         differs = is_batched(holds)
         with mark_masked(name if differs else stack.masked):
             masked = _mask_gradients(holds, state) if differs else state
-            result = body(carry.treedef.unflatten(masked))
+            own = _OwnCarry(masked)
+            result = body(carry.treedef.unflatten(own.copies))
             next_carry = flatten_tensors(name, "the value that the body returns", result)
         dtypes = find_wider_dtypes(name, CARRIES, carry, next_carry)
         if dtypes is not None and first:
@@ -259,7 +283,7 @@ def _run_python_while(name: str, condition: Function, body: Function, carry: Lea
             state = carry.tensors
             continue
         first = False
-        new = cast_to_carry(carry, next_carry)
+        new = own.restore_unwritten(cast_to_carry(carry, next_carry))
         carry = carry._replace(weak=[False] * len(carry.weak))
         if differs:
             new = [x if x is old else by_name("where")(holds, x, old) for x, old in zip(new, state)]
@@ -299,7 +323,7 @@ def _trace_while_body(name: str, body: Function, carry: Leaves) -> tuple[ClosedG
         return next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)
 
     while True:
-        closed = trace_body(name, run, specs_of(carry.tensors))
+        closed = trace_body(name, run, specs_of(carry.tensors), len(carry.tensors))
         if dtypes is None:
             return closed, carry
         carry = cast_numbers(carry, dtypes)

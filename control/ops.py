@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .subgraph import BodyInput
 
 LIBRARY = Library("control", "DEF")
-ON_DEVICE = lazy.Functions("control.on_device")
+ON_DEVICE = lazy.Functions(".control.on_device")
 
 
 def scan_specs(

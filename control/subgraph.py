@@ -69,13 +69,22 @@ def body_trace(name: str, is_replay: bool = False) -> Iterator[Trace]:
         stack.floor, stack.in_body = floor, in_body
 
 
-def new_input(trace: Trace, spec: TensorSpec, weak: type | None = None) -> TracerTensor | TracerScalar:
-    """Add an input to a body: a traced tensor or a traced number."""
+def new_input(
+    trace: Trace, spec: TensorSpec, weak: type | None = None, is_own: bool = False
+) -> TracerTensor | TracerScalar:
+    """Add an input to a body: a traced tensor or a traced number.
+
+    Args:
+        trace: the trace of the body.
+        spec: the input's spec.
+        weak: the type of a number; None: a tensor.
+        is_own: whether the body may write into it, because nothing outside has the same memory.
+    """
     value = trace.graph.add_input(spec, weak)
     if weak is not None:
         return TracerScalar(trace, value, EXAMPLES[weak])
     tensor = make_tracer(trace, value)
-    Aliases(value, f"an argument of {trace.name}").add(tensor)
+    Aliases(value, "" if is_own else f"an argument of {trace.name}").add(tensor)
     return tensor
 
 
@@ -99,10 +108,13 @@ def close_trace(trace: Trace, results: Sequence[BodyInput]) -> ClosedGraph:
     return ClosedGraph(graph, tuple(traced.constants))
 
 
-def trace_body(name: str, fn: Callable[..., Sequence[BodyInput]], specs: Sequence[TensorSpec]) -> ClosedGraph:
-    """Trace ``fn``, a function from tensors to a list of tensors."""
+def trace_body(
+    name: str, fn: Callable[..., Sequence[BodyInput]], specs: Sequence[TensorSpec], own: int = 0
+) -> ClosedGraph:
+    """Trace ``fn``, a function from tensors to a list of tensors, which may write into the first ``own`` ones."""
     with body_trace(name) as trace:
-        return close_trace(trace, fn(*[new_input(trace, spec) for spec in specs]))
+        inputs = [new_input(trace, spec, is_own=index < own) for index, spec in enumerate(specs)]
+        return close_trace(trace, fn(*inputs))
 
 
 def run_graph(graph: Graph, inputs: Sequence[BodyInput]) -> list[Tensor]:

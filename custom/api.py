@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Function)
     K = TypeVar("K", bound=KernelLike)
 
+define = lazy.Module(".custom.define")
+extend = lazy.Module(".custom.extend")
+kernels = lazy.Module(".custom.kernels")
+checks = lazy.Module(".custom.opcheck")
+
 
 @overload
 def custom_op(
@@ -80,7 +85,7 @@ def custom_op(
     ([0.0, 0.0], [1.0, 1.0])
     >>> np_sin.remove()
     """
-    operator: CustomOp | Callable[[Callable[..., object]], CustomOp] = lazy.custom_machinery().define(
+    operator: CustomOp | Callable[[Callable[..., object]], CustomOp] = define.define(
         name, fn, mutates_args, device_types, schema
     )
     return operator
@@ -146,7 +151,7 @@ def elementwise_op(
     [0.25]
     >>> softsign.remove()
     """
-    operator: CustomOp | Callable[[Function], CustomOp] = lazy.custom_machinery().define_elementwise(
+    operator: CustomOp | Callable[[Function], CustomOp] = define.define_elementwise(
         name, body, derivative, dtypes, result, doc
     )
     return operator
@@ -181,9 +186,7 @@ def composite_op(
     [2.0]
     >>> halve.remove()
     """
-    operator: CustomOp | Callable[[Function], CustomOp] = lazy.custom_machinery().define_composite(
-        schema, body, doc
-    )
+    operator: CustomOp | Callable[[Function], CustomOp] = define.define_composite(schema, body, doc)
     return operator
 
 
@@ -199,7 +202,7 @@ def numpy_kernel(fn: Function) -> NumpyKernel:
     Raises:
         ArgumentError: ``fn`` is not callable.
     """
-    kernel: NumpyKernel = lazy.user_kernels().NumpyKernel(fn)
+    kernel: NumpyKernel = kernels.NumpyKernel(fn)
     return kernel
 
 
@@ -228,7 +231,7 @@ def c_kernel(function: object, signature: str | None = None) -> CKernel:
         ArgumentError: ``function`` has no address.
         SchemaError: the signature does not parse; the message has the column.
     """
-    kernel: CKernel = lazy.user_kernels().c_kernel(function, signature)
+    kernel: CKernel = kernels.c_kernel(function, signature)
     return kernel
 
 
@@ -247,7 +250,7 @@ def llvm_kernel(source: str | Function, signature: str | None = None) -> LlvmKer
         ValueArgumentError: LLVM rejects the code; the message is that of LLVM.
         BackendUnavailableError: native code is off.
     """
-    kernel: LlvmKernel = lazy.user_kernels().llvm_kernel(source, signature)
+    kernel: LlvmKernel = kernels.llvm_kernel(source, signature)
     return kernel
 
 
@@ -269,7 +272,7 @@ def cuda_kernel(source: str, name: str, signature: str | None = None) -> CudaKer
     Raises:
         ValueArgumentError: the source defines no such function, or does not compile.
     """
-    kernel: CudaKernel = lazy.user_kernels().CudaKernel(source, name, signature)
+    kernel: CudaKernel = kernels.CudaKernel(source, name, signature)
     return kernel
 
 
@@ -316,7 +319,7 @@ def register_kernel(
     ...     td.cos(td.zeros(1)).tolist()
     [0.0]
     """
-    handle: Handle | Callable[[K], K] = lazy.op_extensions().register_kernel(op, device_types, fn, dtypes)
+    handle: Handle | Callable[[K], K] = extend.register_kernel(op, device_types, fn, dtypes)
     return handle
 
 
@@ -334,7 +337,7 @@ def register_fake(op: Function | str, fn: F | None = None) -> Handle | Callable[
     Returns:
         A handle; as a decorator, the function.
     """
-    handle: Handle | Callable[[F], F] = lazy.op_extensions().register_fake(op, fn)
+    handle: Handle | Callable[[F], F] = extend.register_fake(op, fn)
     return handle
 
 
@@ -367,8 +370,7 @@ def register_autograd(
     ...     td.grad(td.sin)(0.0).item()
     3.0
     """
-    extensions = lazy.op_extensions()
-    handle: Handle | Callable[[F], F] = extensions.register_autograd(op, backward, setup_context)
+    handle: Handle | Callable[[F], F] = extend.register_autograd(op, backward, setup_context)
     return handle
 
 
@@ -383,7 +385,7 @@ def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) ->
     Returns:
         A handle.
     """
-    handle: Handle = lazy.op_extensions().register_autocast(op, device_type, dtype)
+    handle: Handle = extend.register_autocast(op, device_type, dtype)
     return handle
 
 
@@ -425,7 +427,7 @@ def opcheck(
     >>> td.opcheck(td.exp, (td.asarray([1.0, 2.0]),))["jit"]
     'SUCCESS'
     """
-    result: dict[str, str | OpCheckError] = lazy.op_checker().opcheck(
+    result: dict[str, str | OpCheckError] = checks.opcheck(
         op, args, kwargs, tests, raise_exception, rtol, atol
     )
     return result

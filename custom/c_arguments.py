@@ -22,8 +22,8 @@ def bind_parameters(schema: Schema, signature: CSignature) -> tuple[ParameterBin
         raise SchemaError(
             f"{schema}: a C function gives no list of tensors, for its length is not known before"
         )
-    names = ParameterBinder(schema, signature)
-    return tuple(names.passed(param) for param in signature.params)
+    binder = ParameterBinder(schema, signature)
+    return tuple(binder.bind(param) for param in signature.params)
 
 
 class ParameterBinder:
@@ -47,7 +47,7 @@ class ParameterBinder:
     def _called(self, result: int) -> set[str]:
         return {name for name, number in self.results.items() if number == result}
 
-    def passed(self, param: Param) -> ParameterBinding:
+    def bind(self, param: Param) -> ParameterBinding:
         """Bind one parameter."""
         if not param.name:
             param = self._named(param)
@@ -60,7 +60,7 @@ class ParameterBinder:
                 raise self._fault(param, "a result is written, so its pointer is not const")
             if not param.is_pointer and not param.what:
                 raise self._fault(param, f"{param.name} is a tensor: pass its pointer, or {param.name}.size")
-            return ParameterBinding(param, result=self.results[param.name])
+            return ParameterBinding(param, result_index=self.results[param.name])
         known = [*self.arguments, *self.results]
         raise self._fault(param, f"there is no {param.name!r}; the names are {', '.join(known)}")
 

@@ -10,8 +10,8 @@ from ..operators.declare.derivatives import NotDifferentiable
 from ..operators.declare.shape_rules import spec_of
 from ..registry.operator import Operator, operators
 from ..registry.schemas.schema import Argument, Return, Schema, Type
+from ..tracer.auto_functionalize import functional_forms, list_written
 from ..tracer.infer import infer, specs_of
-from ..tracer.writes import functional_forms, list_written
 from .op import ALL_DEVICES, CustomOp
 
 if TYPE_CHECKING:

@@ -29,6 +29,12 @@ from .llvm import parse_function
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
 
+cffi = lazy.Module("_cffi_backend")
+cuda = lazy.Module(".backends.cuda.load")
+cuda_foreign = lazy.Module(".backends.cuda.kernels.foreign")
+cupy_cuda = lazy.Module("cupy.cuda")
+fastpath = lazy.Module(".backends.cpu.fastpath")
+
 _C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the base of all functions of ctypes
 _C_NAMES = {
     v: k for k, v in {"float": ctypes.c_float, "double": ctypes.c_double, "bool": ctypes.c_bool}.items()
@@ -165,7 +171,7 @@ def _find_address(function: Any) -> tuple[int, object]:
     if isinstance(getattr(function, "address", None), int) and hasattr(function, "ctypes"):
         return _check_address(function, function.address), function.ctypes  # numba.cfunc
     if type(function).__module__ == "_cffi_backend":
-        return _check_address(function, _cffi_address(function)), lazy.cffi_backend().FFI().typeof(function)
+        return _check_address(function, _cffi_address(function)), cffi.FFI().typeof(function)
     raise ArgumentError(
         f"c_kernel takes a ctypes function, a cffi function pointer, a numba.cfunc or an address, not {function!r}; of "
         "a function of a cffi library take ffi.addressof(lib, 'name')"
@@ -179,7 +185,7 @@ def _check_address(function: object, address: int | None) -> int:
 
 
 def _cffi_address(pointer: object) -> int:
-    ffi = lazy.cffi_backend().FFI()
+    ffi = cffi.FFI()
     try:
         return int(ffi.cast("uintptr_t", pointer))
     except TypeError:
@@ -224,7 +230,7 @@ class LlvmKernel:
 
 def llvm_kernel(source: object, signature: str | None) -> LlvmKernel:
     """See :func:`tandem.llvm_kernel`."""
-    off = lazy.native_layer().why_off()
+    off = fastpath.why_off()
     if off:
         raise BackendUnavailableError(f"llvm_kernel: native code is off: {off}")
     parsed = None if signature is None else parse_c_signature(signature)
@@ -259,7 +265,7 @@ class CudaKernel:
         run: list[Function] = []
 
         def kernel(*args: object, **kwargs: object) -> object:
-            missing = lazy.cuda_backend().tools.missing_requirements()
+            missing = cuda.tools.missing_requirements()
             if missing:
                 raise BackendUnavailableError(
                     f"{full}: its CUDA kernel {self.name!r} needs a CUDA backend, and {'; '.join(missing)}; on the CPU "
@@ -271,7 +277,7 @@ class CudaKernel:
                     "'void(const float *x, float *out, int64_t out.size)')"
                 )
             if not run:
-                make = lazy.cuda_user_kernels().user_kernel
+                make = cuda_foreign.user_kernel
                 run.append(make(op, self.source, self.name, passed))
             return run[0](*args, **kwargs)
 
@@ -293,7 +299,7 @@ def _compile_with_nvrtc(source: str, name: str) -> None:
     if not lazy.is_installed("cupy"):
         return
     try:
-        nvrtc = lazy.nvrtc()
+        nvrtc = cupy_cuda.nvrtc
         program = nvrtc.createProgram(source, f"{name}.cu", (), ())
     except (ImportError, AttributeError, OSError, RuntimeError):  # cupy is there, and NVRTC is not
         return

@@ -13,6 +13,8 @@ from ..operators.foreign.c_signature import CSignature
 from ..registry import dtypes as dt
 from ..registry.dtypes import DType
 
+ir = lazy.Module("llvmlite.ir")
+
 TYPES: dict[str, DType] = {
     "float": dt.float32,
     "double": dt.float64,
@@ -66,7 +68,6 @@ def _number_lines(text: str) -> str:
 
 def _build_module(emit: Any, signature: CSignature) -> str:
     """Build the module of a function that emits code with an IRBuilder."""
-    ir = lazy.llvmlite_ir()
     kinds = {dtype: name for name, dtype in TYPES.items()}
     names = [
         kinds.get(d) or f"i{d.bits}" for d in (signature.result, *(p.dtype for p in signature.params)) if d

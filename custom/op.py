@@ -18,7 +18,7 @@ from ..registry.library import Handle, Library
 from ..registry.native_type import accept_entries
 from ..registry.operator import Operator, lock
 from ..registry.values import TensorSpec
-from ..tracer.writes import functional_forms
+from ..tracer.auto_functionalize import functional_forms
 from .adapt import adapt_function
 from .casting import autocast_kernel, autocast_key
 

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from ..registry.types import Pytree, TensorLike
     from .checks import Error
 
+callbacks = lazy.Module(".debug.callbacks")
+checks = lazy.Module(".debug.checks")
+nan_mode = lazy.Module(".debug.nan_mode")
+printing = lazy.Module(".debug.printing")
+name_checks = lazy.Module(".debug.name_checks")
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +46,7 @@ def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> N
     >>> _ = f(td.asarray(1.5))
     x = 1.5, y = 3.00
     """
-    lazy.debug_machinery("printing").print_later(fmt, args, kwargs)
+    printing.print_later(fmt, args, kwargs)
 
 
 def callback(fn: Callable[..., object], *args: object, ordered: bool = False, **kwargs: object) -> None:
@@ -60,7 +66,33 @@ def callback(fn: Callable[..., object], *args: object, ordered: bool = False, **
     >>> [float(x) for x in seen]
     [1.0, 2.0]
     """
-    lazy.debug_machinery("callbacks").call_later(fn, args, kwargs)
+    callbacks.call_for_effect(fn, args, kwargs)
+
+
+def strict_names(dtypes: bool = False) -> AbstractContextManager[None]:
+    """A context in which calls raise if their meaning differs between NumPy, PyTorch and JAX.
+
+    Args:
+        dtypes: whether to raise for calls without ``dtype`` too, where NumPy's default dtype is another one.
+
+    The context is the whole process's. It checks functions of ``td`` and methods of tensors that are looked up by their
+    names while it lasts, in eager code and while a jitted function is traced; not the functions of ``td.numpy``,
+    ``td.torch`` and ``td.jax``, which have one meaning. docs/other_libraries.md lists the calls.
+
+    Raises:
+        AmbiguousNameError: at such a call, with calls that mean one thing only.
+
+    >>> import tandem as td
+    >>> with td.debug.strict_names():
+    ...     td.asarray([1.0, 3.0]).std(correction=1).item()
+    1.4142135381698608
+    >>> with td.debug.strict_names():
+    ...     td.asarray([1.0, 3.0]).std()
+    Traceback (most recent call last):
+    tandem.errors.AmbiguousNameError: std: libraries differ in what such a call means. NumPy: divided by N. ...
+    """
+    result: AbstractContextManager[None] = name_checks.check_names(dtypes)
+    return result
 
 
 def pure_callback(
@@ -96,9 +128,7 @@ def pure_callback(
     >>> f(td.zeros(2)).tolist()
     [1.0, 1.0]
     """
-    return lazy.debug_machinery("callbacks").call_for_result(
-        "pure_callback", fn, result_spec, args, kwargs, vmap_method
-    )
+    return callbacks.call_for_result("pure_callback", fn, result_spec, args, kwargs, vmap_method)
 
 
 def io_callback(
@@ -127,9 +157,7 @@ def io_callback(
     >>> [f(td.asarray(10)).item() for _ in range(3)]
     [10, 11, 12]
     """
-    return lazy.debug_machinery("callbacks").call_for_result(
-        "io_callback", fn, result_spec, args, kwargs, "sequential"
-    )
+    return callbacks.call_for_result("io_callback", fn, result_spec, args, kwargs, "sequential")
 
 
 def nans(inf: bool = False) -> AbstractContextManager[object]:
@@ -155,7 +183,7 @@ def nans(inf: bool = False) -> AbstractContextManager[object]:
     ...
     tandem.errors.NanError: td::log gave a NaN at ...
     """
-    mode: AbstractContextManager[object] = lazy.debug_machinery("nan_mode").NanMode(inf)
+    mode: AbstractContextManager[object] = nan_mode.NanMode(inf)
     return mode
 
 
@@ -179,7 +207,7 @@ def check(condition: TensorLike, message: str, *args: object, **kwargs: object) 
     >>> error.get()[:27]
     'x must be positive, not -4.'
     """
-    lazy.debug_machinery("checks").check("check", condition, message, args, kwargs)
+    checks.check("check", condition, message, args, kwargs)
 
 
 def debug_check(condition: TensorLike, message: str, *args: object, **kwargs: object) -> None:
@@ -202,7 +230,7 @@ def debug_check(condition: TensorLike, message: str, *args: object, **kwargs: ob
     >>> f(td.asarray(-4.0)).item(), td.checkify(f)(td.asarray(-4.0))[0].get()[:8]
     (4.0, 'x is -4.')
     """
-    lazy.debug_machinery("checks").check("debug_check", condition, message, args, kwargs)
+    checks.check("debug_check", condition, message, args, kwargs)
 
 
 def checkify(
@@ -232,5 +260,5 @@ def checkify(
     >>> error.get()[:52]
     'index 5 is out of bounds for axis 0 with size 2 in t'
     """
-    checked: Callable[P, tuple[Error, R]] = lazy.debug_machinery("checks").make_checkified(fun, errors)
+    checked: Callable[P, tuple[Error, R]] = checks.make_checkified(fun, errors)
     return checked

@@ -92,22 +92,22 @@ run_callback = define(
 ignore_gradients("callback")
 
 
-def call_later(fn: object, args: Args, kwargs: Kwargs) -> None:
+def call_for_effect(fn: object, args: Args, kwargs: Kwargs) -> None:
     """Implementation of :func:`tandem.debug.callback`."""
     run_callback(*make_host_call(fn, args, kwargs, "debug.callback"))
 
 
 # -- for a result ------------------------------------------------------------------------------------------------------
 def _result_specs(
-    call: HostCall, values: Args, *, promise: ResultSpecs, method: str | None, batch: Shape
+    call: HostCall, values: Args, *, result_specs: ResultSpecs, method: str | None, batch: Shape
 ) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec((*batch, *spec.shape), spec.dtype) for spec in promise.specs)
+    return tuple(TensorSpec((*batch, *spec.shape), spec.dtype) for spec in result_specs.specs)
 
 
 def _result_kernel(
-    call: HostCall, values: Args, *, promise: ResultSpecs, method: str | None, batch: Shape
+    call: HostCall, values: Args, *, result_specs: ResultSpecs, method: str | None, batch: Shape
 ) -> tuple[Tensor, ...]:
-    return promise.checked(call.name, call(values), batch)
+    return result_specs.checked(call.name, call(values), batch)
 
 
 def _batch_result(
@@ -116,27 +116,30 @@ def _batch_result(
     call: HostCall,
     values: tuple[Any, ...],
     *,
-    promise: ResultSpecs,
+    result_specs: ResultSpecs,
     method: str | None,
     batch: tuple[int, ...],
 ) -> Batched:
-    dims, size = in_dims[1], info.batch_size
-    options = {"promise": promise, "method": method}
+    value_dims, size = in_dims[1], info.batch_size
+    options = {"result_specs": result_specs, "method": method}
     if method is None:
         raise UnsupportedError(
-            f"{promise.what}: {call.name} is met by values of {info.name}, and vmap_method does not say how it is run "
-            f"for several examples: {', '.join(map(repr, VMAP_METHODS[1:]))}"
+            f"{result_specs.what}: {call.name} is called with batched values of {info.name}; pass vmap_method, "
+            f"which says how it is run for several examples: {', '.join(map(repr, VMAP_METHODS[1:]))}"
         )
     if method == "sequential":
-        rows = [info.call(call, one, batch=batch, **options) for one in split_examples(dims, values, size)]
-        if not rows:
-            return tuple([_empty(spec, (0, *batch)) for spec in promise.specs]), 0
-        return tuple([by_name("stack")(list(column), 0) for column in zip(*rows)]), 0
-    lead = size if method == "broadcast_all" else 1
+        results = [
+            info.call(call, example, batch=batch, **options)
+            for example in split_examples(value_dims, values, size)
+        ]
+        if not results:
+            return tuple([_empty(spec, (0, *batch)) for spec in result_specs.specs]), 0
+        return tuple([by_name("stack")(list(column), 0) for column in zip(*results)]), 0
+    batch_axis_size = size if method == "broadcast_all" else 1
     batched = tuple(
         [
-            value if dim is not None or not hasattr(value, "shape") else _with_axis(value, lead)
-            for value, dim in zip(values, dims)
+            value if dim is not None or not hasattr(value, "shape") else _with_axis(value, batch_axis_size)
+            for value, dim in zip(values, value_dims)
         ]
     )
     return info.call(call, batched, batch=(size, *batch), **options), 0
@@ -150,7 +153,7 @@ def _empty(spec: TensorSpec, batch: Shape) -> Tensor:
     return wrap(np.zeros((*batch, *spec.shape), spec.dtype.np))
 
 
-_SIGNATURE = "(Any call, Tensor[] values, *, Any promise, Any method=None, int[] batch=[]) -> Tensor[]"
+_SIGNATURE = "(Any call, Tensor[] values, *, Any result_specs, Any method=None, int[] batch=[]) -> Tensor[]"
 RESULT_CALLBACKS = {
     "pure_callback": define(
         f"pure_callback{_SIGNATURE}",
@@ -182,6 +185,8 @@ def call_for_result(
         )
     if what == "io_callback" and stack.masked:
         raise UnsupportedError(f"a {stack.masked} whose condition differs from example to example {ALL_RUN}")
-    promise = ResultSpecs(what, result_spec)
+    result_specs = ResultSpecs(what, result_spec)
     call, values = make_host_call(fn, args, kwargs, what)
-    return promise.treedef.unflatten(RESULT_CALLBACKS[what](call, values, promise=promise, method=method))
+    return result_specs.treedef.unflatten(
+        RESULT_CALLBACKS[what](call, values, result_specs=result_specs, method=method)
+    )

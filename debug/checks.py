@@ -28,9 +28,9 @@ from ..registry.operator import Operator
 from ..registry.source import source_line
 from ..registry.values import describe, traced_number_types
 from ..tracer.trace import current_trace
-from .bounds import INDEXING, Bounds
 from .callbacks import OPAQUE, define, ignore_gradients, split_examples
 from .host_calls import is_value, to_host_array
+from .index_checks import INDEX_CHECKS, IndexCheck
 from .printing import check_format, format_values
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from ..eager.layers.level_stack import Level
     from ..registry.types import Args, Kwargs, TensorLike
+
+checkify_bodies = lazy.Module(".debug.checkify_bodies")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -244,12 +246,12 @@ class CheckMode(DispatchMode):
                 site, condition, values = args
                 self.collect(site, by_name("logical_not")(condition), values)
             return None
-        if "index" in self.kinds and op.name in INDEXING:
-            bounds: Bounds = INDEXING[op.name](op, args)
-            for bad, index, axis, size in bounds.faults:
+        if "index" in self.kinds and op.name in INDEX_CHECKS:
+            index_check: IndexCheck = INDEX_CHECKS[op.name](op, args)
+            for bad, index, axis, size in index_check.faults:
                 message = f"index {{0}} is out of bounds for axis {axis} with size {size} in {op.name}"
                 self.collect(CheckSite("index", message, (("0", None),), source_line()), bad, (index,))
-            args = bounds.args
+            args = index_check.args
         if "division" in self.kinds and op.name in DIVISORS:
             bad = _is_zero(args[DIVISORS[op.name]])
             self.collect(
@@ -267,7 +269,7 @@ class CheckMode(DispatchMode):
         """Run an operator; for loops and branches, collect the findings of the checks in their bodies."""
         if op.schema.namespace != "control":
             return op(*args, **kwargs)
-        out, findings = lazy.debug_machinery("checkify_bodies").CONTROL[op.name](op, args, kwargs)
+        out, findings = checkify_bodies.CONTROL[op.name](op, args, kwargs)
         for site, failed, values, step in findings:
             if step is None:
                 self.collect(site, failed, values)

@@ -23,16 +23,9 @@ if TYPE_CHECKING:
     from .events import Event as Event
     from .session import profile as profile
     from .session import record_function as record_function
+else:
+    __getattr__, __dir__ = lazy.attach(
+        __name__, {".profiler.events": "Event", ".profiler.session": "profile record_function"}
+    )
 
 __all__ = ["Event", "profile", "record_function"]
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from the module that defines it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(lazy.module(f"{__name__}.{'events' if name == 'Event' else 'session'}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__

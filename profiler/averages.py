@@ -11,6 +11,11 @@ from ..registry.formatting import short_repr
 from ..units import format_duration, format_size
 from .events import Event
 
+io = lazy.Module("io")
+
+rich_console = lazy.Module("rich.console")
+rich_table = lazy.Module("rich.table")
+
 # Events are summed by name, shapes of the arguments, and call stack.
 Key = tuple[str, tuple[tuple[int, ...], ...], tuple[str, ...]]
 
@@ -151,7 +156,7 @@ def _render(averages: Averages, rows: list[Row], count: int) -> str:
         + ["shapes"] * shapes
         + ["called from"] * stacks
     )
-    table = lazy.rich_table().Table(title="tandem profile")
+    table = rich_table.Table(title="tandem profile")
     for head in heads:
         text = head in ("name", "shapes", "called from")
         table.add_column(head, justify="left" if text else "right", overflow="fold", no_wrap=not text)
@@ -168,9 +173,7 @@ def _render(averages: Averages, rows: list[Row], count: int) -> str:
             _escape_markup("\n".join(row.stack))
         ] * stacks
         table.add_row(*cells)
-    console = lazy.rich_console().Console(
-        width=_WIDTH + 40 * (shapes + stacks), file=lazy.module("io").StringIO()
-    )
+    console = rich_console.Console(width=_WIDTH + 40 * (shapes + stacks), file=io.StringIO())
     console.print(table)
     last = [f"all calls: {format_duration(averages.self_ns)}"]
     last += [f"{count - len(rows)} more rows"] * (count > len(rows))

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from .. import lazy
 from .events import Event
 
+json = lazy.Module("json")
+
 
 def chrome_trace(events: Iterable[Event], memory: Iterable[tuple[int, int]], origin: int) -> str:
     """Return the JSON text of a trace.
@@ -27,7 +29,7 @@ def chrome_trace(events: Iterable[Event], memory: Iterable[tuple[int, int]], ori
         *(_event_row(event, process, origin) for event in events),
         *(_counter_row(at, live, process, origin) for at, live in memory),
     ]
-    return str(lazy.module("json").dumps({"traceEvents": rows, "displayTimeUnit": "ns"}))
+    return str(json.dumps({"traceEvents": rows, "displayTimeUnit": "ns"}))
 
 
 def _event_row(event: Event, process: int, origin: int) -> dict[str, object]:

@@ -76,7 +76,7 @@ def _flatten_up_to(treedef: TreeDef, tree: object, leaves: list[object], what: s
         return
     if type(tree) is not treedef.kind:
         raise TreeError(f"{_location(what, trail)} is {_describe(tree)}, not a {_kind_name(treedef.kind)}")
-    children, static, keys = node.take_apart(tree)
+    children, static, keys = node.flatten(tree)
     if static != treedef.static:
         given = list(keys or node.keys(static, len(children)))
         children = _reorder_children(treedef, children, given, static, _location(what, trail))
@@ -177,5 +177,5 @@ def _broadcast(
 
 def _flatten_with_keys(node: Node, tree: object) -> tuple[Sequence[object], list[object]]:
     """The children of a container and their keys."""
-    children, static, keys = node.take_apart(tree)
+    children, static, keys = node.flatten(tree)
     return children, list(keys or node.keys(static, len(children)))

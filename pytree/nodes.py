@@ -21,18 +21,21 @@ class Node(NamedTuple):
     """The functions that flatten and unflatten containers of one type.
 
     Attributes:
-        take_apart: returns the children, static part and keys of a container.
-        put_together: builds a container from a TreeDef's ``kind`` and ``static``, and children.
+        flatten: returns the children, static part and keys of a container.
+        unflatten: builds a container from a TreeDef's ``kind`` and ``static``, and children.
         keys: returns the keys of the children from ``static`` and their number.
         by_key: whether children of two containers are matched by key, regardless of their order.
         attributes: for a class flattened by attributes: the names of the children, and of the static part.
+        variables: for a class whose attributes a jitted function guards when it captures an instance: returns the
+            dicts of attributes of the instance and of those inside it.
     """
 
-    take_apart: Callable[[Any], Parts]
-    put_together: Callable[[Any, Any, Iterable[Any]], Any]
+    flatten: Callable[[Any], Parts]
+    unflatten: Callable[[Any, Any, Iterable[Any]], Any]
     keys: Callable[[Any, int], Sequence[Any]]
     by_key: bool = False
     attributes: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    variables: Callable[[Any], Iterable[dict[str, object]]] | None = None
 
 
 def _indices(static: object, count: int) -> Sequence[SequenceKey]:
@@ -193,7 +196,7 @@ def make_node(
         own: whether the class gives the keys of its children.
     """
 
-    def take_apart(tree: object) -> Parts:
+    def flatten_node(tree: object) -> Parts:
         children, static = _check_pair(flatten(tree), tree)
         children = tuple(children)
         if own:
@@ -205,7 +208,7 @@ def make_node(
         return children, (len(children), static), None
 
     return Node(
-        take_apart, lambda kind, static, children: unflatten(static[1], tuple(children)), _flat_indices
+        flatten_node, lambda kind, static, children: unflatten(static[1], tuple(children)), _flat_indices
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import lazy
 
-_machinery = lazy.Functions("transforms.ravel")
+_machinery = lazy.Module(".transforms.ravel")
 
 
 def ravel_pytree(tree: object) -> tuple[Any, Callable[[Any], Any]]:

@@ -13,11 +13,11 @@ from .keys import KeyPath, keystr
 from .nodes import NODES, Node, leaf_types, node_of
 
 IsLeaf = Callable[[Any], bool]
-_matching = lazy.Functions("pytree.matching")
+_matching = lazy.Module(".pytree.matching")
 
 
 class TreeDef:
-    """The containers of a tree, without the leaves.
+    """The structure of a tree: its containers, without the leaves.
 
     Attributes:
         kind: type of the outermost container; None for a leaf.
@@ -28,12 +28,12 @@ class TreeDef:
 
     __slots__ = (
         "_builder",
-        "_built",
         "_flat",
         "_hash",
-        "_is_known",
+        "_is_interned",
         "_keys",
         "_node",
+        "_unflatten_count",
         "children",
         "kind",
         "leaf_count",
@@ -53,8 +53,8 @@ class TreeDef:
         self._flat = node is not None and {*map(id, children)} <= _LEAF_ID
         self._hash: int | None = None
         self._builder: Builder | None = None
-        self._built = 0  # how often, up to what makes an expression of it
-        self._is_known = node is None  # whether it is the only one of its kind, as long as that is kept
+        self._unflatten_count = 0  # counts up to COMPILE_AFTER
+        self._is_interned = node is None  # interned, so TreeDefs above it can be interned by its identity
 
     @property
     def num_leaves(self) -> int:
@@ -68,7 +68,7 @@ class TreeDef:
 
     # -- building ----------------------------------------------------------------------------------------------------
     def unflatten(self, leaves: Sequence[object]) -> Any:
-        """The tree with these leaves.
+        """Build the tree with these leaves.
 
         Raises:
             ValueArgumentError: their number is not the tree's.
@@ -80,9 +80,9 @@ class TreeDef:
             )
         if self._builder is not None:
             return self._builder(leaves)
-        if self._built < COMPILE_AFTER and not (self._flat and self.kind in (list, tuple)):
-            self._built += 1
-            if self._built == COMPILE_AFTER:
+        if self._unflatten_count < COMPILE_AFTER and not (self._flat and self.kind in (list, tuple)):
+            self._unflatten_count += 1
+            if self._unflatten_count == COMPILE_AFTER:
                 self._builder = compile_builder(self)
         return self._build(iter(leaves))
 
@@ -90,16 +90,16 @@ class TreeDef:
         if self._node is None:
             return next(leaves)
         if self._flat:
-            return self._node.put_together(self.kind, self.static, list(islice(leaves, self.leaf_count)))
+            return self._node.unflatten(self.kind, self.static, list(islice(leaves, self.leaf_count)))
         children = [next(leaves) if child._node is None else child._build(leaves) for child in self.children]
-        return self._node.put_together(self.kind, self.static, children)
+        return self._node.unflatten(self.kind, self.static, children)
 
     def build(self, children: Sequence[object]) -> Any:
-        """The outermost container with these children."""
-        return self._node.put_together(self.kind, self.static, children)
+        """Build the outermost container with these children."""
+        return self._node.unflatten(self.kind, self.static, children)
 
     def compose(self, inner: TreeDef) -> TreeDef:
-        """The containers of a tree of this TreeDef with a tree of another one in the place of each leaf."""
+        """Replace each leaf by another TreeDef."""
         if self._node is None:
             return inner
         return TreeDef(
@@ -182,17 +182,17 @@ _LEAF_ID = {id(LEAF)}
 
 
 def _rebuild(kind: type | None, static: object, children: tuple[TreeDef, ...]) -> TreeDef:
-    """A TreeDef out of a pickle."""
+    """Rebuild an unpickled TreeDef."""
     return LEAF if kind is None else TreeDef(kind, static, children, node_of(kind))
 
 
-# -- taking apart ------------------------------------------------------------------------------------------------------
+# -- flattening ------------------------------------------------------------------------------------------------------
 def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree, left to right, and its containers.
+    """Flatten a tree to its leaves, left to right, and its structure.
 
     Args:
         tree: the tree.
-        is_leaf: called with everything in the tree; what it says yes to is a leaf, whatever its type.
+        is_leaf: called with each node of the tree; a node for which it returns True is a leaf, whatever its type.
 
     Returns:
         The list of leaves, and the :class:`TreeDef`.
@@ -209,7 +209,9 @@ def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Tre
     """
     leaves: list[Any] = []
     try:
-        return leaves, _flatten(tree, leaves) if is_leaf is None else _flatten_until(tree, leaves, is_leaf)
+        return leaves, _flatten(tree, leaves) if is_leaf is None else _flatten_with_is_leaf(
+            tree, leaves, is_leaf
+        )
     except RecursionError:
         raise ArgumentError("a tree is nested too deeply, or a container holds itself") from None
 
@@ -220,22 +222,22 @@ def _flatten(tree: object, leaves: list[object]) -> TreeDef:
     if node is None:
         leaves.append(tree)
         return LEAF
-    children, static, keys = node.take_apart(tree)
+    children, static, keys = node.flatten(tree)
     if leaf_types.issuperset(map(type, children)):
         leaves.extend(children)
         return _intern(kind, static, None, len(children), node, keys)
-    below = []
+    child_defs = []
     for child in children:
         if type(child) in leaf_types:
             leaves.append(child)
-            below.append(LEAF)
+            child_defs.append(LEAF)
         else:
-            below.append(_flatten(child, leaves))
-    return _intern(kind, static, tuple(below), len(below), node, keys)
+            child_defs.append(_flatten(child, leaves))
+    return _intern(kind, static, tuple(child_defs), len(child_defs), node, keys)
 
 
-# TreeDefs that were made before: trees are of the same few kinds again and again. Only those of built-in containers are
-# kept, by the identity of what is below them, so that nothing of the user's stays alive.
+# Interned TreeDefs, because most trees have one of a few structures. Only those of built-in containers are kept, by the
+# identity of their children, so that no object of the user stays alive.
 _interned: dict[Any, TreeDef] = {}
 _INTERNED_KINDS = {list, tuple, dict, type(None)}
 MAX_INTERNED = 1024
@@ -244,22 +246,22 @@ MAX_INTERNED = 1024
 def _intern(
     kind: type,
     static: Any,
-    below: tuple[TreeDef, ...] | None,
+    child_defs: tuple[TreeDef, ...] | None,
     count: int,
     node: Node,
     keys: Sequence[object] | None,
 ) -> TreeDef:
-    """The TreeDef of a container, with ``below`` None where all its children are leaves."""
+    """Intern the TreeDef of a container; ``child_defs`` is None if all its children are leaves."""
     if kind not in _INTERNED_KINDS or (kind is dict and not set(map(type, static)) <= _STR_ONLY):
-        return TreeDef(kind, static, below or (LEAF,) * count, node, keys)
-    key = (kind, static) if below is None else (kind, static, *map(id, below))
+        return TreeDef(kind, static, child_defs or (LEAF,) * count, node, keys)
+    key = (kind, static) if child_defs is None else (kind, static, *map(id, child_defs))
     result = _interned.get(key)
     if result is None:
-        result = TreeDef(kind, static, below or (LEAF,) * count, node, keys)
-        if below is None or all(child._is_known for child in below):
+        result = TreeDef(kind, static, child_defs or (LEAF,) * count, node, keys)
+        if child_defs is None or all(child._is_interned for child in child_defs):
             if len(_interned) >= MAX_INTERNED:
                 _interned.clear()
-            result._is_known = True
+            result._is_interned = True
             _interned[key] = result
     return result
 
@@ -267,32 +269,32 @@ def _intern(
 _STR_ONLY = {str}
 
 
-def _flatten_until(tree: object, leaves: list[object], is_leaf: IsLeaf) -> TreeDef:
-    """As :func:`_flatten`, where the caller says what else is a leaf."""
+def _flatten_with_is_leaf(tree: object, leaves: list[object], is_leaf: IsLeaf) -> TreeDef:
+    """As :func:`_flatten`, with a predicate for more leaves."""
     node = None if is_leaf(tree) else node_of(type(tree))
     if node is None:
         leaves.append(tree)
         return LEAF
-    children, static, keys = node.take_apart(tree)
-    below = tuple([_flatten_until(child, leaves, is_leaf) for child in children])
-    return TreeDef(type(tree), static, below, node, keys)
+    children, static, keys = node.flatten(tree)
+    child_defs = tuple([_flatten_with_is_leaf(child, leaves, is_leaf) for child in children])
+    return TreeDef(type(tree), static, child_defs, node, keys)
 
 
 def flatten_by_path(
     tree: object, is_leaf: Callable[[KeyPath, Any], bool], path: KeyPath = ()
 ) -> tuple[list[Any], TreeDef]:
-    """As :func:`flatten`, where what is a leaf may depend on where it is.
+    """As :func:`flatten`, with a predicate that is called with the key path and the subtree.
 
     Args:
         tree: the tree.
-        is_leaf: called with the key path and with what is there; what it says yes to is a leaf.
-        path: where the tree is in a larger one.
+        is_leaf: called with the key path and the node; a node for which it returns True is a leaf.
+        path: the key path of the tree within a larger one.
     """
     node = None if is_leaf(path, tree) else node_of(type(tree))
     if node is None:
         return [tree], LEAF
-    children, static, keys = node.take_apart(tree)
+    children, static, keys = node.flatten(tree)
     keys = list(keys or node.keys(static, len(children)))
-    parts = [flatten_by_path(child, is_leaf, (*path, key)) for child, key in zip(children, keys)]
-    below = TreeDef(type(tree), static, tuple([treedef for _, treedef in parts]), node, keys)
-    return [leaf for leaves, _ in parts for leaf in leaves], below
+    flattened = [flatten_by_path(child, is_leaf, (*path, key)) for child, key in zip(children, keys)]
+    outer = TreeDef(type(tree), static, tuple([treedef for _, treedef in flattened]), node, keys)
+    return [leaf for leaves, _ in flattened for leaf in leaves], outer

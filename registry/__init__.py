@@ -4,6 +4,8 @@
 - conflicts.py: which registrations replace an earlier one, and which raise
 - contract.py: checks that kernels of other packages follow their schema
 - dispatch/: dispatch keys, dispatch tables, the state of a thread, guards, the dispatch trace
+- dtype_functions.py: can_cast, finfo, iinfo, isdtype, result_type
+- dtype_names.py: NumPy's other names of data types, issubdtype
 - dtypes.py: data types and promotion
 - external_devices.py: register_device, device names for the backends of other packages
 - formatting.py: text of values in error messages
@@ -18,6 +20,7 @@
 - native_type.py: NativeCallable, the base type of callables with a native entry
 - operator.py: Operator, its dispatch table and its calls
 - registration.py: Registration, Handle, and the code that registered a kernel
+- respelled_calls.py: calls in other spellings, with other overloads, or with ``out``
 - schemas/: the schema language, binding of arguments, overload resolution
 - source.py: the user's file and line
 - types.py: Tensor, Array, Shape and other types for annotations

@@ -131,7 +131,9 @@ NUMERIC = INTEGERS + FLOATS + COMPLEX
 REAL = INTEGERS + FLOATS
 ALL = (bool_, *NUMERIC)
 
+# Of results: integers that become floats are float32, whatever `set_default_dtype` says.
 DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_COMPLEX = int64, float32, complex64
+_created = {"f": float32, "c": complex64}
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _EXTENSION_DTYPES}
@@ -210,7 +212,7 @@ def _promote(one: DType, two: DType) -> DType:
     return two if two.kind == "f" else _promote_signed_unsigned(two, one)
 
 
-_TABLE: dict[tuple[DType, DType], DType] = {}
+_promoted: dict[tuple[DType, DType], DType] = {}  # cache of ``_promote``
 
 
 def promote(one: DType, two: DType) -> DType:
@@ -223,9 +225,9 @@ def promote(one: DType, two: DType) -> DType:
     >>> dt.promote(dt.int8, dt.uint8), dt.promote(dt.int64, dt.float32), dt.promote(dt.float16, dt.bfloat16)
     (tandem.int16, tandem.float32, tandem.float32)
     """
-    result = _TABLE.get((one, two))
+    result = _promoted.get((one, two))
     if result is None:
-        result = _TABLE[one, two] = _promote(one, two)
+        result = _promoted[one, two] = _promote(one, two)
     return result
 
 
@@ -239,6 +241,31 @@ def scalar_dtype(value: object) -> DType:
     if result is None:
         raise DTypeError(f"{type(value).__name__} {short_repr(value)} is neither a tensor nor a number")
     return result
+
+
+def default_float() -> DType:
+    """The dtype of new tensors of Python floats, see :func:`.dtype_functions.set_default_dtype`."""
+    return _created["f"]
+
+
+def default_complex() -> DType:
+    """The dtype of new tensors of Python complex numbers."""
+    return _created["c"]
+
+
+def set_default_float(dtype: DType) -> None:
+    """Set the dtype of new tensors of Python floats; complex128 goes with float64, else complex64."""
+    _created.update(f=dtype, c=complex128 if dtype is float64 else complex64)
+
+
+def created_dtype(value: object) -> DType:
+    """The dtype of a new tensor of a Python scalar.
+
+    Raises:
+        DTypeError: the value is not a Python scalar.
+    """
+    dtype = scalar_dtype(value)
+    return _created.get(dtype.kind, dtype)
 
 
 def python_type(value: object) -> type:

@@ -19,12 +19,18 @@ from .schemas.schema import MISSING, Schema
 if TYPE_CHECKING:
     from .types import Tensor
 
+inspect = lazy.Module("inspect")
+
 R = TypeVar("R")
 
 # Run once, before the first operator call of the process: initialization that the import defers.
 before_first_call: list[Callable[[], object]] = []
 # Called with each new function while the lock is held; native code adds itself when it is loaded.
 function_listeners: list[Callable[[OperatorFunction[Any]], None]] = []
+
+
+# Attributes of elementwise functions by name, such as `td.add.outer`; higher parts provide them.
+function_attributes: dict[str, Callable[[OperatorFunction[Any]], object]] = {}
 
 
 class _State:
@@ -83,7 +89,8 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "operator":
             raise AttributeError(name)
-        return getattr(self.operator, name)
+        provide = function_attributes.get(name)
+        return getattr(self.operator, name) if provide is None else provide(self)
 
     def __call__(self, /, *args: object, **kwargs: object) -> R:
         """Call the operator."""
@@ -164,7 +171,6 @@ def set_function_attributes(function: Any, operator: Operator, doc: str) -> None
 
 def signature(schema: Schema) -> Any:
     """The Python signature of a schema."""
-    inspect = lazy.module("inspect")
     kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
     return inspect.Signature(
         [
@@ -175,4 +181,5 @@ def signature(schema: Schema) -> Any:
             )
             for argument in schema.arguments
         ]
+        + [inspect.Parameter("copy", inspect.Parameter.KEYWORD_ONLY, default=None)] * schema.takes_copy
     )

@@ -81,7 +81,7 @@ def on_registration(listener: Listener) -> Handle:
         )
     materialize_all()
     with lock:
-        for name in operators:
+        for name in list(operators):
             _notify_one(listener, RegistrationEvent("define", name))
         for registration in _all_registrations():
             _notify_one(listener, RegistrationEvent("impl", registration.operator, registration))
@@ -96,8 +96,8 @@ def _remove_listener(listener: Listener) -> None:
 
 
 def _all_registrations() -> list[Registration]:
-    items = [registration for held in implementations.values() for registration in held]
-    return items + [registration for held in fallbacks.values() for registration in held]
+    items = [registration for held in list(implementations.values()) for registration in held]
+    return items + [registration for held in list(fallbacks.values()) for registration in held]
 
 
 def dangling_impls() -> list[Registration]:

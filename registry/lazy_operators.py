@@ -24,9 +24,14 @@ def materialize(full_name: str) -> None:
     """Declare the operator of a full name (``"td::sort"``, with or without overload) if it is still lazy."""
     stem = full_name.partition(".")[0]
     declare = _lazy_operators.get(stem)
-    if declare is not None:
+    if declare is None and stem.endswith("_") and not stem.endswith(":_"):
+        materialize(stem[:-1])  # an in-place operator is registered with its functional one
+        declare = _lazy_operators.get(stem)
+    while declare is not None:
         declare()
-        _lazy_operators.pop(stem, None)
+        if _lazy_operators.get(stem) is declare:
+            _lazy_operators.pop(stem, None)
+        declare = _lazy_operators.get(stem)
 
 
 def discard_lazy(namespace: str, names: Iterable[str]) -> None:
@@ -52,16 +57,28 @@ def materialize_fallbacks() -> None:
 def materialize_all() -> None:
     """Register every operator and fallback that is still lazy."""
     materialize_fallbacks()
-    for full_name in list(_lazy_operators):
-        materialize(full_name)
+    while _lazy_operators:  # a declaration may register a lazy in-place operator
+        for full_name in list(_lazy_operators):
+            materialize(full_name)
+
+
+def find_lazy(full_name: str) -> Callable[[], object] | None:
+    """The function that will declare an operator, named without overload; None if it is not lazy."""
+    return _lazy_operators.get(full_name)
+
+
+def is_lazy(full_name: str) -> bool:
+    """Whether an operator, named without overload, is still lazy."""
+    return full_name in _lazy_operators
 
 
 def lazy_names(namespace: str) -> list[str]:
     """The names of the operators of a namespace that are still lazy."""
     start = f"{namespace}::"
-    return [name[len(start) :] for name in _lazy_operators if name.startswith(start)]
+    size = len(start)
+    return [name[size:] for name in list(_lazy_operators) if name.startswith(start)]
 
 
 def lazy_namespaces() -> set[str]:
     """The namespaces of all operators that are still lazy."""
-    return {name.partition("::")[0] for name in _lazy_operators}
+    return {name.partition("::")[0] for name in list(_lazy_operators)}

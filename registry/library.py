@@ -88,7 +88,7 @@ class Library:
                     former.close()
                 _definition_libraries[namespace] = weakref.ref(self)
         handles = self._handles
-        weakref.finalize(self, lambda: lock.later(lambda: remove_all(handles))).atexit = False
+        weakref.finalize(self, lambda: lock.call_when_free(lambda: remove_all(handles))).atexit = False
 
     def define(self, schema: str | Schema, decl: object = None) -> Handle:
         """Define an operator.
@@ -431,6 +431,6 @@ def find_overloads(namespace: str, name: str) -> list[Operator]:
 def _suggest_names(prefix: str) -> str:
     namespace = prefix.partition("::")[0]
     later = [f"{namespace}::{name}" for name in lazy_names(namespace)]
-    stems = sorted({full.partition(".")[0] for full in operators}.union(later))
+    stems = sorted({full.partition(".")[0] for full in list(operators)}.union(later))
     close = [stem for stem in stems if stem.split("::")[-1][:3] == prefix.split("::")[-1][:3]][:5]
     return f"; near names are {', '.join(close)}" if close else ""

@@ -11,11 +11,11 @@ from .. import background, locks
 
 
 class RegistryLock:
-    """A reentrant lock with a queue of work to run when it is free.
+    """A reentrant lock with a queue of pending calls, which run when the lock is free.
 
     The garbage collector may delete a library at any point of any thread, even during a registration. Its
-    registrations are therefore removed by :meth:`later`: immediately if no registration is in progress, otherwise
-    afterwards.
+    registrations are therefore removed by :meth:`call_when_free`: immediately if no registration is in progress,
+    otherwise afterwards.
 
     ``with lock:`` is safe against interrupts: ``__enter__`` and ``__exit__`` are looked up before the lock is taken and
     return C functions. Python methods could be interrupted after the lock is taken, or before it is released.
@@ -24,22 +24,22 @@ class RegistryLock:
     def __init__(self) -> None:
         inner: Any = _thread.RLock()
         self.acquire, self.release, self._is_owned = inner.acquire, inner.release, inner._is_owned
-        self._leave = inner.__exit__
-        self._left: deque[Callable[[], None]] = deque()
+        self._exit = inner.__exit__
+        self._pending: deque[Callable[[], None]] = deque()
 
     @property
     def __enter__(self) -> Callable[[], bool]:
-        self.work_off()
+        self.run_pending()
         enter: Callable[[], bool] = self.acquire
         return enter
 
     @property
     def __exit__(self) -> Callable[..., None]:
-        leave: Callable[..., None] = self._leave
-        return leave
+        exit_: Callable[..., None] = self._exit
+        return exit_
 
     def if_free(self, work: Callable[[], object]) -> bool:
-        """Run ``work`` under the lock if no other thread holds it; for work that a later call can do as well.
+        """Run ``work`` under the lock unless another thread holds it; for work that a later call can do as well.
 
         Signals do not interrupt the work.
 
@@ -60,27 +60,27 @@ class RegistryLock:
             self.release()
         return True
 
-    def later(self, work: Callable[[], None]) -> None:
+    def call_when_free(self, work: Callable[[], None]) -> None:
         """Run ``work`` under the lock as soon as no registration is in progress."""
-        self._left.append(work)
-        self.work_off()
-        if self._left:
-            background.start(self._wait_and_work_off)
+        self._pending.append(work)
+        self.run_pending()
+        if self._pending:
+            background.start(self._wait_and_run_pending)
 
-    def work_off(self) -> None:
-        """Run the queued work if no registration is in progress."""
-        while self._left and not self._is_owned() and self.acquire(blocking=False):
-            self._do_next()
+    def run_pending(self) -> None:
+        """Run the pending calls if no registration is in progress."""
+        while self._pending and not self._is_owned() and self.acquire(blocking=False):
+            self._run_next()
 
-    def _wait_and_work_off(self) -> None:
-        while self._left:
+    def _wait_and_run_pending(self) -> None:
+        while self._pending:
             self.acquire()
-            self._do_next()
+            self._run_next()
 
-    def _do_next(self) -> None:
+    def _run_next(self) -> None:
         try:
-            if self._left:
-                self._left.popleft()()
+            if self._pending:
+                self._pending.popleft()()
         finally:
             self.release()
 

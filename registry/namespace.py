@@ -140,7 +140,7 @@ class Namespace:
 
     def __dir__(self) -> list[str]:
         start = f"{self._name}::"
-        here = {full[len(start) :].partition(".")[0] for full in operators if full.startswith(start)}
+        here = {full[len(start) :].partition(".")[0] for full in list(operators) if full.startswith(start)}
         return sorted(here.union(lazy_names(self._name)))
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class Namespaces:
         return result
 
     def __dir__(self) -> list[str]:
-        return sorted({full.partition("::")[0] for full in operators} | lazy_namespaces())
+        return sorted({full.partition("::")[0] for full in list(operators)} | lazy_namespaces())
 
 
 ops = Namespaces()

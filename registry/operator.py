@@ -53,7 +53,8 @@ from .values import TensorBase, describe, tensors_of
 if TYPE_CHECKING:
     from .types import Args, Kwargs
 
-_missing_kernels = lazy.Functions("registry.missing_kernels")
+_missing_kernels = lazy.Module(".registry.missing_kernels")
+_respelled_calls = lazy.Module(".registry.respelled_calls")
 
 operators: dict[str, Operator] = {}
 # Called with each operator whose kernels, fallbacks or declaration have changed, while the lock is held.
@@ -91,6 +92,7 @@ class Operator:
         keys_only: whether the last change was one of ``extra_keys`` alone, which does not increment the version.
         changed: key set of the table entries that the last change replaced; 0 before the table is first used.
         kernels: its registrations by key, the newest last; replaced as a whole when they change.
+        respelled: runs calls in other spellings (:mod:`.respelled_calls`); None before the first.
         site: the code that defined it.
     """
 
@@ -110,6 +112,7 @@ class Operator:
         "keys_only",
         "layer_keys",
         "name",
+        "respelled",
         "schema",
         "site",
         "version"
@@ -130,6 +133,7 @@ class Operator:
         self.extra_keys = self._told_keys = 0
         self.keys_only = False
         self.derivative: Any = None
+        self.respelled: Callable[[Args, Kwargs], Any] | None = None
         self._published: tuple[Table, int] | None = None
 
     @property
@@ -200,6 +204,12 @@ class Operator:
             if self.changed:
                 self._tell()
 
+    def notify_listeners(self) -> None:
+        """Call the listeners after a change on which native code depends, and kernels and graphs do not."""
+        with lock:
+            self.changed, self.keys_only = 0, True
+            self._tell()
+
     def retire(self) -> None:
         """Replace the table after the definition is removed: calls raise, or go to a new definition."""
         with lock:
@@ -251,8 +261,12 @@ class Operator:
 
         Native twin: backends/cpu/fastpath/entries/rt_kernels.py:kernel_call
         """
+        binder = self._binder or self.binder
+        if len(args) > binder.limit or not kwargs.keys() <= binder.names:
+            run = self.respelled
+            return run(args, kwargs) if run else _respelled_calls.call_respelled(self, args, kwargs)
         given = (args, kwargs) if trace.active else None
-        args, kwargs = (self._binder or self.binder).bind(args, kwargs)
+        args, kwargs = binder.bind(args, kwargs)
         keyset, guards = self.keyset(args, kwargs), current()
         try:
             if given is not None:

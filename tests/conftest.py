@@ -1,11 +1,13 @@
 """Fixtures that several test files share, and hooks that keep the collection of 20,000 tests fast."""
 
+import contextlib
 import gc
 import os
 import re
 import signal
 import sys
 import warnings
+import zlib
 
 import pytest
 import tandem as td
@@ -15,6 +17,13 @@ from tandem.errors import FallbackWarning
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs with SIGINT ignored, and Python keeps that: tests of Ctrl-C would never end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+with contextlib.suppress(ImportError):  # the tests of a GPU run without Hypothesis
+    from hypothesis import settings
+
+    # The time that an example takes says nothing on a machine that runs other tests.
+    settings.register_profile("untimed", settings(), deadline=None)
+    settings.load_profile("untimed")
 
 # Without the cache each block comes from the driver and freed memory is poisoned; with it memory is reused.
 CACHING = os.environ.get("TANDEM_HOST_CACHING") == "1"
@@ -84,12 +93,23 @@ def no_fallback():
         yield
 
 
+ROTATION = 5  # commits after which each row of a rotating test has run
+NATIVE_OFF = os.environ.get("TANDEM_NATIVE") == "0"
+
+
 # --- collection -------------------------------------------------------------------------------------------
 gc.disable()  # until all tests are collected: the collector would traverse their objects again and again
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Import test modules without rewriting their asserts if no test will run: it takes two thirds of a collection."""
+    """Give Hypothesis the seed of the sample; import test modules as they are if no test will run.
+
+    To rewrite their asserts takes two thirds of a collection.
+    """
+    seed = os.environ.get("TANDEM_TEST_SEED")
+    if seed and getattr(config.option, "hypothesis_seed", "") is None:
+        config.option.hypothesis_seed = seed
     if config.option.collectonly:
         sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder) is not AssertionRewritingHook]
 
@@ -105,6 +125,30 @@ def pytest_pycollect_makeitem(collector, name, obj):
     marks = getattr(obj, "pytestmark", ())
     is_full = collector.istestfunction(obj, name) and any(mark.name == "full" for mark in marks)
     return [] if is_full and collector.config.option.markexpr == "not full" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests outside this commit's sample of rotating tests as ``full``, unless ``-k`` selects tests."""
+    if config.option.keyword:
+        return
+    part = int(os.environ.get("TANDEM_TEST_SEED", "0")) + NATIVE_OFF
+    for item in items:
+        if _rotates(item) and zlib.crc32(item.name.encode()) % ROTATION != part % ROTATION:
+            item.add_marker(pytest.mark.full)
+
+
+def _rotates(item):
+    """Whether a test is one of many that the sample is drawn from.
+
+    These are the rows of composites in ``rotating`` tests. Without native code they are all rows, because those tests
+    are of layers above the kernels, and the tests of CUDA code, in which it has no part.
+    """
+    marker = item.get_closest_marker("rotating")
+    if marker is None:
+        return NATIVE_OFF and item.path.parent.match("cuda/codegen")
+    values = item.callspec.params.values()
+    return NATIVE_OFF or any(type(value) is str and value in marker.args[0] for value in values)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,6 +2,7 @@
 
 - alias_sets.py: join traced tensors that share memory into one alias set of autograd
 - aliases.py: which traced values share memory, and writes through views
+- auto_functionalize.py: custom operators that write into arguments, recorded as their functional forms
 - generators.py: the state of random generators under a trace
 - graph.py: Graph, Node, Value
 - infer.py: shapes and dtypes of results
@@ -16,7 +17,6 @@
 - trace.py: Trace, the trace in progress
 - verify.py: the graph verifier
 - weak.py: traced weak scalars
-- writes.py: custom operators that write into arguments, under a trace
 """
 
 from . import kernel as kernel

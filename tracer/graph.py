@@ -49,7 +49,7 @@ class Value:
 
 
 class Node:
-    """One call of an operator.
+    """A node of a graph: one call of an operator.
 
     Attributes:
         op: the operator.
@@ -132,13 +132,13 @@ class Graph:
         return [*self.inputs, *(item.value for item in self.derived), *self.captured]
 
     def add_input(self, spec: TensorSpec, weak: type | None = None) -> Value:
-        """A new input."""
+        """Add an input."""
         value = Value(spec, None, len(self.inputs), weak)
         self.inputs.append(value)
         return value
 
     def capture(self, tensor: Any, spec: TensorSpec, weak: type | None = None) -> Value:
-        """The Value of a tensor that the function captures; one for each tensor object."""
+        """Add a captured tensor, once for each tensor object; returns its Value."""
         value = self._captured_by_id.get(id(tensor))
         if value is None:
             value = self._captured_by_id[id(tensor)] = Value(spec, None, len(self.captured), weak)
@@ -147,7 +147,7 @@ class Graph:
         return value
 
     def add_derived(self, function: str, operands: tuple[object, ...], weak: type) -> Value:
-        """The weak Value of ``operator.<function>(*operands)``; one for each such call."""
+        """Add the derived scalar ``operator.<function>(*operands)``, once for each such call; returns its Value."""
         for item in self.derived:
             if (
                 item.function == function
@@ -183,27 +183,25 @@ def _same_operands(one: tuple[object, ...], two: tuple[object, ...]) -> bool:
 
 
 def compute_derived(graph: Graph, inputs: Sequence[object]) -> list[object]:
-    """The derived scalars of a graph, by Python's own arithmetic.
+    """Compute the derived scalars of a graph, by Python's own arithmetic.
 
     Args:
         graph: a graph.
-        inputs: what is passed for ``graph.inputs``.
+        inputs: a number or an array for each of ``graph.inputs``.
 
     Raises:
-        whatever Python raises, such as ZeroDivisionError.
+        Exception: any exception of the arithmetic, such as ZeroDivisionError.
     """
     if not graph.derived:
         return []
-    known = dict(zip(graph.inputs, inputs))
+    env = dict(zip(graph.inputs, inputs))
     for value, function, operands in graph.derived:
-        known[value] = getattr(operator, function)(
-            *(known[o] if isinstance(o, Value) else o for o in operands)
-        )
-    return [known[item.value] for item in graph.derived]
+        env[value] = getattr(operator, function)(*(env[o] if isinstance(o, Value) else o for o in operands))
+    return [env[item.value] for item in graph.derived]
 
 
 def values_in(tree: object) -> Iterator[Value]:
-    """The Values in nested tuples."""
+    """Iterate over the Values in nested tuples."""
     if isinstance(tree, Value):
         yield tree
     elif isinstance(tree, (tuple, list)):
@@ -212,7 +210,7 @@ def values_in(tree: object) -> Iterator[Value]:
 
 
 def map_values(fn: Callable[[Value], object], tree: object) -> Any:
-    """Nested tuples with each Value replaced by ``fn(value)``."""
+    """Map a function over the Values in nested tuples."""
     if isinstance(tree, Value):
         return fn(tree)
     if isinstance(tree, (tuple, list)):
@@ -222,22 +220,22 @@ def map_values(fn: Callable[[Value], object], tree: object) -> Any:
 
 def bodies_of(node: Node) -> list[Graph]:
     """The graphs among a node's arguments: the bodies of a loop, or branches."""
-    given = [item for arg in node.args for item in (arg if type(arg) is tuple else (arg,))]
-    return [item for item in given if type(item) is Graph]
+    args = [item for arg in node.args for item in (arg if type(arg) is tuple else (arg,))]
+    return [item for item in args if type(item) is Graph]
 
 
 def body_inputs(node: Node) -> list[tuple[Value, Any]]:
     """Pairs of each input of a node's bodies and the node's argument that is its (initial) value."""
     if node.op.schema.name == "switch":
-        given = node.args[2]
+        operands = node.args[2]
     else:
         lists = [arg for arg in node.args if type(arg) is tuple]
-        given = tuple(item for arg in lists for item in arg)
-    return [pair for body in bodies_of(node) for pair in zip(body.inputs, given)]
+        operands = tuple(item for arg in lists for item in arg)
+    return [pair for body in bodies_of(node) for pair in zip(body.inputs, operands)]
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of all bodies in it."""
+    """Iterate over the nodes of a graph and of all bodies in it."""
     for node in graph.nodes:
         yield node
         for body in bodies_of(node):

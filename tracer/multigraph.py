@@ -14,6 +14,8 @@ from ..errors import GraphError
 from .graph import Derived, Graph, Node, Value, map_values, values_in
 from .printer import Printer, print_graph, spec_text
 
+networkx = lazy.Module("networkx")
+
 
 class Ref(str):
     """The name of a value node inside a call's arguments."""
@@ -24,7 +26,6 @@ class Ref(str):
 @cache
 def make_traced_graph_class() -> Any:
     """The class of :func:`to_networkx`'s results; it exists once networkx is loaded."""
-    networkx = lazy.networkx()
 
     class TracedGraph(networkx.MultiDiGraph):  # type: ignore[misc, name-defined]
         """A traced function as a networkx graph; prints as text.
@@ -155,7 +156,6 @@ def _list_constants(given: Any, attributes: dict[str, Any]) -> list[object]:
 
 def _sort_calls(given: Any) -> list[str]:
     """The calls in an order in which they can run, as near as possible to that in which they were traced."""
-    networkx = lazy.networkx()
     attributes = given.nodes
     try:
         order = networkx.lexicographical_topological_sort(

@@ -10,11 +10,11 @@ from ..errors import UnsupportedError
 from ..registry.operator import Operator, operators
 from ..registry.source import source_line
 from .aliases import can_write, write_value
+from .auto_functionalize import functional_forms, record_functional_call
 from .graph import Value
 from .lifting import add_node, lift
 from .tensor import TracerTensor
 from .trace import Trace, check_alive
-from .writes import functional_forms, record_functional
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Kwargs
@@ -48,7 +48,7 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwar
             works.
     """
     if op in functional_forms:
-        return record_functional(
+        return record_functional_call(
             trace, op, args, kwargs, lambda target: _check_writable(trace, op, target), _make_call(trace)
         )
     target = args[0]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..registry.operator import Operator
     from ..registry.types import Args, Function, Kwargs, Pytree
 
+custom_calls = lazy.Module(".control.custom_calls")
+recompute = lazy.Module(".eager.autograd.recompute")
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Policy = Callable[..., bool]
@@ -91,8 +94,8 @@ def checkpoint(
             return function(*args, **kwargs)
         saved = None if policy is nothing_saveable else policy
         if stack.in_body and len(stack.levels) <= stack.floor:
-            return lazy.control_machinery("custom_calls").call_checkpointed(function, args, kwargs, saved)
-        return lazy.recomputation().RematFrame(function, args, kwargs, saved).run()
+            return custom_calls.call_checkpointed(function, args, kwargs, saved)
+        return recompute.RematFrame(function, args, kwargs, saved).run()
 
     return checkpointed
 
@@ -136,5 +139,6 @@ def save_from_both_policies(one: Policy, two: Policy) -> Policy:
 
 
 # Aliases with the names of JAX.
+remat = checkpoint
 checkpoint_dots = dots_saveable
 checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable

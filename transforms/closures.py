@@ -1,4 +1,4 @@
-"""``closure_convert``: turn the tensors that a function captures into arguments."""
+"""``closure_convert``: closure conversion, which turns the tensors that a function captures into arguments."""
 
 from __future__ import annotations
 
@@ -46,19 +46,20 @@ def closure_convert(fun: Callable[P, R], *example_args: Pytree) -> tuple[Callabl
     check_callable("closure_convert", fun)
     hoisted: dict[int, Tensor] = {}
     _collect_tensors(fun, hoisted, set())
-    order = list(hoisted)
+    tensor_ids = list(hoisted)
 
     @functools.wraps(fun)
     def converted(*args: object, **kwargs: object) -> R:
-        count = len(args) - len(order)
-        replacements = dict(zip(order, args[count:]))
+        count = len(args) - len(tensor_ids)
+        replacements = dict(zip(tensor_ids, args[count:]))
         result: R = _replace_captures(fun, replacements, {})(*args[:count], **kwargs)
         return result
 
     return converted, list(hoisted.values())
 
 
-def _contents(fun: FunctionType) -> list[object]:
+def _cell_contents(fun: FunctionType) -> list[object]:
+    """The contents of a function's closure cells."""
     result = []
     for cell in fun.__closure__ or ():
         try:
@@ -73,29 +74,29 @@ def _collect_tensors(value: object, hoisted: dict[int, Tensor], seen: set[int]) 
     if not isinstance(value, FunctionType) or id(value) in seen:
         return
     seen.add(id(value))
-    for content in _contents(value):
+    for content in _cell_contents(value):
         for leaf in pytree.leaves(content):
             if isinstance(leaf, Tensor) and leaf.dtype.is_inexact:
                 hoisted.setdefault(id(leaf), leaf)
             _collect_tensors(leaf, hoisted, seen)
 
 
-def _replace_captures(value: Any, replacements: dict[int, Any], rebuilt: dict[int, Any]) -> Any:
+def _replace_captures(value: Any, replacements: dict[int, Any], copies: dict[int, Any]) -> Any:
     """Copy a function with replaced tensors in its closure."""
     if not isinstance(value, FunctionType) or value.__closure__ is None:
         return value
-    if id(value) in rebuilt:
-        return rebuilt[id(value)]
+    if id(value) in copies:
+        return copies[id(value)]
     cells = tuple(CellType() for _ in value.__closure__)
-    another = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
-    another.__kwdefaults__ = value.__kwdefaults__
-    rebuilt[id(value)] = another
+    copy = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
+    copy.__kwdefaults__ = value.__kwdefaults__
+    copies[id(value)] = copy
 
     def replace_leaf(leaf: object) -> object:
         return (
             replacements.get(id(leaf))
             if id(leaf) in replacements
-            else _replace_captures(leaf, replacements, rebuilt)
+            else _replace_captures(leaf, replacements, copies)
         )
 
     for old, cell in zip(value.__closure__, cells):
@@ -104,4 +105,4 @@ def _replace_captures(value: Any, replacements: dict[int, Any], rebuilt: dict[in
         except ValueError:
             continue
         cell.cell_contents = pytree.map_tree(replace_leaf, content)
-    return another
+    return copy

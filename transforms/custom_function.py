@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from ..registry.types import Args, Function, Kwargs, Pytree
 
+inspect = lazy.Module("inspect")
+
 R = TypeVar("R")
 
 
@@ -106,7 +108,7 @@ def check_pair(name: str, what: str, result: object) -> Sequence[object]:
 
 def _signature(fun: Function) -> Signature | None:
     try:
-        signature: Signature = lazy.module("inspect").signature(fun)
+        signature: Signature = inspect.signature(fun)
         return signature
     except ValueError:  # a builtin without one
         return None

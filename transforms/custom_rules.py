@@ -41,6 +41,8 @@ from ..registry.values import describe
 from .reverse import Tape
 from .zeros import Tangents
 
+custom_calls = lazy.Module(".control.custom_calls")
+
 # The leaves of a tree: tensors, numbers and other values.
 Leaves = Sequence[object]
 # For each leaf, its AutogradMeta if it is differentiated.
@@ -96,8 +98,7 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
         leaves = list(lift_captures(tuple(leaves)))
     level = innermost_level(leaves)
     if stack.in_body and (level is None or level.depth <= stack.floor):
-        calls = lazy.control_machinery("custom_calls")
-        results: Leaves = calls.call(
+        results: Leaves = custom_calls.call(
             rule.name,
             rule.run,
             lambda given, inside: call(_with_backward_context(rule, inside), given),

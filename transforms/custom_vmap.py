@@ -34,6 +34,8 @@ from .zeros import Tangents
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree, Tensor
 
+mapping = lazy.Module(".control.mapping")
+
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -141,7 +143,7 @@ def sequential_vmap(fun: Callable[..., R]) -> custom_vmap[R]:
             rest = iter(example)
             return function(*treedef.unflatten([next(rest) if f else x for x, f in zip(leaves, flags)]))
 
-        return lazy.control_machinery("mapping").map_items(on_example, batched, None), True
+        return mapping.map_items(on_example, batched, None), True
 
     function.def_vmap(one_by_one)
     return function

@@ -17,6 +17,8 @@ from .arguments import check_callable, name_of
 if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Function, Pytree
 
+subgraph = lazy.Module(".control.subgraph")
+
 
 class ShapeDtypeStruct:
     """The shape and the dtype of a tensor, without its data.
@@ -107,19 +109,18 @@ def eval_shape(fun: Function, *args: Pytree, **kwargs: Pytree) -> Any:
     check_callable("eval_shape", fun)
     name = name_of("eval_shape", fun)
     leaves, treedef = pytree.flatten((args, kwargs))
-    machinery = lazy.control_machinery("subgraph")
-    with machinery.body_trace(name) as trace:
-        given = [_stand_in(machinery, trace, leaf) for leaf in leaves]
+    with subgraph.body_trace(name) as trace:
+        given = [_stand_in(trace, leaf) for leaf in leaves]
         traced_args, traced_kwargs = treedef.unflatten(given)
         result, outdef = pytree.flatten(fun(*traced_args, **traced_kwargs))
         return outdef.unflatten([_struct(name, leaf) for leaf in result])
 
 
-def _stand_in(machinery: Any, trace: Any, leaf: object) -> object:
+def _stand_in(trace: Any, leaf: object) -> object:
     if type(leaf) in SCALARS:
-        return machinery.new_number(trace, leaf)
+        return subgraph.new_number(trace, leaf)
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-        return machinery.new_input(trace, TensorSpec(tuple(leaf.shape), as_dtype(leaf.dtype)))
+        return subgraph.new_input(trace, TensorSpec(tuple(leaf.shape), as_dtype(leaf.dtype)))
     return leaf
 
 

@@ -123,6 +123,9 @@ def jacrev(
     return jacobian
 
 
+jacobian = jacrev  # the name of PyTorch
+
+
 def hessian(
     fun: Function, argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:

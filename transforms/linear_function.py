@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..registry.types import Pytree, Tensor
     from ..tracer.graph import Graph
 
+subgraph = lazy.Module(".control.subgraph")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearFunctionSpec:
@@ -89,9 +91,8 @@ class LinearFunction:
             results = run(leaves)
             return [results[position] for position in _inexact_positions(spec.results)]
 
-        machinery = lazy.control_machinery("subgraph")
         with reopen_levels(*self._levels):  # the transform may have ended when the result is flattened
-            closed = machinery.trace_body(
+            closed = subgraph.trace_body(
                 spec.name, on_tensors, [spec.specs[position] for position in positions]
             )
         self._set(replace(spec, graph=closed.graph), closed.captures)
@@ -105,7 +106,7 @@ class LinearFunction:
             zeros_of(spec.specs[position]) if leaves[position] is None else leaves[position]
             for position in _inexact_positions(spec.specs)
         ]
-        results = iter(lazy.control_machinery("subgraph").run_graph(spec.graph, [*inputs, *self._captures]))
+        results = iter(subgraph.run_graph(spec.graph, [*inputs, *self._captures]))
         return [next(results) if item.dtype.is_inexact else zero_tangent(item) for item in spec.results]
 
 

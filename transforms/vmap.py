@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ..registry.registration import Handle
     from ..registry.types import Args, Function, Kwargs, Pytree
 
+mapping = lazy.Module(".eager.layers.vmap.mapping")
+rules = lazy.Module(".eager.layers.vmap.rules")
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -60,9 +63,7 @@ def vmap(
     >>> gradients(td.ones(2), td.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    mapped: Callable[..., Any] = lazy.batched_layer().make_batch_function(
-        fun, in_axes, out_axes, axis_name, axis_size
-    )
+    mapped: Callable[..., Any] = mapping.make_batch_function(fun, in_axes, out_axes, axis_name, axis_size)
     return mapped
 
 
@@ -101,13 +102,13 @@ def register_vmap(op: object, rule: Function | None = None) -> Handle | Callable
     """
     if rule is None:
         return lambda function: (register_vmap(op, function), function)[1]
-    handle: Handle = lazy.batching_rules().register_rule(op, rule)
+    handle: Handle = rules.register_rule(op, rule)
     return handle
 
 
 def _run_batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """The Batched key's fallback: load the layer at the first call, and run the operator on the batch."""
-    return lazy.batched_layer().batched(op, keyset, args, kwargs)
+    return mapping.batched(op, keyset, args, kwargs)
 
 
 LIBRARY.fallback(_run_batched, DispatchKey.Batched)

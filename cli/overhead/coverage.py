@@ -32,12 +32,17 @@ def layouts_of(operator: Operator) -> tuple[str, ...]:
 def rows() -> Iterator[Row]:
     """Every row of every operator that has a kernel of its own in the table."""
     for operator in declared_operators():
-        decl = operator.decl
-        if decl.kind not in ELSEWHERE:
-            for dtype in decl.dtypes:
-                for layout in layouts_of(operator):
-                    served = native.serves(operator, dtype, layout)
-                    yield Row(operator.name, decl.kind, dtype.name, layout, served)
+        yield from rows_of(operator)
+
+
+def rows_of(operator: Operator) -> Iterator[Row]:
+    """The rows of one declared operator; none if it has no kernel of its own in the table."""
+    decl = operator.decl
+    if decl.kind not in ELSEWHERE:
+        for dtype in decl.dtypes:
+            served = native.serves(operator, dtype)  # on every layout
+            for layout in layouts_of(operator):
+                yield Row(operator.name, decl.kind, dtype.name, layout, served)
 
 
 def share(rows: Sequence[Row]) -> float:

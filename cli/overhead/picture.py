@@ -7,6 +7,9 @@ from ...units import format_duration
 from .report import format_count
 from .results import Comparison, Report, Split
 
+figures = lazy.Module("matplotlib.figure")
+patches = lazy.Module("matplotlib.patches")
+
 COLORS = {
     "tandem eager": "#d1495b",
     "tandem jit": "#00798c",
@@ -103,7 +106,7 @@ def _draw_split_panel(axes: Any, report: Report) -> None:
     axes.set(xlim=(0, 108), xticks=[], title="one call taken apart: what each layer adds")
     for side in ("top", "right", "bottom"):
         axes.spines[side].set_visible(False)
-    swatch = lazy.matplotlib_patches().Patch
+    swatch = patches.Patch
     handles = [swatch(color=colors[name][0], label=name) for name in names]
     axes.legend(
         handles=handles, ncols=7, loc="upper center", bbox_to_anchor=(0.47, 0.02), frameon=False, fontsize=8
@@ -120,7 +123,7 @@ def draw(report: Report, path: str) -> None:
     Raises:
         ImportError: matplotlib is not installed; it comes with the extra ``viz``.
     """
-    figure = lazy.matplotlib_figure().Figure(figsize=(14, 9), layout="constrained")
+    figure = figures.Figure(figsize=(14, 9), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=(1.35, 1))
     _draw_length_panel(figure.add_subplot(grid[0, 0]), report)
     _draw_size_panel(figure.add_subplot(grid[0, 1]), report)

@@ -6,7 +6,7 @@ They are unsafe anywhere else: the replaced layer's checks, computation and allo
 from ...backends.cpu.fastpath.compiler.dsl import extern_object, i32, i64, load, native, ptr, store
 from ...backends.cpu.fastpath.entries import rt_guards
 from ...backends.cpu.fastpath.glue import jit_layout
-from ...backends.cpu.fastpath.runtime import capi, rt_saved
+from ...backends.cpu.fastpath.runtime import capi, rt_entry
 from ...backends.cpu.fastpath.runtime import rt_base as base
 
 READY_ARRAY = extern_object("tandem_ready_array")
@@ -63,12 +63,9 @@ def tensor(g: ptr, array: ptr) -> ptr:
 
 
 @native
-def ready_edges(g: ptr, rules: ptr, values: ptr, where: ptr) -> i64:
+def ready_edges(g: ptr, rules: ptr, values: ptr) -> ptr:
     """The edges of the node are there already."""
-    value: ptr = READY_TUPLE
-    capi.incref(value)
-    store(ptr, where, 0, value)
-    return rt_saved.DONE
+    return capi.new_ref(READY_TUPLE)
 
 
 @native
@@ -79,13 +76,13 @@ def ready_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where:
     capi.incref(value)
     store(ptr, where, 0, value)
     store(ptr, where, 8, value)
-    return rt_saved.DONE
+    return rt_entry.DONE
 
 
 @native
-def unrecorded(entry: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
+def unrecorded(entry: ptr, values: ptr, count: i64) -> ptr:
     """The result is not recorded."""
-    return tensor
+    return load(ptr, values, count * 8)
 
 
 @native

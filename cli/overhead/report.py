@@ -7,6 +7,8 @@ from ...units import format_duration
 from .measure import Timing
 from .results import Comparison, Report, Split
 
+rich_table = lazy.Module("rich.table")
+
 
 def format_count(elements: int) -> str:
     """16, 1k, 100k, 1M."""
@@ -33,9 +35,7 @@ def _contender_names(comparisons: list[Comparison]) -> list[str]:
 def comparison_table(title: str, comparisons: list[Comparison], *, chains: bool) -> Any:
     """One row for each workload, one column for each contender."""
     names = _contender_names(comparisons)
-    table = lazy.rich_table().Table(
-        title=title, caption="time per call, median ± half the interquartile range"
-    )
+    table = rich_table.Table(title=title, caption="time per call, median ± half the interquartile range")
     for format_heading in ("ops", "elements") if chains else ("workload",):
         table.add_column(format_heading, justify="right" if chains else "left")
     for name in names:
@@ -55,7 +55,7 @@ def comparison_table(title: str, comparisons: list[Comparison], *, chains: bool)
 
 def split_table(splits: list[Split]) -> Any:
     """Make the table of the parts of a call's time, with a section for each path."""
-    table = lazy.rich_table().Table(
+    table = rich_table.Table(
         title="where one call's time goes",
         caption="native: the layers are taken away one after another; Python: each is measured by itself, so that the "
         "sum of the parts is a check",

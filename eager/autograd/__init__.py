@@ -3,6 +3,7 @@
 accumulate.py: add gradients into the ``grad`` of leaves.
 ad_inplace_or_view.py: the kernel of the ADInplaceOrView key, which counts writes and links views to their base.
 alias_sets.py: find untracked views before an in-place write and merge them into one alias set.
+anomaly.py: ``detect_anomaly``.
 autograd_meta.py: AutogradMeta, autograd's data of one tensor.
 backward.py: ``x.backward()`` and ``td.autograd.grad``.
 context.py: the context and the graph node of derivatives written by hand.
@@ -12,6 +13,7 @@ forward_mode.py: the kernel of levels of ``jvp``.
 function.py: ``td.autograd.Function``.
 function_batched.py: a Function under ``vmap``.
 grad_modes.py: ``no_grad`` and ``enable_grad``.
+graph_functions.py: ``x.grad_fn``, the recorded graph.
 hooks.py: tensor hooks and ``retain_grad``.
 kernel.py: the kernel of the Autograd keys, which records calls.
 lifted_captures.py: captured tensors that become values of a level while a function is traced.

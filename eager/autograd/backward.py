@@ -20,6 +20,7 @@ from ...registry.dispatch.unwinding import restore_guards_on_error
 from ...registry.values import describe
 from ..tensor.dunders import by_name
 from ..tensor.tensor import EAGER, Tensor
+from . import hooks
 from .accumulate import accumulate
 from .autograd_meta import TRACING, AutogradMeta
 from .engine import Pass
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
 @restore_guards_on_error
 def backward(
-    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the gradient of this tensor by each leaf that it depends on to the leaf's ``grad``.
 
@@ -39,6 +44,7 @@ def backward(
         gradient: gradient of this tensor, of its shape; None means 1, for a tensor of one element.
         retain_graph: keep the residuals, so that ``backward`` can run again.
         create_graph: record the backward pass too, for gradients of gradients; keeps the graph as well.
+        inputs: the tensors whose ``grad`` is filled, leaves or results; None: all leaves.
 
     Raises:
         AutogradError: the tensor has no graph, or the graph's residuals have been freed.
@@ -52,13 +58,39 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    root = root_of(self, gradient)
+    run_backward([root_of(self, gradient)], retain_graph, create_graph, inputs)
+
+
+def run_backward(
+    roots: list[Root],
+    retain_graph: bool | None,
+    create_graph: bool,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Run a backward pass from several roots, and add the gradients to those of the leaves, or of ``inputs``."""
+    metas = None if inputs is None else [_input_meta(x) for x in _tensors("inputs", inputs)]
     keep = create_graph if retain_graph is None else retain_graph
     before = set_keys(state.include, state.exclude & ~AUTOGRAD if create_graph else state.exclude | AUTOGRAD)
     try:
-        accumulate(Pass(keep).run([root]), create_graph)
+        if metas is None:
+            gradients = Pass(keep).run(roots)
+        else:
+            gradients = _gradients_of(metas, keep, roots)
+        watched = hooks.find_accumulated(gradients)
+        accumulate(gradients, create_graph)
+        hooks.run_accumulated(watched)
     finally:
         set_keys(*before)
+
+
+def _gradients_of(metas: Sequence[AutogradMeta], keep: bool, roots: list[Root]) -> dict[AutogradMeta, Tensor]:
+    """The gradients of some leaves and results, by their metadata; those that are not reached are left out."""
+    run = Pass(keep)
+    leaves = run.run(roots, [(meta.node, meta.index) for meta in metas if meta.node is not None])
+    gradients = {
+        meta: leaves.get(meta) if meta.node is None else run.wanted[meta.node, meta.index] for meta in metas
+    }
+    return {meta: gradient for meta, gradient in gradients.items() if gradient is not None}
 
 
 def _mode(create_graph: bool) -> AbstractContextManager[None]:
@@ -134,6 +166,8 @@ def gradients_of(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Gradients of ``outputs``, summed, by each of ``inputs``; no tensor's ``grad`` changes.
 
@@ -144,6 +178,8 @@ def gradients_of(
         retain_graph: keep the residuals.
         create_graph: record the pass too.
         allow_unused: return None for an input that no output depends on, instead of raising.
+        is_grads_batched: ``grad_outputs`` have a further first axis; the result has it too, one gradient for each.
+        materialize_grads: return zeros for an input that no output depends on.
 
     Returns:
         A tuple with a tensor per input.
@@ -158,20 +194,51 @@ def gradients_of(
     (tensor(2.),)
     """
     roots = _tensors("outputs", outputs)
-    given = grad_outputs if isinstance(grad_outputs, (list, tuple)) else (grad_outputs,) * len(roots)
-    if len(given) != len(roots):
-        raise ArgumentError(f"grad: {len(roots)} outputs take as many grad_outputs, not {len(given)}")
+    given = repeat_gradients("grad", roots, grad_outputs)
     metas = [_input_meta(x) for x in _tensors("inputs", inputs)]
-    run = Pass(create_graph if retain_graph is None else retain_graph)
+    keep = create_graph if retain_graph is None else retain_graph
     with _mode(create_graph):
-        wanted = [(meta.node, meta.index) for meta in metas if meta.node is not None]
-        leaves = run.run([root_of(x, g) for x, g in zip(roots, given, strict=True)], wanted)
-        result = tuple(leaves.get(m) if m.node is None else run.wanted[m.node, m.index] for m in metas)
+        if is_grads_batched:
+            result = _batch_gradients(roots, given, metas, keep)
+        else:
+            pairs = [root_of(x, g) for x, g in zip(roots, given, strict=True)]
+            by_meta = _gradients_of(metas, keep, pairs)
+            result = tuple(by_meta.get(meta) for meta in metas)
+        if materialize_grads:
+            zeros_like, xs = by_name("zeros_like"), _tensors("inputs", inputs)
+            result = tuple(zeros_like(x) if g is None else g for x, g in zip(xs, result, strict=True))
     if None in [None if g is None else 0 for g in result] and not allow_unused:
         raise AutogradError(
             "grad: an output does not depend on one of the inputs; allow_unused=True returns None for it"
         )
     return result
+
+
+def _batch_gradients(
+    roots: tuple[Tensor, ...], given: Sequence[Tensor | None], metas: Sequence[AutogradMeta], keep: bool
+) -> tuple[Tensor | None, ...]:
+    """The gradients for each item along the first axis of ``given``, stacked."""
+    sizes = {g.shape[:1] for g in given if g is not None}
+    if len(sizes) != 1 or () in sizes:
+        raise ArgumentError("grad: is_grads_batched takes grad_outputs with a first axis of one length")
+    ((count,),) = sizes
+    rows = []
+    for item in range(count):
+        pairs = [root_of(x, None if g is None else g[item]) for x, g in zip(roots, given, strict=True)]
+        rows.append(_gradients_of(metas, keep or item < count - 1, pairs))
+    stack = by_name("stack")
+    return tuple(stack([row[meta] for row in rows]) if rows and meta in rows[0] else None for meta in metas)
+
+
+def repeat_gradients(
+    name: str, roots: Sequence[Tensor], given: Tensor | Sequence[Tensor | None] | None
+) -> Sequence[Tensor | None]:
+    """A gradient for each root: those given, or one for all of them."""
+    if given is None or isinstance(given, Tensor):
+        return (given,) * len(roots)
+    if len(given) != len(roots):
+        raise ArgumentError(f"{name}: {len(roots)} tensors take as many gradients, not {len(given)}")
+    return given
 
 
 def _tensors(name: str, given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:

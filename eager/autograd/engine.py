@@ -1,4 +1,4 @@
-"""Reverse mode: propagate gradients from results to leaves, newest node first.
+"""The autograd engine: propagate gradients from results to leaves, newest node first.
 
 A node is always newer than the nodes it depends on, so a heap by sequence number yields a topological order. Nothing
 recurses: a graph may be as deep as memory allows.
@@ -16,7 +16,7 @@ from ...registry.dispatch.state import state
 from ..tensor.dunders import by_name
 from ..tensor.storage import owner_of
 from ..tensor.tensor import Tensor
-from . import hooks
+from . import anomaly, hooks
 from .autograd_meta import AutogradMeta
 from .node import Node, fit
 from .view_writes import is_alone
@@ -32,7 +32,7 @@ Root = tuple[Any, int, Tensor]
 def next_node(
     deliver: Function, heap: list[Any], pending: object, leaves: object, keep: bool, is_recorded: bool
 ) -> Node | None:
-    """Pop the newest node.
+    """Pop the newest node from the heap of nodes that have a cotangent.
 
     Native twin: backends/cpu/fastpath/runtime/rt_backward.py:backward
     """
@@ -40,13 +40,13 @@ def next_node(
     return node
 
 
-# Functions that return the next node to step. The last one is used; native code appends one that steps common nodes
+# Functions that return the next node to evaluate. The last one is used; native code appends one that steps common nodes
 # itself, as :meth:`Pass._step` would, and returns the first node that it does not handle, or None.
 node_sources: list[Callable[..., Node | None]] = [next_node]
 
 
 class Pass:
-    """One run of reverse mode.
+    """One backward pass.
 
     Args:
         keep: whether residuals are kept after the run.
@@ -71,9 +71,10 @@ class Pass:
         self._wanted = dict.fromkeys(wanted)
         for target, index, gradient in roots:
             self._deliver(target, index, gradient)
-        heap, watched = self._heap, current_observer() is not None
-        step = self._observed_step if watched else self._step
-        advance = next_node if hooks.used[0] or self._wanted or watched else node_sources[-1]
+        heap, is_observed = self._heap, current_observer() is not None
+        step = self._observed_step if is_observed else self._step
+        is_watched = hooks.used[0] or self._wanted or is_observed or anomaly.checks[0]
+        advance = next_node if is_watched else node_sources[-1]
         is_recorded = not state.exclude & AUTOGRAD
         while heap:
             node = advance(self._deliver, heap, self._pending, self.leaves, self.keep, is_recorded)
@@ -89,23 +90,25 @@ class Pass:
         return self._wanted
 
     def _observed_step(self, node: Node) -> None:
-        """Step a node inside a profiler event."""
+        """Evaluate a node inside a profiler event."""
         observer = current_observer()
         if observer is None:
             return self._step(node)
         return observer.span(f"backward of {node.op.name}", "backward", lambda: self._step(node))  # type: ignore[no-any-return]
 
     def _step(self, node: Node) -> None:
-        """Compute the gradients of a node from those of its results, and deliver them.
+        """Evaluate a node: compute the gradients of its inputs from those of its results, and deliver them.
 
         Native twin: backends/cpu/fastpath/runtime/rt_backward.py:step
         """
-        given = self._pending.pop(node)
+        cotangents = self._pending.pop(node)
         if hooks.used[0]:
-            given = {index: hooks.run(node, index, gradient) for index, gradient in given.items()}
+            cotangents = {index: hooks.run(node, index, gradient) for index, gradient in cotangents.items()}
         if self._wanted:
-            self._keep_wanted(node, given)
-        gradients = node.gradients(given)
+            self._keep_wanted(node, cotangents)
+        gradients = node.gradients(cotangents)
+        if anomaly.checks[0]:
+            anomaly.check_gradients(node, cotangents.values(), gradients)
         if not self.keep:
             node.free()
         if node.active is None:
@@ -125,8 +128,8 @@ class Pass:
                 gradient = fit(gradient, shape, dtype)
             self._deliver(target, index, gradient)
 
-    def _keep_wanted(self, node: Node, given: dict[int, Tensor]) -> None:
-        for index, gradient in given.items():
+    def _keep_wanted(self, node: Node, cotangents: dict[int, Tensor]) -> None:
+        for index, gradient in cotangents.items():
             if (node, index) in self._wanted:
                 self._wanted[node, index] = gradient
 
@@ -146,32 +149,32 @@ class Pass:
         Native twin: backends/cpu/fastpath/runtime/rt_backward.py:deliver
         """
         if target.__class__ is AutogradMeta:
-            there = self.leaves.get(target)
-            self.leaves[target] = gradient if there is None else there + gradient
+            total = self.leaves.get(target)
+            self.leaves[target] = gradient if total is None else total + gradient
             return
-        given = self._pending.get(target)
-        if given is None:
+        cotangents = self._pending.get(target)
+        if cotangents is None:
             self._pending[target] = {index: gradient}
             heapq.heappush(self._heap, (-target.sequence, target))
         else:
-            there = given.get(index)
-            given[index] = gradient if there is None else there + gradient
+            total = cotangents.get(index)
+            cotangents[index] = gradient if total is None else total + gradient
 
 
-def ensure_own_memory(gradients: dict[K, Tensor], given: object = None) -> dict[K, Tensor]:
-    """Clone gradients that share memory with each other or with ``given``, or that are read-only."""
-    seen = {id(owner_of(given._array))} if type(given) is Tensor else set()
+def ensure_own_memory(gradients: dict[K, Tensor]) -> dict[K, Tensor]:
+    """Clone gradients that share memory with each other, or that are read-only."""
+    seen_owners = set[int]()
     for key, gradient in gradients.items():
         if type(gradient) is Tensor:
             array = gradient._array
             owner = array if array.base is None else owner_of(array)
             shared = gradient._storage is not None and not is_alone(gradient)
-            if shared or id(owner) in seen or not array.flags.writeable:
+            if shared or id(owner) in seen_owners or not array.flags.writeable:
                 gradient = gradients[key] = by_name("clone")(gradient)
                 owner = owner_of(gradient._array)
-            seen.add(id(owner))
-        elif id(gradient) in seen:  # a traced value or a value of a level that two leaves would share
+            seen_owners.add(id(owner))
+        elif id(gradient) in seen_owners:  # a traced value or a value of a level that two leaves would share
             gradients[key] = by_name("clone")(gradient)
         else:
-            seen.add(id(gradient))
+            seen_owners.add(id(gradient))
     return gradients

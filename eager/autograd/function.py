@@ -35,6 +35,9 @@ from .view_writes import raise_version, rebase, root_of
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
 
+custom_calls = lazy.Module(".control.custom_calls")
+inspect = lazy.Module("inspect")
+
 
 class _Name:
     """A name in place of an operator in the messages about a node."""
@@ -112,7 +115,7 @@ class Function:
 
 
 def _bind(cls: type[Function], args: Args, kwargs: Kwargs) -> Args:
-    signature = lazy.module("inspect").signature(cls.forward)
+    signature = inspect.signature(cls.forward)
     first = () if cls.setup_context is not None else (None,)
     bound = signature.bind(*first, *args, **kwargs)
     bound.apply_defaults()
@@ -151,8 +154,7 @@ def _apply_in_body(cls: type[Function], args: Args) -> object:
     def run(given: list[object]) -> object:
         return _compute(cls, Context((False,) * len(args)), tuple(given))
 
-    calls = lazy.control_machinery("custom_calls")
-    return calls.call(cls.__name__, run, lambda given, _: _apply(cls, tuple(given)), list(args))
+    return custom_calls.call(cls.__name__, run, lambda given, _: _apply(cls, tuple(given)), list(args))
 
 
 def _apply_batched(cls: type[Function], level: Level, args: Args) -> object:

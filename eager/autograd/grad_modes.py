@@ -40,6 +40,71 @@ class GradMode(Guard):
             set_state(now.include, now.exclude & ~changed | excluded, now.parts, rest)
 
 
+class SetGradMode(GradMode):
+    """The result of :func:`set_grad_enabled`: recording is switched already, and a block restores it at its end."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self, enabled: bool):
+        super().__init__(enabled)
+        self._before = is_grad_enabled()
+        _switch(enabled)
+
+    def __enter__(self) -> None:
+        _switch(self._before)
+        super().__enter__()
+
+    def __call__(self, function: F) -> F:
+        _switch(self._before)
+        return GradMode(self._enabled)(function)
+
+
+def _switch(enabled: bool) -> None:
+    now = current()
+    exclude = now.exclude & ~AUTOGRAD if enabled else now.exclude | AUTOGRAD
+    set_state(now.include, exclude, now.parts, now.blocks)
+
+
+def set_grad_enabled(mode: bool) -> SetGradMode:
+    """Switch the recording of gradients on or off, from now on, or for a block or a decorated function.
+
+    Args:
+        mode: whether gradients are recorded.
+
+    Returns:
+        A context manager that restores the former mode, which is also a decorator.
+
+    >>> import tandem as td
+    >>> with td.set_grad_enabled(False):
+    ...     td.is_grad_enabled()
+    False
+    >>> td.is_grad_enabled()
+    True
+    """
+    return SetGradMode(bool(mode))
+
+
+@overload
+def inference_mode(mode: F) -> F: ...
+@overload
+def inference_mode(mode: bool = True) -> GradMode: ...
+def inference_mode(mode: F | bool = True) -> F | GradMode:
+    """Context manager or decorator: nothing is recorded for gradients; the same as :func:`no_grad`.
+
+    Args:
+        mode: False: gradients are recorded; or the function to decorate.
+
+    Returns:
+        A context manager that is also a decorator; the decorated function if one is given.
+
+    >>> import tandem as td
+    >>> with td.inference_mode():
+    ...     td.is_grad_enabled()
+    False
+    """
+    return GradMode(not mode) if isinstance(mode, bool) else GradMode(False)(mode)
+
+
 @overload
 def no_grad(function: F) -> F: ...
 @overload

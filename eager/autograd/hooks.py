@@ -1,4 +1,4 @@
-"""Hooks: functions that see, and may replace, the gradient of a tensor when ``backward`` has computed it.
+"""Tensor hooks: functions that see, and may replace, the gradient of a tensor when ``backward`` has computed it.
 
 Source: ``torch.Tensor.register_hook`` and ``retain_grad``.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ...errors import ArgumentError, AutogradError, UnsupportedError
 from ...registry.dispatch.keys import AUTOGRAD
@@ -20,30 +20,30 @@ from .autograd_meta import AutogradMeta
 Hook = Callable[[Tensor], Tensor | None]
 # [whether any hook was ever registered]: the engine ignores hooks until then.
 used = [False]
-_numbers = itertools.count()
+_ids = itertools.count()
 
 
-class HookHandle:
-    """Handle of a registered hook; ``remove()`` or leaving a ``with`` block removes it."""
+class RemovableHandle:
+    """A handle of a registered hook: ``remove()``, or leaving a ``with`` block, removes the hook."""
 
-    __slots__ = ("_hooks", "_number")
+    __slots__ = ("_hooks", "_id")
 
-    def __init__(self, hooks: dict[int, Hook], number: int):
-        self._hooks, self._number = hooks, number
+    def __init__(self, hooks: dict[int, Hook], id_: int):
+        self._hooks, self._id = hooks, id_
 
     def remove(self) -> None:
         """Remove the hook; a second call does nothing."""
-        self._hooks.pop(self._number, None)
+        self._hooks.pop(self._id, None)
 
-    def __enter__(self) -> HookHandle:
+    def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *fault: object) -> None:
         self.remove()
 
 
-def register_hook(self: Tensor, hook: Hook) -> HookHandle:
-    """Call a function with the gradient of this tensor whenever ``backward`` has computed it.
+def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Register a backward hook, a function of the gradient of this tensor.
 
     Args:
         hook: a function of the gradient; its result, unless None, replaces the gradient.
@@ -66,19 +66,19 @@ def register_hook(self: Tensor, hook: Hook) -> HookHandle:
     """
     if not callable(hook):
         raise ArgumentError(f"register_hook takes a function of the gradient, not {describe(hook)}")
-    meta = _recorded_meta("register_hook", self)
-    owner = meta if meta.node is None else meta.node
-    table: dict[int, dict[int, Hook]] | None = getattr(owner, "hooks", None)
-    if table is None:
-        table = owner.hooks = {}
-    used[0], number = True, next(_numbers)
-    hooks = table.setdefault(meta.index, {})
-    hooks[number] = hook
-    return HookHandle(hooks, number)
+    meta = _get_recorded_meta("register_hook", self)
+    target = meta if meta.node is None else meta.node
+    hooks_by_index: dict[int, dict[int, Hook]] | None = getattr(target, "hooks", None)
+    if hooks_by_index is None:
+        hooks_by_index = target.hooks = {}
+    used[0], id_ = True, next(_ids)
+    hooks = hooks_by_index.setdefault(meta.index, {})
+    hooks[id_] = hook
+    return RemovableHandle(hooks, id_)
 
 
 def retain_grad(self: Tensor) -> None:
-    """Make ``backward`` fill ``grad`` of this tensor too, although it is not a leaf.
+    """Store the gradient in ``grad`` during ``backward``, although the tensor is not a leaf.
 
     Raises:
         AutogradError: the tensor requires no gradient.
@@ -92,13 +92,71 @@ def retain_grad(self: Tensor) -> None:
     >>> y.grad
     tensor([ 6., 12.])
     """
-    meta = _recorded_meta("retain_grad", self)
+    meta = _get_recorded_meta("retain_grad", self)
     if meta.node is None:
         return
-    owner = meta.node
-    known: dict[int, dict[int, Hook]] = getattr(owner, "hooks", None) or {}
-    if not any(type(hook) is _RetainGrad for hook in known.get(meta.index, {}).values()):
+    if not retains_gradient(self):
         register_hook(self, _RetainGrad(meta))
+
+
+def retains_gradient(x: Tensor) -> bool:
+    """Whether :func:`retain_grad` was called for a tensor that is not a leaf."""
+    meta = x._meta
+    if meta is None or meta.node is None:
+        return False
+    hooks_by_index: dict[int, dict[int, Hook]] = getattr(meta.node, "hooks", None) or {}
+    return any(type(hook) is _RetainGrad for hook in hooks_by_index.get(meta.index, {}).values())
+
+
+# Leaf -> the tensor, and its hooks by id; of leaves that have any.
+_accumulated: weakref.WeakKeyDictionary[AutogradMeta, tuple[weakref.ref[Tensor], dict[int, Hook]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Register a function of this leaf that ``backward`` calls when it has added to ``grad``.
+
+    Args:
+        hook: a function of the tensor; its result is ignored.
+
+    Returns:
+        A handle with ``remove()``.
+
+    Raises:
+        AutogradError: the tensor requires no gradient, or is not a leaf.
+        ArgumentError: the hook is not callable.
+
+    >>> import tandem as td
+    >>> x = td.asarray([1.0, 2.0], requires_grad=True)
+    >>> _ = x.register_post_accumulate_grad_hook(lambda x: print(x.grad.tolist()))
+    >>> (x * 3.0).sum().backward()
+    [3.0, 3.0]
+    """
+    name = "register_post_accumulate_grad_hook"
+    if not callable(hook):
+        raise ArgumentError(f"{name} takes a function of the tensor, not {describe(hook)}")
+    meta = _get_recorded_meta(name, self)
+    if meta.node is not None:
+        raise AutogradError(f"{name}: {describe(self)} is not a leaf; use register_hook")
+    id_ = next(_ids)
+    _, hooks = _accumulated.setdefault(meta, (weakref.ref(self), {}))
+    hooks[id_] = hook
+    return RemovableHandle(hooks, id_)
+
+
+def find_accumulated(leaves: Iterable[AutogradMeta]) -> list[AutogradMeta]:
+    """The leaves that have hooks of their accumulated gradient."""
+    return [leaf for leaf in leaves if leaf in _accumulated] if _accumulated else []
+
+
+def run_accumulated(leaves: Iterable[AutogradMeta]) -> None:
+    """Run the hooks of leaves whose gradient was accumulated."""
+    for leaf in leaves:
+        tensor, hooks = _accumulated[leaf]
+        x = tensor()
+        for hook in list(hooks.values()) if x is not None else ():
+            hook(x)  # type: ignore[arg-type]  # not None
 
 
 class _RetainGrad:
@@ -116,7 +174,8 @@ class _RetainGrad:
             add_gradient(result, gradient, is_recorded=not state.exclude & AUTOGRAD)
 
 
-def _recorded_meta(what: str, x: Tensor) -> AutogradMeta:
+def _get_recorded_meta(what: str, x: Tensor) -> AutogradMeta:
+    """The autograd metadata of a tensor that requires a gradient."""
     if type(x) not in EAGER:
         raise UnsupportedError(f"{what} works on eager tensors; inside td.grad and jit gradients are results")
     meta: AutogradMeta | None = x._meta
@@ -127,10 +186,10 @@ def _recorded_meta(what: str, x: Tensor) -> AutogradMeta:
     return meta
 
 
-def run(owner: object, index: int, gradient: Tensor) -> Tensor:
+def run(target: object, index: int, gradient: Tensor) -> Tensor:
     """Run the hooks of a node's result, or of a leaf, on a gradient and return the gradient."""
-    table = getattr(owner, "hooks", None)
-    hooks = list(table.get(index, {}).values()) if table else []
+    hooks_by_index = getattr(target, "hooks", None)
+    hooks = list(hooks_by_index.get(index, {}).values()) if hooks_by_index else []
     for hook in sorted(hooks, key=lambda hook: type(hook) is _RetainGrad):
         result = hook(gradient)
         if result is None:
@@ -141,7 +200,8 @@ def run(owner: object, index: int, gradient: Tensor) -> Tensor:
             or result.dtype is not gradient.dtype
         ):
             raise AutogradError(
-                f"a hook returned {describe(result)} for a gradient {describe(gradient)}; return None or a like tensor"
+                f"a hook returned {describe(result)} for a gradient {describe(gradient)}; return None, or a tensor of "
+                "the same shape and dtype"
             )
         gradient = result
     return gradient

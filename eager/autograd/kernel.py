@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
     from ...registry.types import Args, Kwargs
 
+recompute = lazy.Module(".eager.autograd.recompute")
+
 BELOW = below(DispatchKey.AutogradOther)
 MetaOf = Callable[[object], AutogradMeta | None]
 
@@ -197,7 +199,7 @@ def run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: K
     """Run the kernel of the next lower key."""
     if policies[0]:
         compute = partial(_run_below, derivative, keyset, args, kwargs)
-        return lazy.recomputation().run_call(derivative.op, args, kwargs, compute)
+        return recompute.run_call(derivative.op, args, kwargs, compute)
     return _run_below(derivative, keyset, args, kwargs)
 
 

@@ -5,35 +5,142 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import lazy
+from ...errors import GradientCheckError
 from ...registry.dispatch.keys import DispatchKeySet
+from ...registry.dispatch.unwinding import restore_guards_on_error
 from ...registry.operator import Operator
 from ..layers.levels import LevelTensor, highest_level, record_at
 from ..tensor.results import flat
 from ..tensor.weak_scalars import replace_weak_scalars
-from .backward import backward as backward
+from .anomaly import detect_anomaly as detect_anomaly
 from .backward import gradients_of as grad
+from .backward import repeat_gradients, root_of, run_backward
 from .grad_modes import enable_grad as enable_grad
+from .grad_modes import inference_mode as inference_mode
 from .grad_modes import is_grad_enabled as is_grad_enabled
 from .grad_modes import no_grad as no_grad
+from .grad_modes import set_grad_enabled as set_grad_enabled
 from .kernel import autograd
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...registry.types import Args, Kwargs
+    from ...registry.types import Function as Function_
+    from ..tensor.tensor import Tensor
     from .function import Function as Function
 else:
+    __getattr__, __dir__ = lazy.attach(__name__, {".eager.autograd.function": "Function"})
 
-    def __getattr__(name: str) -> object:
-        """Load ``Function`` at first use."""
-        if name != "Function":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        result = globals()[name] = lazy.module(f"{__package__}.function").Function
-        return result
+__all__ = [
+    "Function",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "fallback",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), "Function"})
+_check_grads = lazy.Module(".transforms.check_grads")
 
 
-__all__ = ["Function", "backward", "enable_grad", "fallback", "grad", "is_grad_enabled", "no_grad"]
+@restore_guards_on_error
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Add the gradients of the sum of some tensors to the ``grad`` of each leaf that they depend on.
+
+    Args:
+        tensors: tensors with a graph.
+        grad_tensors: the gradient of each tensor; None means 1, for tensors of one element.
+        retain_graph, create_graph, inputs: as for the method ``backward``.
+
+    Raises:
+        ArgumentError: there are not as many gradients as tensors.
+        AutogradError: as for the method ``backward``.
+
+    >>> import tandem as td
+    >>> x = td.asarray(3.0, requires_grad=True)
+    >>> td.autograd.backward([x * x, x * 2.0])
+    >>> x.grad
+    tensor(8.)
+    """
+    given = tuple(tensors) if isinstance(tensors, (list, tuple)) else (tensors,)
+    gradients = repeat_gradients("backward", given, grad_tensors)
+    roots = [root_of(x, gradient) for x, gradient in zip(given, gradients, strict=True)]
+    run_backward(roots, retain_graph, create_graph, inputs)
+
+
+def gradcheck(
+    func: Function_,
+    inputs: Tensor | Sequence[Tensor],
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    raise_exception: bool = True,
+) -> bool:
+    """Whether the gradients of a function agree with finite differences, see :func:`tandem.check_grads`.
+
+    Args:
+        func: a function of the inputs that returns a tensor or several.
+        inputs: floating-point tensors, best of dtype float64.
+        eps, atol, rtol: the step and the tolerances; None chooses them by dtype.
+        raise_exception: whether a difference raises.
+
+    Returns:
+        True; False for a difference, if that does not raise.
+
+    Raises:
+        GradientCheckError: the gradients differ.
+
+    >>> import tandem as td
+    >>> td.autograd.gradcheck(lambda x: x * x, td.asarray([1.0, 2.0], dtype=td.float64))
+    True
+    """
+    return _check_order(1, func, inputs, eps, atol, rtol, raise_exception)
+
+
+def gradgradcheck(
+    func: Function_,
+    inputs: Tensor | Sequence[Tensor],
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    raise_exception: bool = True,
+) -> bool:
+    """As :func:`gradcheck`, for gradients and gradients of gradients."""
+    return _check_order(2, func, inputs, eps, atol, rtol, raise_exception)
+
+
+def _check_order(
+    order: int,
+    func: Function_,
+    inputs: Tensor | Sequence[Tensor],
+    eps: float | None,
+    atol: float | None,
+    rtol: float | None,
+    raise_exception: bool,
+) -> bool:
+    given = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+    try:
+        _check_grads.check_grads(func, given, order, ("rev",), atol, rtol, eps)
+    except GradientCheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
 
 
 def fallback(op: Operator, keyset: DispatchKeySet | int, args: Args, kwargs: Kwargs) -> object:

@@ -68,7 +68,7 @@ class Interest(frozenset[Operator]):
 
     def __del__(self) -> None:
         if self.key:
-            lock.later(partial(_count_interest, frozenset(self), self.key, -1))
+            lock.call_when_free(partial(_count_interest, frozenset(self), self.key, -1))
 
 
 def _register_interest(ops: Iterable[object] | None, key: int) -> Interest | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
+functionalize_kernel = lazy.Module(".eager.layers.functionalize_kernel")
+
 REMOVE = ("mutations", "mutations_and_views")
 
 
@@ -58,8 +60,7 @@ def functionalize(function: Callable[P, R], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(function)
     def pure(*args: P.args, **kwargs: P.kwargs) -> R:
-        machinery = lazy.functionalize_machinery()
-        result: R = machinery.run_functionalized(function, remove == REMOVE[1], args, kwargs)
+        result: R = functionalize_kernel.run_functionalized(function, remove == REMOVE[1], args, kwargs)
         return result
 
     return pure

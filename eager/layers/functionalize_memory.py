@@ -119,6 +119,10 @@ class FunctionalTensor(Tensor):
     def requires_grad(self) -> bool:
         return self.value.requires_grad
 
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
     @property
     def is_leaf(self) -> bool:
         return self.value.is_leaf

@@ -56,6 +56,8 @@ from .level_stack import stack as stack
 if TYPE_CHECKING:
     from ...registry.types import Args, Array, Kwargs
 
+recompute = lazy.Module(".eager.autograd.recompute")
+
 LEVEL = 1 << DispatchKey.Level
 BATCHED = 1 << DispatchKey.Batched
 PYTHON = 1 << DispatchKey.Python
@@ -261,9 +263,9 @@ def record_at(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
         return _write(derivative, level, args, kwargs)
     raw_args = tuple([unwrap_deep(level, arg) for arg in args])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()} if kwargs else kwargs
-    if policies[0] and not lazy.recomputation().is_recorded((raw_args, *raw_kwargs.values())):
+    if policies[0] and not recompute.is_recorded((raw_args, *raw_kwargs.values())):
         compute = partial(run_below, op, level, raw_args, raw_kwargs)
-        out = lazy.recomputation().run_call(op, raw_args, raw_kwargs, compute)
+        out = recompute.run_call(op, raw_args, raw_kwargs, compute)
     else:
         out = run_below(op, level, raw_args, raw_kwargs)
     if out is None or state.exclude & AUTOGRAD:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 import numpy as np
 
-from ... import pytree
+from ... import lazy, pytree
 from ...errors import UnsupportedError
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dtypes import DType
@@ -21,6 +21,8 @@ from ..tensor.tensor import Tensor, require_grad, wrap
 if TYPE_CHECKING:
     from ...eager.tensor.storage import Storage
     from ...registry.types import Args, Array, Function
+
+lazy.module(".backends.cpu.kernels.sparse_quantized")  # registers the kernels of operators on the components
 
 # Kind of device -> the key set of its quantized tensors; of the others, that of the CPU.
 QUANTIZED_KEYS = {"cuda": 1 << DispatchKey.QuantizedCUDA}
@@ -116,6 +118,10 @@ class QuantizedTensor(Tensor):
     @property
     def requires_grad(self) -> bool:
         return False
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
 
     # -- the parts -------------------------------------------------------------------------------------------------
     @property

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ...registry.dtypes import DType
     from ...registry.types import Args, Array, DTypeLike, Kwargs, Shape, TensorLike
 
+scipy_sparse = lazy.Module("scipy.sparse")
+
 Kernel = Callable[..., Tensor]
 
 
@@ -225,7 +227,7 @@ def _multiply_by_scipy(one: SparseTensor, two: SparseTensor, spec: TensorSpec) -
 
 def _to_scipy(x: SparseTensor) -> Any:
     crow, col, values = to_csr_tensors(x)
-    return lazy.scipy_sparse().csr_array((values._array, col._array, crow._array), shape=x.shape)
+    return scipy_sparse.csr_array((values._array, col._array, crow._array), shape=x.shape)
 
 
 def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Array, Array, Array]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from ... import pytree
+from ... import lazy, pytree
 from ...errors import ArgumentError, UnsupportedAttributeError, UnsupportedError
 from ...registry.dtypes import DType
 from ...registry.layouts import Layout, as_layout, sparse_coo, sparse_csr
@@ -23,7 +23,11 @@ from ..tensor.tensor import EAGER, Tensor
 from .indices import HOST, IndexSpace, Indices, index_space_of, linear_index
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...registry.types import Args, Array, Function
+
+lazy.module(".backends.cpu.kernels.sparse_quantized")  # registers the kernels of operators on the components
 
 
 class Pattern:
@@ -169,6 +173,10 @@ class SparseTensor(Tensor):
     def requires_grad(self) -> bool:
         return self._values.requires_grad
 
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
     @property
     def is_leaf(self) -> bool:
         return self._values.is_leaf
@@ -198,7 +206,11 @@ class SparseTensor(Tensor):
         return self
 
     def backward(
-        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
         """Run ``backward`` from the values; ``gradient`` is a sparse tensor of the same pattern."""
         if gradient is not None:
@@ -207,7 +219,7 @@ class SparseTensor(Tensor):
             ):
                 raise ArgumentError("backward: gradient must be a sparse tensor of the same positions")
             gradient = gradient._values
-        self._values.backward(gradient, retain_graph, create_graph)
+        self._values.backward(gradient, retain_graph, create_graph, inputs)
 
     def _without_history(self) -> SparseTensor:
         return with_values(self, self._values.detach())

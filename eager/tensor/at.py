@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ... import lazy
 from ...operators.declare.shape_rules import spec_of
 from ...operators.indexing.slicing import check_storable
-from ...operators.indexing.subscript import getitem, put
+from ...operators.indexing.subscript import apply_at_mask, getitem, put
 from ...registry.schemas.binding import to_tensor_or_number
 from .construct import asarray
 from .dunders import by_name, is_operand
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         unique_indices: bool
 
 
-bounds = lazy.Functions("operators.indexing.bounds")
+out_of_bounds = lazy.Module(".operators.indexing.out_of_bounds")
 
 
 class IndexUpdate:
@@ -72,7 +72,7 @@ class IndexUpdate:
         """
         if mode is None and wrap_negative_indices:
             return getitem(self._tensor, self._index)
-        result: Tensor = bounds.get_with_mode(
+        result: Tensor = out_of_bounds.get_with_mode(
             self._tensor, self._index, mode, wrap_negative_indices, fill_value
         )
         return result
@@ -97,11 +97,11 @@ class IndexUpdate:
 
     def divide(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements divided by ``value``; an element selected twice by the product of both."""
-        return self._by_product("div", value, options)
+        return self._put(value, "divide", **options)
 
     def power(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements raised to the power ``value``; an element selected twice to the product of both."""
-        return self._by_product("pow", value, options)
+        return self._put(value, "power", **options)
 
     def min(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the smallest of the elements and their values."""
@@ -112,14 +112,15 @@ class IndexUpdate:
         return self._put(value, "maximum", **options)
 
     def apply(self, function: Callable[[Tensor], object], **options: Unpack[IndexOptions]) -> Tensor:
-        """A copy with the elements replaced by ``function(elements)``; one selected twice is replaced once."""
-        return self._put(function(self.get(**options)), "", **options)
+        """A copy with the elements replaced by ``function(elements)``; one selected twice is replaced once.
 
-    def _by_product(self, operator: str, value: object, options: IndexOptions) -> Tensor:
-        """The elements combined with the product of their values."""
-        ones = by_name("ones_like")(self._tensor)
-        product = IndexUpdate(IndexUpdate(ones, self._index).multiply(value, **options), self._index)
-        return self._put(by_name(operator)(self.get(**options), product.get(**options)), "", **options)
+        A function of elements at a traced mask must be elementwise: it gets the elements beside the mask, too.
+        """
+        if not options.get("mode"):
+            masked = apply_at_mask(self._tensor, self._index, function)
+            if masked is not None:
+                return masked
+        return self._put(function(self.get(**options)), "", **options)
 
     def _like(self, value: object) -> Tensor:
         """A value in the dtype of the tensor, in which it is negated."""
@@ -142,7 +143,7 @@ class IndexUpdate:
         value = _operand(value)
         if mode is None and wrap_negative_indices:
             return put(self._tensor, self._index, value, combine=combine)
-        result: Tensor = bounds.put_with_mode(
+        result: Tensor = out_of_bounds.put_with_mode(
             self._tensor, self._index, value, mode, wrap_negative_indices, combine
         )
         return result

@@ -18,7 +18,7 @@ from ...errors import (
     ValueArgumentError,
 )
 from ...operators.creation.devices import assumed_device
-from ...registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
+from ...registry.dtypes import DType, as_dtype, default_complex, default_float, uint64
 from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
 from ...registry.schemas.binding import to_device_name
@@ -31,6 +31,8 @@ from .weak_scalars import is_weak
 
 if TYPE_CHECKING:
     from ...registry.types import Array, DTypeLike
+
+cuda = lazy.Module(".backends.cuda.load")
 
 
 def asarray(
@@ -122,7 +124,7 @@ def check_device(device: str | None) -> str | None:
         return instead
     kind, _, index = name.partition(":")
     if kind == "cuda":
-        return str(lazy.cuda_backend().resolve_device(name, "asarray"))
+        return str(cuda.resolve_device(name, "asarray"))
     if is_external(kind):
         return name
     if index not in ("", "0"):
@@ -204,7 +206,7 @@ def _on_cuda(obj: object) -> Tensor | None:
         is_there = int(obj.__dlpack_device__()[0]) in _DLPACK_CUDA
     else:
         is_there = hasattr(obj, "__cuda_array_interface__")
-    return lazy.cuda_backend().from_device_array(obj) if is_there else None
+    return cuda.from_device_array(obj) if is_there else None
 
 
 def _is_traceable(value: object) -> bool:
@@ -266,7 +268,7 @@ def _from_python(obj: Any, wanted: DType | None) -> Array:
         raise ScalarOverflowError(
             f"asarray: an integer in {describe(obj)} does not fit int64; pass dtype=td.uint64"
         )
-    default = DEFAULT_FLOAT if array.dtype.kind == "f" else DEFAULT_COMPLEX
+    default = default_float() if array.dtype.kind == "f" else default_complex()
     with np.errstate(over="ignore"):
         return array if wanted is not None else array.astype(default.np)
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ...registry.dispatch.keys import CPU_KEYS
 from ...registry.function import functions
-from ...registry.lazy_operators import materialize
+from ...registry.lazy_operators import is_lazy, materialize
 from ...registry.native_type import NativeCallable, accept_entries
 from ...registry.native_type import fault as no_native_code
 from ...registry.schemas.binding import WEAK
 from ...registry.values import SCALARS, TensorBase, converters
-from .tensor import Tensor
+from .tensor import Tensor, from_numpy_scalar
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
@@ -73,6 +76,8 @@ class BinaryMethod(NativeCallable):  # type: ignore[misc]
             return NotImplemented
         if self.writes and x._keys & WEAK:
             return NotImplemented  # a weak scalar is not written: Python calls the functional method
+        if x._keys is CPU_KEYS and isinstance(other, np.generic):
+            other = from_numpy_scalar(other)  # native entries accept tensors
         return self.function(other, x) if self.swapped else self.function(x, other)
 
     def __get__(self, instance: object, owner: type | None = None) -> BinaryMethod | MethodType:
@@ -124,7 +129,7 @@ def attach() -> None:
     for name, operator in BINARY.items():
         _method(f"__{name}__", by_name(operator))
         _method(f"__r{name}__", by_name(operator), True)
-        if f"td::{operator}_" in functions or f"td::{operator}_.Tensor" in functions:
+        if is_lazy(f"td::{operator}_"):
             _method(f"__i{name}__", by_name(f"{operator}_"))
     for name, operator in COMPARISON.items():
         _method(f"__{name}__", by_name(operator))

@@ -1,12 +1,13 @@
-"""The operator functions in the namespace ``td``, made from the declarations."""
+"""The operator functions in the namespace ``td``, made from the declarations, and the modules of lazy methods."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from ... import lazy
+from ...operators.declare.aliases import NAMES_OF
 from ...operators.declare.declaration import declared_operators
-from ...operators.declare.lazy_modules import ALIASES_OF
 from ...registry.function import functions
 from ...registry.operator import Operator
 
@@ -14,12 +15,59 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Tensor
 
+_named_results = lazy.Module(".operators.declare.named_results")
 # Name prefixes of operators in td.random, td.linalg, ...
 NAMESPACED = ("random_", "linalg_", "fft_", "special_")
 # Operators used by composites only, available as td.ops.td.<name>.
 INTERNAL = frozenset(
-    "basic_index basic_put cast clip_max clip_min gelu_erf gelu_tanh index index_put random_bits".split()
+    (
+        "basic_index basic_put cast clip_max clip_min gelu_erf gelu_tanh index index_put random_bits "
+        "running_max running_min"
+    ).split()
 )
+
+# Methods and properties of Tensor whose modules are imported at their first use.
+MODULES_OF_METHODS: dict[str, str] = {
+    ".eager.autograd.backward": "backward",
+    ".eager.autograd.hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
+    ".eager.tensor.array_namespace": "to_device",
+    ".eager.tensor.attributes": (
+        "H adjoint apply_ data data_ptr detach_ dim element_size expand_as get_device grad_fn is_complex is_cpu "
+        "is_cuda is_floating_point is_inference is_meta is_nonzero is_same_size is_signed is_sparse mH map_ ndimension "
+        "nelement new_empty new_full new_ones new_tensor new_zeros numel reshape_as retains_grad stride view view_as "
+        "_version"
+    ),
+    ".eager.tensor.forwards": (
+        "det digamma erfinv index_put index_put_ inverse lgamma logit masked_select matrix_power pinverse select xlogy"
+    ),
+    ".eager.tensor.conversions": (
+        "bfloat16 bool byte cdouble cfloat char double float half int long short type type_as"
+    ),
+    ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg",
+    ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
+    ".torch.distances": "dist norm renorm",
+    ".torch.filling": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_",
+    ".torch.groups": "unique_consecutive",
+    ".torch.histograms": "histc histogram",
+    ".torch.in_place": (
+        "conj_physical_ digamma_ erfinv_ fill_diagonal_ i0_ igamma_ igammac_ index_reduce_ is_set_to lgamma_ logit_ "
+        "mvlgamma_ polygamma_ put_ renorm_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ "
+        "unsqueeze_ xlogy_"
+    ),
+    ".torch.linear_algebra": (
+        "cholesky cholesky_inverse cholesky_solve geqrf logdet lu lu_solve matrix_exp orgqr ormqr qr slogdet svd "
+        "triangular_solve"
+    ),
+    ".torch.methods": (
+        "const_data_ptr dense_dim dim_order index_reduce polygamma sparse_dim sum_to_size tensor_split untyped_storage "
+        "where"
+    ),
+    ".torch.positions": "msort nonzero_static",
+    ".torch.reductions": "unique",
+    ".torch.sampling": "bernoulli multinomial",
+    ".torch.special_functions": "hardshrink i0 igamma igammac mvlgamma",
+    ".torch.spectra": "istft stft",
+}
 
 
 def public_functions() -> dict[str, OperatorFunction[Tensor]]:
@@ -32,13 +80,22 @@ def public_functions() -> dict[str, OperatorFunction[Tensor]]:
 
 def publish(op: Operator, namespace: dict[str, OperatorFunction[Tensor]], taken: Container[str] = ()) -> None:
     """Add an operator's function to a namespace, under its name and second names that are not taken."""
+    function = public_function(op) if op.decl.result_type else functions[op.name]
     for name in public_names(op.schema.name):
         if name not in taken:
-            namespace.setdefault(name, functions[op.name])
+            namespace.setdefault(name, function)
+
+
+def public_function(op: Operator) -> OperatorFunction[Tensor]:
+    """The function that users call: the operator's, or the one that returns its results as a named tuple."""
+    if op.decl.result_type is None:
+        return functions[op.name]
+    result: OperatorFunction[Tensor] = _named_results.name_results(op)
+    return result
 
 
 def public_names(name: str) -> tuple[str, ...]:
     """The public names of an operator; none for internal operators."""
     if name in INTERNAL or name.startswith(NAMESPACED) or name.endswith("_"):
         return ()
-    return (name, *ALIASES_OF.get(name, ()))
+    return (name, *NAMES_OF[name]) if name in NAMES_OF else (name,)

@@ -84,6 +84,16 @@ class Generator:
         self._current_state()[...] = _make_state(seed)
         return self
 
+    def initial_seed(self) -> int:
+        """The seed that the generator was last reset to.
+
+        >>> import tandem as td
+        >>> td.Generator(7).initial_seed()
+        7
+        """
+        low, high = self._current_state()[:2].tolist()
+        return int(low | high << 32)
+
     def get_state(self) -> Tensor:
         """A copy of the state, an int64 tensor of five elements."""
         result: Tensor = self._current_state().clone()
@@ -159,3 +169,6 @@ _NOT_DRAWN = ("Key", "clone", "fold_in", "key", "key_data", "wrap_key_data")
 for _name in namespace.__all__:
     if _name not in _NOT_DRAWN:
         setattr(Generator, _name, _method(_name))
+
+# What initializers, dropout and PyTorch's samplers draw from.
+default_generator = Generator(0)

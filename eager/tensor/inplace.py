@@ -17,8 +17,10 @@ from ...operators.indexing.gather import index_put, write_at_indices
 from ...operators.indexing.slicing import basic_put, to_numpy_index
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.state import state
+from ...registry.dtypes import bool_
 from ...registry.function import functions, make_function
-from ...registry.operator import Operator, operators
+from ...registry.lazy_operators import find_lazy, register_lazy
+from ...registry.operator import Operator, lock, operators
 from ...registry.schemas.schema import Alias, Argument, Return, Schema
 from ...registry.values import TensorSpec, describe
 from .tensor import Tensor
@@ -124,14 +126,30 @@ def _data(value: Tensor | Number) -> Array | Number:
 KERNELS: dict[str, Callable[..., Tensor]] = {"basic_put": _write_slice, "index_put": _write_index}
 
 
-def _register(
-    schema: Schema, inner: Operator, kernel: Callable[[Operator], Callable[..., Tensor]], doc: str
-) -> OperatorFunction[Tensor]:
-    LIBRARY.define(schema)
-    op = operators[f"td::{schema.full_name}"]
-    functional[op] = inner
-    LIBRARY.impl(op, kernel(op), DispatchKey.CPU)
-    return make_function(op, doc)
+def _make_composite(inner: Operator) -> Callable[..., Tensor]:
+    """The body of an in-place operator that writes with ``copy_``, so that every layer runs it as these two calls.
+
+    Bools are written into any dtype, as 0 and 1. Derivatives may need the elements before the write, so those of a
+    tensor that may be recorded are copied first.
+    """
+    function, name = functions[inner.name], f"{inner.schema.name}_"
+    is_constant = inner.decl.result == "bool"
+
+    def body(self: Tensor, *args: object, **kwargs: object) -> Tensor:
+        source = self if is_constant or self._keys == CPU_KEYS else self.clone()
+        result = function(source, *args, **kwargs)
+        dtype = self.dtype if result.dtype is bool_ else result.dtype
+        check_fits(name, self, TensorSpec(result.shape, dtype))
+        self.copy_(result)
+        return self
+
+    return body
+
+
+def is_composite(inner: Operator) -> bool:
+    """Whether an in-place operator is the functional operator and ``copy_``, and has no kernels of its own."""
+    decl: Declaration = inner.decl
+    return not decl.is_elementwise or decl.result == "bool"
 
 
 def make_inplace(inner: Operator) -> OperatorFunction[Tensor]:
@@ -139,18 +157,51 @@ def make_inplace(inner: Operator) -> OperatorFunction[Tensor]:
     schema = inplace_schema(inner.schema)
     first_line = (inner.decl.doc or "").strip().partition("\n")[0]
     doc = f"{first_line}\n\nIn place: writes the result of `{inner.schema.name}` into the tensor and returns it."
-    special = KERNELS.get(inner.schema.name)
-    return _register(schema, inner, lambda op: special or _make_kernel(op, inner), doc)
+    LIBRARY.define(schema)
+    op = operators[f"td::{schema.full_name}"]
+    if inner.decl.kind != "scatter" and is_composite(inner):
+        LIBRARY.impl(op, _make_composite(inner), "CompositeImplicit")
+    else:
+        functional[op] = inner
+        LIBRARY.impl(op, KERNELS.get(inner.schema.name) or _make_kernel(op, inner), DispatchKey.CPU)
+    return make_function(op, doc)
 
 
 def wants_inplace(op: Operator) -> bool:
-    """Whether an operator has an in-place variant."""
+    """Whether an operator has an in-place variant.
+
+    Elementwise methods of a tensor have one; other operators whose result has the shape and the dtype of their first
+    argument declare it. Scatters, which indexing uses, have theirs from the beginning.
+    """
     decl: Declaration = op.decl
-    return decl.inplace or decl.kind == "scatter"
+    if decl.inplace:
+        return True
+    first = op.schema.arguments[0]
+    return decl.is_elementwise and decl.method and first.name not in decl.conditions
 
 
-def make_inplace_variant(op: Operator) -> None:
-    """Create the in-place variant of an operator if it wants one and lacks it."""
+def name_of_variant(op: Operator) -> str:
+    """The full name of the in-place variant: ``td::add_.Tensor`` of ``td::add.Tensor``."""
     stem, dot, overload = op.name.partition(".")
-    if wants_inplace(op) and f"{stem}_{dot}{overload}" not in operators:
-        make_inplace(op)
+    return f"{stem}_{dot}{overload}"
+
+
+def register_inplace_variant(op: Operator, listener: Callable[[Operator], object]) -> None:
+    """Register the in-place variant of an operator, which is created at the first lookup.
+
+    Args:
+        op: the functional operator.
+        listener: called with ``op`` when the variant has been created.
+    """
+
+    def declare() -> None:
+        if former is not None:  # the method is that of the overload that was declared first
+            former()
+        with lock:
+            if name_of_variant(op) not in operators:
+                make_inplace(op)
+        listener(op)
+
+    name = f"{op.schema.name}_"
+    former = find_lazy(f"td::{name}")
+    register_lazy("td", (name,), declare)

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from ..quantized.tensor import QuantizedTensor
     from ..sparse.tensor import SparseTensor
 
+quantized_construct = lazy.Module(".eager.quantized.construct")
+quantized_kernels = lazy.Module(".eager.quantized.kernels")
+sparse_construct = lazy.Module(".eager.sparse.construct")
+sparse_kernels = lazy.Module(".eager.sparse.kernels")
+
 # Operators with a kernel for sparse tensors. Those in ON_VALUES run on the stored values, since they map 0 to 0.
 STRUCTURAL = (
     "add.Tensor sub.Tensor mul.Tensor div.Tensor permute reshape sum matmul clone contiguous stop_gradient"
@@ -67,9 +72,7 @@ def sparse_coo_tensor(
     >>> (x @ td.ones(2)).tolist()
     [3.0, 0.0, 4.0]
     """
-    result: SparseTensor = lazy.sparse_machinery("construct").make_coo(
-        indices, values, shape, dtype, requires_grad
-    )
+    result: SparseTensor = sparse_construct.make_coo(indices, values, shape, dtype, requires_grad)
     return result
 
 
@@ -105,7 +108,7 @@ def sparse_csr_tensor(
     >>> x.to_dense().tolist()
     [[0.0, 3.0], [0.0, 0.0], [4.0, 0.0]]
     """
-    result: SparseTensor = lazy.sparse_machinery("construct").make_csr(
+    result: SparseTensor = sparse_construct.make_csr(
         crow_indices, col_indices, values, shape, dtype, requires_grad
     )
     return result
@@ -132,7 +135,7 @@ def quantize_per_tensor(x: Tensor, scale: float, zero_point: int, dtype: DTypeLi
     >>> q.int_repr().tolist(), q.dequantize().tolist()
     ([10, 12, 127], [0.0, 1.0, 58.5])
     """
-    result: QuantizedTensor = lazy.quantized_machinery("construct").per_tensor(x, scale, zero_point, dtype)
+    result: QuantizedTensor = quantized_construct.per_tensor(x, scale, zero_point, dtype)
     return result
 
 
@@ -161,9 +164,7 @@ def quantize_per_channel(
     >>> q.int_repr().tolist()
     [[1, 2], [2, 4]]
     """
-    result: QuantizedTensor = lazy.quantized_machinery("construct").per_channel(
-        x, scales, zero_points, axis, dtype
-    )
+    result: QuantizedTensor = quantized_construct.per_channel(x, scales, zero_points, axis, dtype)
     return result
 
 
@@ -177,7 +178,7 @@ def to_sparse(self: Tensor, layout: str = "sparse_coo") -> SparseTensor:
     Returns:
         A sparse tensor; gradients flow to the stored elements.
     """
-    result: SparseTensor = lazy.sparse_machinery("construct").to_sparse(self, layout)
+    result: SparseTensor = sparse_construct.to_sparse(self, layout)
     return result
 
 
@@ -193,12 +194,12 @@ def to_sparse_csr(self: Tensor) -> SparseTensor:
 
 def to_dense(self: Tensor) -> Tensor:
     """Convert to a dense tensor; return a dense tensor itself."""
-    return self if type(self) is Tensor else lazy.sparse_machinery("construct").dense(self)
+    return self if type(self) is Tensor else sparse_construct.dense(self)
 
 
 def coalesce(self: Tensor) -> Tensor:
     """Sort the indices of a sparse tensor and add values of equal indices; return a dense tensor itself."""
-    return self if type(self) is Tensor else lazy.sparse_machinery("construct").coalesce_tensor(self)
+    return self if type(self) is Tensor else sparse_construct.coalesce_tensor(self)
 
 
 METHODS: dict[str, Function] = {
@@ -224,22 +225,22 @@ def _on_parts(
 
 def sparse_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on sparse tensors, by their values."""
-    return _on_parts(lazy.sparse_machinery("kernels").run, op, args, kwargs)
+    return _on_parts(sparse_kernels.run, op, args, kwargs)
 
 
 def sparse_fallback(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator without a kernel for sparse tensors on dense copies, with a warning."""
-    return _on_parts(lazy.sparse_machinery("kernels").fall_back, op, args, kwargs)
+    return _on_parts(sparse_kernels.fall_back, op, args, kwargs)
 
 
 def quantized_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on quantized tensors, by their integers."""
-    return _on_parts(lazy.quantized_machinery("kernels").run, op, args, kwargs)
+    return _on_parts(quantized_kernels.run, op, args, kwargs)
 
 
 def quantized_fallback(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Raise the error for an operator without a kernel for quantized tensors."""
-    return _on_parts(lazy.quantized_machinery("kernels").refuse, op, args, kwargs)
+    return _on_parts(quantized_kernels.refuse, op, args, kwargs)
 
 
 def register(sparse: DispatchKey, quantized: DispatchKey) -> list[Handle]:
@@ -258,9 +259,9 @@ def register(sparse: DispatchKey, quantized: DispatchKey) -> list[Handle]:
 
 
 register(DispatchKey.SparseCPU, DispatchKey.QuantizedCPU)
-register_lazy("sparse", ("spmm", "sddmm"), partial(lazy.sparse_machinery, "kernels"))
+register_lazy("sparse", ("spmm", "sddmm"), partial(lazy.module, ".eager.sparse.kernels"))
 register_lazy(
     "quantized",
     "quantize dequantize int_mm requantize matmul linear add".split(),
-    partial(lazy.quantized_machinery, "kernels"),
+    partial(lazy.module, ".eager.quantized.kernels"),
 )

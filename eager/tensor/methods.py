@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import lazy
-from ...errors import ArgumentError, ConcretizationError, DTypeError, ShapeAttributeError
+from ...errors import ArgumentError, ShapeAttributeError
+from ...operators.declare.aliases import aliases_of
 from ...operators.declare.declaration import declared_operators, on_declaration
-from ...operators.declare.lazy_modules import ALIASES, ALIASES_OF
 from ...operators.indexing import subscript as indexing
 from ...operators.shape.rearrange import full_plan
 from ...operators.shape.views import permute
 from ...registry.dispatch.keys import BACKEND_OF_DEVICE
-from ...registry.dtypes import DType, as_dtype, bool_
+from ...registry.dtypes import as_dtype, bool_
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
 from ...registry.operator import Operator
 from ...registry.schemas.binding import to_device_name
+from ...registry.values import MAX_RANK
 from ..autograd.autograd_meta import mark_detached, requires_grad_
 from . import dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
 from .dunders import by_name, is_operand
+from .functions import MODULES_OF_METHODS, public_function
 from .tensor import Tensor, wrap_view
 from .weak_scalars import is_weak
 
@@ -34,10 +37,10 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Args, DTypeLike, Function, Kwargs, TensorLike
 
-_printing = lazy.Functions("eager.tensor.printing")
-
-# Methods whose last argument is a list of ints also take the ints one by one: x.reshape(2, 3).
-VARIADIC = ("reshape", "permute", "permute_dims", "broadcast_to", "expand", "tile")
+cuda_backend = lazy.Module(".backends.cuda.load")
+_namespace = lazy.Module(".eager.tensor.array_namespace")
+_numpy_protocols = lazy.Module(".eager.tensor.numpy_protocols")
+_printing = lazy.Module(".eager.tensor.printing")
 
 
 # -- indexing ----------------------------------------------------------------------------------------------------------
@@ -69,7 +72,9 @@ def _is_own_view(x: Tensor, index: object, value: Tensor) -> bool:
         return False
     subscript = indexing.parse_subscript(x, index)
     plan = full_plan(x.shape) if subscript.plan is None else subscript.plan
-    return not subscript.indices and subscript.order is None and (tuple(plan),) == view.args[1:]
+    if subscript.indices or subscript.mask is not None or subscript.order is not None:
+        return False
+    return (tuple(plan),) == view.args[1:]
 
 
 def iterate(self: Tensor) -> Iterator[Tensor]:
@@ -100,17 +105,12 @@ def at(self: Tensor) -> At:
 
 
 # -- layout and copies -------------------------------------------------------------------------------------------------
-def transpose_matrix(self: Tensor) -> Tensor:
-    """The transpose of a matrix.
+_REVERSED = [tuple(range(rank - 1, -1, -1)) for rank in range(MAX_RANK + 1)]
 
-    Raises:
-        ShapeAttributeError: there are not two axes.
-    """
-    if len(self.shape) != 2:
-        raise ShapeAttributeError(
-            f"x.T is the transpose of a matrix; for shape {self.shape} use x.mT or x.permute(...)"
-        )
-    return permute(self, (1, 0))
+
+def reverse_axes(self: Tensor) -> Tensor:
+    """The tensor with all axes in reverse order, as in NumPy: the transpose of a matrix."""
+    return permute(self, _REVERSED[len(self.shape)])
 
 
 def transpose_matrices(self: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def without_history(self: Tensor) -> Tensor:
 
 def to(
     self: Tensor,
-    *target: DTypeLike,
+    *target: DTypeLike | Tensor | None,
     dtype: DTypeLike | None = None,
     device: str | None = None,
     copy: bool = False,
@@ -148,7 +148,8 @@ def to(
     """Convert the tensor to another dtype, another device, or both.
 
     Args:
-        target: a dtype, a device, or a device and a dtype.
+        target: a dtype, a device, a device and a dtype, or a tensor that has both; then ``non_blocking`` and ``copy``,
+            as in PyTorch.
         dtype: the dtype, by keyword.
         device: the device, by keyword.
         copy: copy even if nothing changes.
@@ -163,11 +164,17 @@ def to(
         DeviceError: the device is unknown or unavailable.
         UnsupportedError: from ``"meta"``, which has no elements, to another device.
     """
+    flags: list[bool] = []
     for item in target:
-        if isinstance(item, str) and item.partition(":")[0] in BACKEND_OF_DEVICE:
+        if isinstance(item, Tensor):
+            dtype, device = item.dtype, item.device
+        elif isinstance(item, bool):
+            flags.append(item)
+        elif isinstance(item, str) and item.partition(":")[0] in BACKEND_OF_DEVICE:
             device = to_device_name(item)
-        else:
+        elif item is not None:
             dtype = as_dtype(item)
+    non_blocking, copy = (*flags, *(non_blocking, copy)[len(flags) :])
     target_device = check_device(device)
     target_dtype = self.dtype if dtype is None else as_dtype(dtype)
     result = self if target_dtype is self.dtype else by_name("astype")(self, target_dtype)
@@ -201,7 +208,7 @@ def pin_memory(self: Tensor) -> Tensor:
         BackendUnavailableError: CUDA cannot be used here.
         ArgumentError: the tensor is not on the host.
     """
-    return lazy.cuda_backend().pin_tensor(self)  # type: ignore[no-any-return]
+    return cuda_backend.pin_tensor(self)  # type: ignore[no-any-return]
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
@@ -226,69 +233,26 @@ def zero_(self: Tensor) -> Tensor:
 
 # -- Python's and NumPy's protocols ------------------------------------------------------------------------------------
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
-    """Apply a NumPy ufunc: call the operator of the same name, or NumPy if there is none or ``out`` is given."""
-    name = ALIASES.get(ufunc.__name__, ufunc.__name__)
-    if method == "__call__" and not options and all(map(is_operand, inputs)):
-        try:
-            function = by_name(name)
-        except KeyError:
-            pass
-        else:
-            return function(*inputs)
-    written = [*(options.get("out") or ()), *(inputs[:1] if method == "at" else ())]
-    if any(isinstance(item, Tensor) for item in written):
-        raise DTypeError(f"np.{ufunc.__name__} cannot write into a tensor; write x[...] = td.{name}(...)")
-    given = {name: _as_arrays(value) for name, value in options.items()}
-    result: object = getattr(ufunc, method)(*_as_arrays(inputs), **given)
-    return result
-
-
-# NumPy functions that need no data, and those replaced by the operator of the same name if there are no data.
-_OF_SPECS = (np.shape, np.ndim, np.size, np.result_type, np.common_type, np.iscomplexobj, np.isrealobj)
-_OPERATORS = frozenset("all any argmax argmin cumsum max mean min moveaxis prod reshape squeeze sum".split())
+    """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
+    return _numpy_protocols.apply_ufunc(ufunc, method, inputs, options)
 
 
 def array_function(self: Tensor, function: Function, types: object, args: Args, kwargs: Kwargs) -> object:
-    """Apply a NumPy function to the arrays of tensors."""
-    arrays = _like_arrays if function in _OF_SPECS else _as_arrays
-    if isinstance(kwargs.get("out"), Tensor):
-        raise DTypeError(
-            f"np.{function.__name__} cannot write into a tensor; write x[...] = {function.__name__}(...)"
-        )
-    try:
-        given, options = arrays(args), {name: arrays(value) for name, value in kwargs.items()}
-    except ConcretizationError:
-        if function.__name__ not in _OPERATORS:
-            raise
-        return by_name(function.__name__)(*args, **kwargs)
-    return function(*given, **options)
+    """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.numpy_protocols`."""
+    return _numpy_protocols.apply_function(function, args, kwargs)
 
 
-def _as_arrays(value: object) -> Any:
-    """Convert tensors and dtypes, also in lists and tuples, to NumPy's."""
-    if isinstance(value, Tensor):
-        return value.numpy()
-    if isinstance(value, DType):
-        return value.np
-    return type(value)(map(_as_arrays, value)) if type(value) is list or type(value) is tuple else value
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
+    """The module ``tandem``, which has the functions of the Array API standard.
 
+    Args:
+        api_version: a version of the standard, such as ``"2024.12"``; None: the newest.
 
-def _like_arrays(value: object) -> Any:
-    """Convert tensors to arrays of the same shapes and dtypes without their data."""
-    if isinstance(value, Tensor):
-        return np.broadcast_to(np.empty((), value.dtype.np), value.shape)
-    return type(value)(map(_like_arrays, value)) if type(value) is list or type(value) is tuple else value
-
-
-def variadic(function: Function) -> Function:
-    """Make a method that packs several ints into the list argument of an operator."""
-
-    def method(self: Tensor, *sizes: object, **options: object) -> object:
-        packed = (sizes,) if len(sizes) != 1 and not options else sizes
-        return function(self, *packed, **options)
-
-    method.__name__, method.__doc__ = function.__name__, function.__doc__
-    return method
+    Raises:
+        ValueArgumentError: there is no such version of the standard, or tandem does not follow it.
+    """
+    result: ModuleType = _namespace.find_namespace(api_version)
+    return result
 
 
 # -- attaching ---------------------------------------------------------------------------------------------------------
@@ -302,6 +266,7 @@ METHODS: dict[str, Function] = {
     "__str__": format_elements,
     "__deepcopy__": deepcopy,
     "__copy__": shallow_copy,
+    "__array_namespace__": array_namespace,
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
     "_without_history": without_history,
@@ -316,14 +281,8 @@ METHODS: dict[str, Function] = {
     "zero_": zero_,
     **layouts.METHODS,
 }
-# Methods of modules that are imported at their first use: name -> module.
-MODULES_OF_METHODS = {
-    "backward": "eager.autograd.backward",
-    "register_hook": "eager.autograd.hooks",
-    "retain_grad": "eager.autograd.hooks",
-}
 PROPERTIES: dict[str, Callable[[Tensor], object]] = {
-    "T": transpose_matrix,
+    "T": reverse_axes,
     "mT": transpose_matrices,
     "at": at,
 }
@@ -342,59 +301,72 @@ def methods_of(op: Operator) -> Iterator[tuple[str, OperatorFunction[Tensor]]]:
     """The methods made from an operator: itself, its in-place variant, and second names."""
     arguments = op.schema.arguments
     if op.decl.method and arguments and arguments[0].type.core == "Tensor" and not arguments[0].type.is_list:
-        for name in (op.schema.name, *ALIASES_OF.get(op.schema.name, ())):
-            yield name, functions[op.name]
-        stem, dot, overload = op.name.partition(".")
-        written = functions.get(f"{stem}_{dot}{overload}")
+        function = public_function(op) if op.decl.result_type else functions[op.name]
+        for name in (op.schema.name, *aliases_of(op.schema.name)):
+            yield name, function
+        written = functions.get(inplace.name_of_variant(op))
         if written is not None:
-            yield f"{op.schema.name}_", written
-
-
-class LazyMethod:
-    """Descriptor for a method whose module is imported at its first use; ``attach`` replaces the descriptor."""
-
-    def __init__(self, name: str, attach: Callable[[], object]):
-        self.name, self.attach = name, attach
-
-    def __get__(self, instance: object, owner: type | None = None) -> object:
-        self.attach()
-        return getattr(owner if instance is None else instance, self.name)
+            for name in (op.schema.name, *aliases_of(op.schema.name)):
+                yield f"{name}_", written
 
 
 def attach_lazy_methods(names: Iterable[str]) -> None:
     """Attach descriptors for the methods of operators that are declared at first use."""
     for name in names:
-        for known in (name, *ALIASES_OF.get(name, ())):
+        declare = partial(materialize, f"td::{name}")
+        ending = "_" * name.endswith("_")
+        for known in (name, *(f"{alias}{ending}" for alias in aliases_of(name.removesuffix("_")))):
             if not hasattr(Tensor, known):
-                declare = partial(materialize, f"td::{ALIASES.get(known, known)}")
-                setattr(Tensor, known, LazyMethod(known, declare))
+                setattr(Tensor, known, lazy.Attribute(known, declare))
 
 
-def attach_method(name: str) -> Function:
-    """Attach a method of ``MODULES_OF_METHODS`` to Tensor."""
-    method: Function = getattr(lazy.module(f"{lazy.__package__}.{MODULES_OF_METHODS[name]}"), name)
-    setattr(Tensor, name, method)
-    return method
+def attach_module(load: Callable[[], ModuleType], names: str) -> dict[str, Any]:
+    """Attach the methods and properties of a module of ``MODULES_OF_METHODS`` to Tensor, and return them."""
+    members = {name: getattr(load(), name) for name in names.split()}
+    for name, member in members.items():
+        setattr(Tensor, name, member)
+    return members
+
+
+def written_methods() -> dict[str, Any]:
+    """The methods and properties that are written in Python, with those of modules that are imported now."""
+    result: dict[str, Any] = {**METHODS}
+    for load, names in lazy.loaders(MODULES_OF_METHODS):
+        result.update(attach_module(load, names))
+    for name, getter in PROPERTIES.items():
+        result[name] = property(getter, doc=getter.__doc__)
+    return result
 
 
 def attach_operator(op: Operator) -> None:
-    """Create the in-place variant of an operator and attach the methods of both to Tensor."""
-    inplace.make_inplace_variant(op)
+    """Attach an operator and its in-place variant to Tensor; most variants are created at their first use."""
+    if op.decl.kind == "scatter":  # indexing needs them
+        inplace.make_inplace(op)
+    elif inplace.wants_inplace(op):
+        inplace.register_inplace_variant(op, attach_methods)
+        attach_lazy_methods([f"{op.schema.name}_"])
+    attach_methods(op)
+
+
+def attach_methods(op: Operator) -> None:
+    """Attach the methods made from an operator to Tensor."""
     for name, function in methods_of(op):
-        if type(Tensor.__dict__.get(name)) is LazyMethod or not hasattr(Tensor, name):
-            setattr(Tensor, name, variadic(function) if name in VARIADIC else function)
+        if type(Tensor.__dict__.get(name)) is lazy.Attribute or not hasattr(Tensor, name):
+            setattr(Tensor, name, function)
 
 
 def attach() -> None:
     """Attach the other methods to Tensor; runs once, at import."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
-    for name in MODULES_OF_METHODS:
-        setattr(Tensor, name, LazyMethod(name, partial(attach_method, name)))
+    for load, names in lazy.loaders(MODULES_OF_METHODS):
+        attach_names = partial(attach_module, load, names)
+        for name in names.split():
+            setattr(Tensor, name, lazy.Attribute(name, attach_names))
     for name, getter in PROPERTIES.items():
         setattr(Tensor, name, property(getter, doc=getter.__doc__))
-    load = partial(lazy.module, f"{lazy.__package__}.eager.layers.subclass")
-    Tensor._make_wrapper = LazyMethod("_make_wrapper", load)  # type: ignore[assignment]
+    load_subclass = partial(lazy.module, ".eager.layers.subclass")
+    Tensor._make_wrapper = lazy.Attribute("_make_wrapper", load_subclass)  # type: ignore[assignment]
     Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
     dunders.attach()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +21,19 @@ _DEFAULT_DTYPES = (
 )  # the dtypes that are not printed
 
 
-def elements(tensor: Tensor, prefix: str) -> str:
-    """The elements as nested brackets, lines after the first indented by the length of ``prefix``."""
+def elements(tensor: Tensor, prefix: str, **options: object) -> str:
+    """The elements as nested brackets, lines after the first indented by the length of ``prefix``.
+
+    Args:
+        tensor: the tensor.
+        prefix: the text in front.
+        options: of ``numpy.array2string``.
+    """
     array: Array = tensor._host("printing")
     if tensor.dtype is bfloat16:  # NumPy cannot print it
         array = array.astype(float32.np)
-    return np.array2string(array, separator=", ", prefix=prefix, suffix=")")
+    given: dict[str, Any] = {"separator": ", ", "suffix": ")", **options}
+    return np.array2string(array, prefix=prefix, **given)
 
 
 def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:

@@ -140,6 +140,10 @@ class Tensor(Base):
         """Whether operations on it are recorded for :meth:`backward`."""
         return self._meta is not None and self._meta.requires_grad
 
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded operation computed it, so that :meth:`backward` fills its ``grad``."""
@@ -284,8 +288,15 @@ class Tensor(Base):
             )
         return array.astype(dtype)
 
-    def __dlpack__(self, **options: Any) -> object:
-        return self.numpy().__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -350,5 +361,11 @@ def _from_numpy(value: object) -> Tensor:
     return wrap(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
+def from_numpy_scalar(value: np.generic) -> Tensor:
+    """A tensor without axes of a NumPy scalar, whose byte order is the machine's."""
+    as_dtype(value.dtype)  # raises for strings, ...
+    return wrap(np.asarray(value))
+
+
 converters[np.ndarray] = _from_numpy
-converters[np.generic] = _from_numpy
+converters[np.generic] = from_numpy_scalar

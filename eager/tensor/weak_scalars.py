@@ -194,8 +194,8 @@ def is_function(op: Operator, args: Args, kwargs: Kwargs) -> bool:
     decl = op.decl
     if not isinstance(decl, Declaration) or decl.kind not in _KINDS or decl.effects or op.schema.is_mutable:
         return False
-    if op.binder.device_argument is not None:  # it creates a tensor
-        return False
+    if op.binder.device_argument is not None and not any(a.name == "dtype" for a in op.schema.positional):
+        return False  # it creates a tensor; a cast takes the dtype by position
     return decl.kind in _CASTING or _given_dtype(args, kwargs) is None
 
 

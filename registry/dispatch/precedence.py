@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..operator import Operator
     from ..types import Args, Kwargs
 
-_missing_kernels = lazy.Functions("registry.missing_kernels")
+_missing_kernels = lazy.Functions(".registry.missing_kernels")
 RegistrationsByKey = Mapping[KeyName, list[Registration]]
 
 

@@ -7,4 +7,5 @@
 - overloads.py: OverloadSet, which chooses the overload of a call
 - parser.py: parse_schema
 - schema.py: Schema, Argument, Return, Type, Alias
+- spellings.py: other names of arguments, sizes one by one, options by position
 """

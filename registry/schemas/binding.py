@@ -265,10 +265,29 @@ def _make_special_converters(schema: Schema) -> dict[str, Converter]:
     return result
 
 
+def is_variadic(schema: Schema, declared: bool | None) -> bool:
+    """Whether the last positional argument of a schema, a list of ints, may be given item by item.
+
+    Args:
+        schema: the schema.
+        declared: what the declaration says; None: if it is the only list and has no default (``reshape(x, 2, -1)``).
+    """
+    if declared is not None:
+        return declared
+    lists = [argument for argument in schema.positional if argument.type.is_list]
+    return (
+        len(lists) == 1
+        and lists[0] is schema.positional[-1]
+        and lists[0].type.core in ("int", "SymInt")
+        and lists[0].default is MISSING
+    )
+
+
 class Binder:
     """Binds calls to one schema.
 
     Attributes:
+        limit: the number of positional arguments.
         tensors_only: whether all arguments are positional tensors, so that a call with tensors and numbers needs no
             conversion.
     """
@@ -276,6 +295,7 @@ class Binder:
     def __init__(self, schema: Schema):
         self.schema = schema
         self.positional = schema.positional
+        self.limit = len(self.positional)
         self.keyword = tuple(argument for argument in schema.arguments if argument.kwarg_only)
         self.converters = {argument.name: make_converter(argument.type) for argument in schema.arguments}
         self.converters |= _make_special_converters(schema)
@@ -296,7 +316,11 @@ class Binder:
         self._convert_positional = tuple(self.converters[argument.name] for argument in self.positional)
         self._indices = {argument.name: index for index, argument in enumerate(self.positional)}
         self._defaults = tuple(map(self._default, self.positional))
-        self._required = sum(argument.default is MISSING for argument in self.positional)
+        if (
+            is_variadic(schema, None) and self.limit > 1
+        ):  # a method: x.reshape(*shape), where the shape may be ()
+            self._defaults = (*self._defaults[:-1], ())
+        self._required = sum(default is MISSING for default in self._defaults)
         self._keyword_defaults = {argument.name: self._default(argument) for argument in self.keyword}
         self._keywords_needed = any(argument.default is MISSING for argument in self.keyword)
 
@@ -314,7 +338,7 @@ class Binder:
             else:
                 return args, kwargs
         if given > len(self._defaults):
-            raise self._refuse(f"takes {len(self._defaults)} positional arguments, {given} were given")
+            raise self.refuse(f"takes {len(self._defaults)} positional arguments, {given} were given")
         try:
             bound = [convert(value) for convert, value in zip(self._convert_positional, args)]
         except ConversionError:
@@ -340,8 +364,11 @@ class Binder:
         if any(self._indices.get(name, given) < given for name in kwargs):
             return False
         return all(
-            argument.default is not MISSING or argument.name in kwargs
-            for argument in (*self.positional[given:], *self.keyword)
+            default is not MISSING or argument.name in kwargs
+            for argument, default in (
+                *zip(self.positional[given:], self._defaults[given:]),
+                *((argument, argument.default) for argument in self.keyword),
+            )
         )
 
     def _bind_keyword(
@@ -349,9 +376,9 @@ class Binder:
     ) -> None:
         index = self._indices.get(name)
         if name not in self.names:
-            raise self._refuse(f"has no argument {name!r}")
+            raise self.refuse(f"has no argument {name!r}")
         if index is not None and index < given:
-            raise self._refuse(f"got argument {name!r} twice, by position and by keyword")
+            raise self.refuse(f"got argument {name!r} twice, by position and by keyword")
         converted = self._convert(name, value)
         if index is None:
             keywords[name] = converted
@@ -361,7 +388,7 @@ class Binder:
     def _check_complete(self, bound: list[object], keywords: Kwargs) -> None:
         for argument, value in zip((*self.positional, *self.keyword), (*bound, *keywords.values())):
             if value is MISSING:
-                raise self._refuse(f"needs argument {argument.name!r}")
+                raise self.refuse(f"needs argument {argument.name!r}")
 
     def _default(self, argument: Argument) -> object:
         return (
@@ -374,7 +401,7 @@ class Binder:
         try:
             return self.converters[name](value)
         except ConversionError as wanted:
-            raise self._refuse(f"argument {name!r} must be {wanted}, not {describe(value)}") from None
+            raise self.refuse(f"argument {name!r} must be {wanted}, not {describe(value)}") from None
 
     def _find_conversion_error(self, args: Args) -> Exception:
         """Return the error of the first argument that cannot be converted."""
@@ -385,5 +412,6 @@ class Binder:
                 return fault
         raise AssertionError("a converter refused a value and then took it")
 
-    def _refuse(self, fault: str) -> ArgumentError:
+    def refuse(self, fault: str) -> ArgumentError:
+        """The error of a call that does not fit the schema."""
         return ArgumentError(f"{self.schema.full_name} {fault}\n  schema: {self.schema}")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import inspect
 
     from ..types import Function
+else:
+    inspect = lazy.Module("inspect")
 
 _ACCEPTED = (
     "Tensor, int, float, bool, str, complex, int | float | complex (a Scalar), DType; Optional of each; "
@@ -80,7 +82,6 @@ def _read_hints(fn: Function) -> tuple[inspect.Signature, dict[str, object]]:
     """The signature of a function, and its hints with strings evaluated."""
     if not callable(fn):
         raise SchemaError(f"infer_schema takes a function, not {short_repr(fn)}")
-    inspect = lazy.module("inspect")
     try:
         return inspect.signature(fn), typing.get_type_hints(inspect.unwrap(fn))
     except NameError as fault:

@@ -21,7 +21,7 @@ class _Missing:
         return "<no default>"
 
 
-_compatibility = lazy.Functions("registry.schemas.compatibility")
+_compatibility = lazy.Module(".registry.schemas.compatibility")
 MISSING: object = _Missing()
 _INPLACE_DUNDERS = frozenset(
     "add sub mul div truediv floordiv mod pow matmul and or xor lshift rshift".split()
@@ -166,6 +166,16 @@ class Schema(NamedTuple):
     def is_view(self) -> bool:
         """Whether a result shares storage with an argument that is not written."""
         return not self.is_mutable and any(result.type.aliases() for result in self.returns)
+
+    @property
+    def takes_copy(self) -> bool:
+        """Whether a call may say ``copy=True`` or ``copy=False``: the result is one view, as that of ``reshape``."""
+        return (
+            self.is_view
+            and self.bare_return
+            and not self.returns[0].type.is_list
+            and all(argument.name != "copy" for argument in self.arguments)
+        )
 
     @property
     def is_inplace_name(self) -> bool:

@@ -293,13 +293,66 @@ def test_errors(name, compiled):
         (td.jit(function) if compiled else function)(X)
 
 
-def test_writes_to_body_arguments_are_refused_while_tracing():
+def test_bodies_may_write_into_the_carry_but_not_into_items():
+    """In-place operators rebind the carry: neither the argument of the loop nor the item of a step changes."""
+
     def step(c, x):
         c += x
-        return c, None
+        c[0] = 0.0
+        return c, c.sum()
 
+    def loops(x):
+        total, sums = td.scan(step, x[0], x)
+        twice = td.fori_loop(0, 2, lambda _, c: c.mul_(2.0), x)
+        small = td.while_loop(lambda c: c.sum() < 100.0, lambda c: c.add_(1.0), x)
+        return total, sums, twice, small, x
+
+    def write_item(c, x):
+        x += 1.0
+        return c, x
+
+    want = loops(td.asarray(X.numpy()))
+    assert np.array_equal(want[-1].numpy(), X.numpy())
+    for one, other in zip(td.jit(loops)(X), want, strict=True):
+        assert np.array_equal(one.numpy(), other.numpy())
     with pytest.raises(errors.UnsupportedError, match="writes into an argument of scan"):
-        td.jit(lambda x: td.scan(step, x[0], x)[0])(X)
+        td.jit(lambda x: td.scan(write_item, x[0], x)[0])(X)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, td.jit], ids=["eager", "jit"])
+def test_written_carries_share_no_memory_with_other_values(way):
+    """Results of earlier steps, two carries that a body returns as one, and captured tensors keep their elements."""
+
+    def sums(c, x):
+        c += x
+        return c, c
+
+    def pair(_, carry):
+        a, b = carry
+        a += 1.0
+        b *= 2.0
+        return a, a
+
+    kept = td.zeros(2)
+
+    def swap(_, c):
+        c += 1.0
+        return kept
+
+    def double(x):
+        return td.fori_loop(0, 3, lambda _, c: c.mul_(2.0), x).sum()
+
+    assert way(lambda: td.scan(sums, td.zeros(1), td.ones((3, 1)))[1])().tolist() == [[1.0], [2.0], [3.0]]
+    assert way(lambda x: td.fori_loop(0, 3, pair, (x, x * 2.0))[0])(td.zeros(2)).tolist() == [3.0, 3.0]
+    assert way(lambda c: td.fori_loop(0, 3, swap, c))(td.ones(2)).tolist() == kept.tolist() == [0.0, 0.0]
+    assert way(td.grad(double))(td.ones(2)).tolist() == [8.0, 8.0]
+    assert way(td.vmap(double))(td.ones((2, 2))).tolist() == [16.0, 16.0]
+
+
+def test_unchanged_carry_is_the_object_given():
+    x = td.ones(3)
+    assert td.fori_loop(0, 3, lambda _, c: c, x) is x
+    assert td.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1]), (0, x))[1] is x
 
 
 def test_body_value_escaping_its_body_raises():
@@ -377,7 +430,7 @@ def arguments(length, seed):
     return [td.asarray(rng.standard_normal(shape)) for shape in ((3,), (3,), (length, 3))]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(PROGRAMS)
 def test_random_programs(drawn):
     steps, result, reverse, length, seed = drawn
@@ -386,7 +439,7 @@ def test_random_programs(drawn):
     assert_close(f(*args), td.jit(f)(*args))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(PROGRAMS)
 def test_gradients_of_random_programs(drawn):
     steps, result, reverse, length, seed = drawn

@@ -6,6 +6,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
+from rotation import rotating
 from tandem.custom.opcheck import TESTS
 from tandem.errors import ArgumentError, OpCheckError, ValueArgumentError
 
@@ -345,6 +346,7 @@ def first_sample(name):
 IMPLICIT = {"random_draw_loggamma", "random_dirichlet", "random_multivariate_normal", "axis_gather"}
 
 
+@rotating
 @pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.decl.samples])
 def test_own_operators_pass(name):
     op, args, kwargs = first_sample(name)

@@ -265,7 +265,7 @@ def test_pure_callback_in_a_batch(method, way):
 
 
 def test_pure_callback_in_a_batch_needs_a_method(way):
-    with pytest.raises(errors.UnsupportedError, match="vmap_method does not say"):
+    with pytest.raises(errors.UnsupportedError, match="pass vmap_method, which says"):
         way(td.vmap(lambda x: td.pure_callback(np.sin, x, x)))(ROWS)
 
 

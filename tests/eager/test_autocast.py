@@ -9,6 +9,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
+from rotation import rotating
 from tandem.eager.layers import autocast as layer
 from tandem.eager.tensor.tensor import Tensor
 from tandem.operators.declare.declaration import declared_operators
@@ -60,6 +61,7 @@ def elu_by_hand(x, alpha=1.0):
 PARTS = {"elu": elu_by_hand}
 
 
+@rotating
 @pytest.mark.parametrize("name", TABLE)
 @td.exclude_keys(
     "Profiler"

@@ -105,7 +105,7 @@ def test_is_the_in_place_operator(name):
 # --- random programs --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.sampled_from([(4,), (2, 3), (2, 2, 3), (6, 1)]), st.booleans())
 def test_random_programs(data, shape, transposed):
     program = Program(data.draw)

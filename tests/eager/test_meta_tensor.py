@@ -12,6 +12,7 @@ import pytest
 import tandem as td
 from gradient_harness import DIFFERENTIABLE, smooth_samples
 from optable import arrays_of, depends_on_data, errors_of, generator, make, replace, rows, table, to_tensors
+from rotation import rotating
 from tandem.eager.meta.tensor import MetaTensor, meta_tensor
 from tandem.errors import DeviceError, TandemError, UnsupportedError, VersionError
 from tandem.operators.declare.declaration import TensorSample
@@ -46,6 +47,7 @@ def has_tensors(op, args, kwargs):
 
 
 # -- every operator ----------------------------------------------------------------------------------------------------
+@rotating
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.decl.samples])
 def test_meta_gives_the_real_shape_and_dtype(name):
     op = OPS[name]
@@ -65,15 +67,26 @@ def test_meta_gives_the_real_shape_and_dtype(name):
 
 
 BY_ELEMENTS = {
+    "gather",
     "index",
+    "index_add",
+    "index_copy",
     "index_put",
     "index_reduce",
+    "index_select",
+    "scatter",
+    "scatter_add",
     "take",
     "take_along_axis",
+    "choose",
+    "put_along_axis",
+    "ravel_multi_index",
+    "unravel_index",
 }  # whether a position is out of bounds
 OF_ELEMENTS = ("Singular", "positive definite")  # what LAPACK finds out
 
 
+@rotating
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.decl.errors])
 def test_meta_raises_what_follows_from_shapes_and_dtypes(name):
     op = OPS[name]
@@ -100,6 +113,7 @@ def tracked(x, leaves):
     return x
 
 
+@rotating
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_meta_gradients_have_real_shapes_and_dtypes(name):
     op = OPS[name]
@@ -392,8 +406,8 @@ def transformer(params, tokens, targets):
     """A block of a language model: embedding, causal attention, a layer of neurons, the loss."""
     x = params["embed"][tokens]
     q, k, v = (td.layer_norm(x, (32,)) @ params[name] for name in ("query", "key", "value"))
-    heads = [t.reshape(*t.shape[:-1], 4, -1).transpose(-3, -2) for t in (q, k, v)]
-    mixed = td.scaled_dot_product_attention(*heads, is_causal=True).transpose(-3, -2)
+    heads = [t.reshape(*t.shape[:-1], 4, -1).swapaxes(-3, -2) for t in (q, k, v)]
+    mixed = td.scaled_dot_product_attention(*heads, is_causal=True).swapaxes(-3, -2)
     x = x + mixed.reshape(*x.shape) @ params["out"]
     x = x + td.gelu(td.layer_norm(x, (32,)) @ params["up"]) @ params["down"]
     return td.cross_entropy(x.reshape(-1, x.shape[-1]) @ params["embed"].T, targets.reshape(-1))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tandem as td
 from optable import arrays_of, generator, replace, samples_of, table, to_tensors
+from rotation import rotating
 from sparse_programs import EACH, LAYOUTS, numbers
 from tandem.eager.sparse.tensor import SparseTensor
 from tandem.errors import (
@@ -322,6 +323,7 @@ def is_plain(array):
     return bool(np.isfinite(array).all()) and not np.signbit(array[array == 0]).any()
 
 
+@rotating
 @EACH
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.decl.samples])
 def test_every_operator_gives_what_it_gives_dense(layout, name):

@@ -8,6 +8,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
+from rotation import rotating
 
 
 def unwrap(cls, name, tree):
@@ -318,6 +319,7 @@ class Pass(td.DispatchMode):
 TABLE = optable.table()
 
 
+@rotating
 @pytest.mark.parametrize("name", TABLE)
 @td.exclude_keys("Profiler")  # all by the Python dispatcher
 def test_through_a_subclass_and_through_modes(name):

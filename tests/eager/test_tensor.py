@@ -146,7 +146,8 @@ def test_numpy_operands_give_tensors():
     array += x
     assert type(array) is np.ndarray
     np.testing.assert_array_equal(array, X + X)
-    assert type(np.add.reduce(x)) is np.ndarray
+    assert type(np.add.reduce(x)) is td.Tensor
+    assert type(np.frompyfunc(lambda v: v + 1, 1, 1)(x)) is np.ndarray
 
 
 def test_comparison_and_unary():

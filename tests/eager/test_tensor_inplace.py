@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tandem import errors
 from tandem.eager.tensor import inplace
+from tandem.operators.declare.declaration import declared_operators
 
 
 def start():
@@ -60,7 +61,7 @@ def take_step(pool, step, is_tensor):
         x[step[2]] = step[3]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(STEP, min_size=1, max_size=12))
 def test_programs_of_views_and_writes(steps):
     arrays, tensors = [start()], [td.asarray(start())]
@@ -118,6 +119,9 @@ def test_whole_tensor_writers():
     assert x.copy_(td.asarray([1, 2], dtype=td.int8)).tolist() == [[1, 2], [1, 2]]
     assert x.zero_().tolist() == [[0, 0], [0, 0]]
     assert td.ones(2, dtype=td.bool).zero_().tolist() == [False, False]
+
+
+declared_operators()  # creates the in-place variants
 
 
 @pytest.mark.parametrize("op", list(inplace.functional), ids=lambda op: op.schema.name)
@@ -183,3 +187,53 @@ def test_memory_lives_as_long_as_a_view():
     v += 1
     assert v.storage().nbytes == 4000
     assert v.tolist() == [1.0] * 10
+
+
+# -- composites and comparisons ----------------------------------------------------------------------------------------
+COMPOSITE = {
+    "clip_": (1.2, 2.5),
+    "clamp_": (None, 2.5),
+    "tril_": (),
+    "cumsum_": (0,),
+    "nan_to_num_": (),
+    "leaky_relu_": (0.1,),
+    "lt_": (2.0,),
+    "greater_equal_": (2,),
+    "logical_not_": (),
+}
+
+
+@pytest.mark.parametrize(("name", "args"), COMPOSITE.items(), ids=list(COMPOSITE))
+def test_composites_are_written_as_their_results(name, args):
+    """Views see the write; jit, functionalize and gradients agree with the functional operator."""
+    x = td.asarray([[0.1, 2.0], [3.0, -4.0]])
+    functional = getattr(x, name[:-1])(*args)
+
+    def run(x):
+        y = x * 1.0
+        assert getattr(y, name)(*args) is y
+        return y
+
+    written = x.clone()
+    view = written[0]
+    getattr(written, name)(*args)
+    np.testing.assert_array_equal(written.numpy(), functional.numpy().astype(np.float32))
+    np.testing.assert_array_equal(view.numpy(), written.numpy()[0])
+    for result in (run(x), td.jit(run)(x), td.functionalize(run)(x)):
+        np.testing.assert_array_equal(result.numpy(), written.numpy())
+    x.requires_grad_()
+    run(x).sum().backward()
+    zeros = td.zeros((2, 2))
+    expected = (
+        zeros if functional.dtype is td.bool else td.grad(lambda x: getattr(x, name[:-1])(*args).sum())(x)
+    )
+    np.testing.assert_array_equal(x.grad.numpy(), expected.numpy())
+
+
+def test_composite_results_must_fit():
+    with pytest.raises(errors.DTypeError, match="clip_"):
+        td.asarray([1, 2]).clip_(1.5, 2)
+    with pytest.raises(errors.ShapeError, match="lt_"):
+        td.zeros(2).lt_(td.ones((3, 2)))
+    with pytest.raises(errors.ShapeError, match="cumsum_"):
+        td.zeros((2, 2)).cumsum_()

@@ -36,7 +36,7 @@ def test_options_of_transforms(value):
 
 def test_as_many_gradients_as_outputs():
     x = td.asarray([1.0], requires_grad=True)
-    with pytest.raises(ArgumentError, match="1 outputs"):
+    with pytest.raises(ArgumentError, match="1 tensors take as many gradients"):
         td.autograd.grad([x * x], x, [X, X])
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 import numpy as np
 import pytest
 import tandem as td
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tandem import errors, pytree
 
@@ -421,7 +421,6 @@ TREE = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(TREE)
 def test_round_trip(tree):
     leaves, treedef = td.tree.flatten(tree)
@@ -434,7 +433,6 @@ def test_round_trip(tree):
     assert td.tree.flatten(tree, is_leaf=lambda x: False) == (leaves, treedef)
 
 
-@settings(deadline=None)
 @given(TREE)
 def test_map_composes(tree):
     def double(x):
@@ -451,7 +449,6 @@ def test_map_composes(tree):
     ) == td.tree.unflatten(td.tree.structure(tree), td.tree.structure(tree).key_paths())
 
 
-@settings(deadline=None)
 @given(TREE, TREE)
 def test_transpose_turns_back(outer, inner):
     first, second = td.tree.structure(outer), td.tree.structure(inner)
@@ -462,7 +459,6 @@ def test_transpose_turns_back(outer, inner):
     assert td.tree.transpose(second, first, turned) == tree
 
 
-@settings(deadline=None)
 @given(TREE)
 def test_a_tree_begins_as_itself(tree):
     leaves, treedef = td.tree.flatten(tree)
@@ -479,7 +475,6 @@ def _sorted_keys(tree):
     return tree
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.integers() | st.none(),
@@ -510,7 +505,6 @@ def test_as_jax_does(tree):
     assert pytree.all_leaves([tree]) == jtu.all_leaves([tree])
 
 
-@settings(deadline=None)
 @given(TREE)
 def test_as_optree_does(tree):
     optree = pytest.importorskip("optree")

@@ -33,6 +33,8 @@ assert (td.Tensor._make_wrapper(T, (2,), td.float32) + 1).tolist() == [1.0, 1.0]
     "hook": "x.register_hook(lambda g: g * 3); x.sum().backward(); assert x.grad.tolist() == [3.0, 3.0]",
     "meta": "assert (td.ones(3, device='meta') + 1).shape == (3,)",
     "autocast": "with td.autocast('cpu'): assert (td.ones((2, 2)) @ td.ones((2, 2))).dtype is td.bfloat16",
+    "quantize": "assert td.quantize_per_tensor(td.ones(2), 0.5, 0).int_repr().tolist() == [2, 2]",
+    "quantize channels": "assert td.quantize_per_channel(td.ones((1, 1)), [0.5], [0], 0).int_repr().tolist() == [[2]]",
     "fallback of other code": """
 with td.Library("mine", "IMPL") as library:
     library.fallback(lambda op, keyset, args, kwargs: args[0], "Level", allow_override=True)

@@ -109,7 +109,7 @@ def equal(one, two, pairs):
     return one is two or (type(one) is type(two) and repr(one) == repr(two))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs())
 def test_any_graph_survives_its_text(graph):
     again = parse_graph(print_graph(graph, "f"), objects_of(graph))

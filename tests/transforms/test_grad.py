@@ -199,7 +199,7 @@ def test_what_a_value_shows():
 
 
 def test_numpy_would_lose_the_gradient():
-    for convert in (lambda x: np.asarray(x), lambda x: x.numpy(), lambda x: np.add.reduce(x)):
+    for convert in (lambda x: np.asarray(x), lambda x: x.numpy(), np.frompyfunc(abs, 1, 1)):
         with pytest.raises(errors.ConcretizationError, match=r"grad\(.*detach"):
             td.grad(lambda x, convert=convert: td.asarray(convert(x)).sum())(td.ones(2))
     assert td.grad(lambda x: np.exp(x).sum())(td.zeros(2)).tolist() == [1.0, 1.0]

@@ -14,6 +14,7 @@ import pytest
 import tandem as td
 from gradient_harness import BOUND, DIFFERENTIABLE, OPS, directional, projected, smooth_samples
 from optable import generator
+from rotation import rotating
 from tandem.eager.tensor.tensor import wrap
 from tandem.registry.dtypes import float64
 
@@ -66,6 +67,7 @@ def arrays(tensors):
     return [t.numpy() for t in tensors]
 
 
+@rotating
 @pytest.mark.parametrize(("name", "is_full"), CASES)
 def test_first_order(name, is_full):
     for f, x, v, _ in cases(name, is_full):
@@ -77,6 +79,7 @@ def test_first_order(name, is_full):
         near(td.linearize(f, *x)[1](*v), tangent, f"{name}: linearize")
 
 
+@rotating
 @pytest.mark.parametrize(("name", "is_full"), CASES)
 def test_second_order(name, is_full):
     for f, x, v, w in cases(name, is_full):
@@ -103,6 +106,7 @@ def batches(x, v):
     return [td.stack([a, a + 0.01 * b]) for a, b in zip(x, v, strict=True)]
 
 
+@rotating
 @pytest.mark.parametrize(("name", "is_full"), CASES)
 def test_vmap(name, is_full):
     for f, x, v, _ in cases(name, is_full):
@@ -125,6 +129,7 @@ def test_vmap(name, is_full):
             near(pushed, td.stack([td.jvp(f, one, v)[1] for one in each]), f"{name}: vmap of jvp {axes}")
 
 
+@rotating
 @pytest.mark.parametrize(("name", "is_full"), CASES)
 def test_jit(name, is_full):
     for f, x, v, _ in cases(name, is_full):

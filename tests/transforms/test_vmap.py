@@ -127,7 +127,7 @@ def mapped_trees(draw_value):
     return values, axes, size
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(mapped_trees())
 def test_trees_and_axes(case):
     """vmap of the identity with the same axes in and out is the identity, and inside each leaf has lost its axis."""

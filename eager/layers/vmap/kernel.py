@@ -1,4 +1,4 @@
-"""The Batched key's kernel: one boxed kernel that runs every operator on the payloads of a ``vmap``'s values."""
+"""The Batched key's kernel: one boxed kernel that applies the batching rule of any operator at a level of ``vmap``."""
 
 from __future__ import annotations
 
@@ -69,20 +69,21 @@ def _run(
     try:
         if strategy.elementwise:
             return wrap_batched(level, _elementwise(level, info, args))
-        raw, dims = _unwrap_all(level, strategy, args)
-        out, out_dims = _check_pair(op, strategy.rule(info, dims, *raw, **kwargs))
+        payloads, in_dims = _unwrap_all(level, strategy, args)
+        out, out_dims = _check_rule_result(op, strategy.rule(info, in_dims, *payloads, **kwargs))
     except TandemError as fault:
         if not isinstance(fault, UnsupportedError):
-            _check_example(op, strategy, args, kwargs)
+            _check_one_example(op, strategy, args, kwargs)
         raise
     if strategy.inner is not None:
         return args[0]
     if strategy.checked:
-        _check_result(op, level, out, out_dims)
+        _check_out_dims(op, level, out, out_dims)
     return _wrap(level, out, out_dims)
 
 
-def _check_pair(op: Operator, result: object) -> tuple[object, object]:
+def _check_rule_result(op: Operator, result: object) -> tuple[object, object]:
+    """Check that a batching rule returned a pair of results and out_dims."""
     if type(result) is tuple and len(result) == 2:
         return result
     raise ValueArgumentError(
@@ -91,29 +92,29 @@ def _check_pair(op: Operator, result: object) -> tuple[object, object]:
 
 
 def _elementwise(level: Level, info: BatchInfo, args: Args) -> Any:
-    """Apply an elementwise operator; directly if all examples have the same rank."""
-    raw: list[Any] = []
+    """Apply an elementwise operator, to the payloads if the tensors have the same rank without their batch axis."""
+    payloads: list[Any] = []
     dims: list[int | None] = []
-    rank, is_even = -1, True
+    rank, is_same_rank = -1, True
     for value in args:
         if isinstance(value, BatchedTensor) and value._level is level:
             value = value._payload
-            own = len(value.shape) - 1
+            value_rank = len(value.shape) - 1
             dims.append(0)
         else:
-            own = len(value.shape) if isinstance(value, TensorBase) else rank  # type: ignore[attr-defined]
+            value_rank = len(value.shape) if isinstance(value, TensorBase) else rank  # type: ignore[attr-defined]
             dims.append(None)
-        is_even &= own == rank or rank == -1
-        rank = own
-        raw.append(value)
-    return info.call(*raw) if is_even else elementwise(info, tuple(dims), *raw)[0]
+        is_same_rank &= value_rank == rank or rank == -1
+        rank = value_rank
+        payloads.append(value)
+    return info.call(*payloads) if is_same_rank else elementwise(info, tuple(dims), *payloads)[0]
 
 
 def _wrap(level: Level, out: Any, dims: Any) -> object:
     """Wrap results as values of the level; ``dims`` is the batch axis of all of them, or of each."""
     if type(out) is tuple or type(out) is list:
-        each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
-        return type(out)([_wrap(level, item, dim) for item, dim in zip(out, each)])
+        dims_of_each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
+        return type(out)([_wrap(level, item, dim) for item, dim in zip(out, dims_of_each)])
     if dims is None or out is None:
         return out
     return wrap_batched(level, move_to_front(out, dims % len(out.shape)) if dims else out)
@@ -123,25 +124,25 @@ def _unwrap_all(
     level: Level, strategy: Strategy, args: tuple[Any, ...]
 ) -> tuple[list[object], tuple[object, ...]]:
     """The payloads of the arguments, and the batch axis of each (None if it has none)."""
-    raw: list[object] = []
+    payloads: list[object] = []
     dims: list[Any] = []
     for index, value in enumerate(args):
         if isinstance(value, BatchedTensor) and value._level is level:
-            raw.append(value._payload)
+            payloads.append(value._payload)
             dims.append(0)
         elif index in strategy.lists and value is not None:
             items = [_unwrap(level, item) for item in value]
-            raw.append(tuple([item for item, _ in items]))
+            payloads.append(tuple([item for item, _ in items]))
             dims.append(tuple([dim for _, dim in items]))
         else:
-            raw.append(value)
+            payloads.append(value)
             dims.append(None)
-    return raw, tuple(dims)
+    return payloads, tuple(dims)
 
 
 def _unwrap(level: Level, value: Any) -> tuple[object, int | None]:
-    own = isinstance(value, BatchedTensor) and value._level is level
-    return (value._payload, 0) if own else (value, None)
+    is_batched = isinstance(value, BatchedTensor) and value._level is level
+    return (value._payload, 0) if is_batched else (value, None)
 
 
 def _any_batched(level: Level, values: Iterable[object]) -> bool:
@@ -149,7 +150,7 @@ def _any_batched(level: Level, values: Iterable[object]) -> bool:
 
 
 def open_batch(
-    name: str, size: int, prepared: dict[Operator, Any], axis_name: Hashable = None
+    name: str, size: int, strategies: dict[Operator, Any], axis_name: Hashable = None
 ) -> AbstractContextManager[Level]:
     """Context manager: open a level of ``vmap``.
 
@@ -157,10 +158,10 @@ def open_batch(
         name: the transform that opens it, for messages.
         size: the number of examples.
         axis_name: the name of the batch axis, for operators that work along it.
-        prepared: a cache of strategies by operator, shared by levels of this name and size.
+        strategies: a cache of strategies by operator, shared by levels of this name and size.
     """
     level = Level(len(stack.levels) + 1, name, source_line(), state.exclude & AUTOGRAD)
-    level.batch_size, level.run, level.prepared, level.axis_name = size, run, prepared, axis_name
+    level.batch_size, level.run, level.prepared, level.axis_name = size, run, strategies, axis_name
     return push_level(level)
 
 
@@ -182,8 +183,8 @@ def _check_ranks(op: Operator, target: Tensor, args: Args) -> None:
             raise ShapeError(f"{op.schema.name}: {describe(other)} does not fit into {describe(target)}")
 
 
-def _check_example(op: Operator, strategy: Strategy, args: tuple[Any, ...], kwargs: Kwargs) -> None:
-    """After an error: raise the error for the shapes of one example instead, if there is one."""
+def _check_one_example(op: Operator, strategy: Strategy, args: tuple[Any, ...], kwargs: Kwargs) -> None:
+    """After an error, run the shape rule on the specs of one example; its error, if any, names unbatched shapes."""
     inner = strategy.inner or op
     rule = getattr(inner.decl, "shape_rule", None)
     if rule is None:
@@ -203,16 +204,16 @@ def _spec(value: object) -> object:
     return tuple([_spec(item) for item in value]) if type(value) is tuple else value
 
 
-def _check_result(op: Operator, level: Level, out: object, dims: object) -> None:
-    """Check the results of a user-defined rule."""
+def _check_out_dims(op: Operator, level: Level, out: object, dims: object) -> None:
+    """Check that the out_dims of a user-defined rule are batch axes of its results."""
     if isinstance(out, tuple | list):
-        each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
-        if len(each) != len(out):
+        dims_of_each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
+        if len(dims_of_each) != len(out):
             raise ValueArgumentError(
-                f"the batching rule of {op.name} returned {len(out)} results and {len(each)} out_dims"
+                f"the batching rule of {op.name} returned {len(out)} results and {len(dims_of_each)} out_dims"
             )
-        for item, dim in zip(out, each):
-            _check_result(op, level, item, dim)
+        for item, dim in zip(out, dims_of_each):
+            _check_out_dims(op, level, item, dim)
         return
     if dims is None or out is None:
         return

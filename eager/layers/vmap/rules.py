@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ....errors import RegistrationError
 from ....registry.lazy_operators import materialize
 from ....registry.library import Library
-from ....registry.namespace import OverloadPacket
+from ....registry.namespace import OverloadPacket, ops
 from ....registry.operator import Operator, operators
 from ..levels import highest_level
 from .kernel import make_batch_info, run_below_modes
@@ -51,17 +51,29 @@ def _strategy_for_rule(op: Operator, rule: Rule) -> Strategy:
     return Strategy(op.version, rule, checked=True, lists=lists)
 
 
+def _main_overload(packet: OverloadPacket) -> object:
+    """The overload without a name, the only one, or the one whose function is `td.name`; else the packet."""
+    overloads = packet.overloads()
+    if "default" in overloads:
+        return packet.default
+    if len(overloads) == 1 or packet.__module__ == "tandem.ops.td":  # tandem's first is the public function's
+        return getattr(packet, overloads[0])
+    return packet
+
+
 def operator_of(op: object) -> Operator:
     """Find an operator from the operator itself, its function, or its full name.
 
     Raises:
         RegistrationError: the object is none of these.
     """
+    result = op
     if isinstance(op, str):
         materialize(op)
-    result = operators.get(op) if isinstance(op, str) else op
-    if isinstance(result, OverloadPacket) and len(result.overloads()) == 1:
-        result = getattr(result, result.overloads()[0])
+        namespace, _, name = op.partition("::")
+        result = operators.get(op) or getattr(getattr(ops, namespace, None), name, None)
+    if isinstance(result, OverloadPacket):
+        result = _main_overload(result)
     result = getattr(result, "operator", result)
     if not isinstance(result, Operator):
         raise RegistrationError(

@@ -63,6 +63,10 @@ class BatchedTensor(LevelTensor):
     def requires_grad(self) -> bool:
         return self._payload.requires_grad
 
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
     @property
     def _array(self) -> Any:
         concretize(self, "NumPy code", "data")

@@ -398,7 +398,7 @@ def run_writes(steps, x):
     return sum((p * (i + 1.0)).sin().sum() for i, p in enumerate(pool))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(WRITE, max_size=7))
 def test_random_writes(steps):
     at = POINT[:2, :3]

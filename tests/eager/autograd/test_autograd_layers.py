@@ -7,6 +7,7 @@ import pytest
 import tandem as td
 from gradient_harness import DIFFERENTIABLE, OPS, projected, smooth_samples
 from optable import generator
+from rotation import rotating
 from tandem import errors
 from tandem.eager.tensor.tensor import wrap
 from tandem.operators.declare.declaration import Declaration
@@ -55,6 +56,7 @@ def gradients(f, points):
     return eager, [g.numpy() for g in level]
 
 
+@rotating
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_kernel_that_redispatches_to_fallback(name, impl):
     op = OPS[name]

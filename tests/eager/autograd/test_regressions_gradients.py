@@ -23,3 +23,12 @@ def test_a_gradient_of_zeros_is_not_missing(f):
     (found,) = td.autograd.grad(f(x).sum(), [x])
     assert found.tolist() == [0.0, 0.0]
     assert td.grad(lambda v: f(v).sum())(x.detach()).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, td.jit], ids=["eager", "jit"])
+def test_quotients_by_the_number_zero_have_infinite_derivatives(way):
+    x = td.asarray([1.0, -2.0])
+    assert way(td.grad(lambda x: (x / 0).sum()))(x).tolist() == [np.inf, np.inf]
+    assert way(td.grad(lambda x: (x / -0.0).sum()))(x).tolist() == [-np.inf, -np.inf]
+    assert way(td.grad(lambda x: x.mean(axis=0).sum()))(td.zeros((0, 3))).shape == (0, 3)
+    assert np.isnan(way(td.grad(lambda x: x.std(dim=1).sum()))(td.asarray([[3.0]])).item())

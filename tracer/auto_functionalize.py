@@ -1,4 +1,4 @@
-"""Custom operators that write into arguments, under a trace.
+"""Auto-functionalization: record a call of a mutating custom operator as a call of its functional form.
 
 Such an operator has a functional form: it returns its results and then the new contents of each argument that it
 writes. The trace records the functional form, and the written tensors take the new contents as their values.
@@ -37,7 +37,7 @@ def list_written(op: Operator, args: Args, kwargs: Kwargs) -> list[Any]:
     ]
 
 
-def record_functional(
+def record_functional_call(
     trace: Trace,
     op: Operator,
     args: tuple[object, ...],

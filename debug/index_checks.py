@@ -1,4 +1,4 @@
-"""Bounds checks of indices for ``checkify``: find indices out of bounds, and clamp them."""
+"""Index checks of ``checkify``: find indices that are out of bounds, and clamp them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Fault = tuple[Tensor, Tensor, int, int]
 
 
-class Bounds(NamedTuple):
-    """The bounds check of an indexing call.
+class IndexCheck(NamedTuple):
+    """The result of the index check of a call.
 
     Attributes:
         faults: one for each index.
@@ -47,7 +47,7 @@ def _clamp_index(index: TensorLike, axis: int, size: int, faults: list[Fault]) -
     return by_name("clip")(index, -size, size - 1) if size else index
 
 
-def _check_take(op: Operator, args: tuple[Tensor, TensorLike, int | None, *Args]) -> Bounds:
+def _check_take(op: Operator, args: tuple[Tensor, TensorLike, int | None, *Args]) -> IndexCheck:
     tensor, _, axis, *_ = args
     if axis is None:
         return _check_axis(tensor.size, 0, args)
@@ -55,13 +55,13 @@ def _check_take(op: Operator, args: tuple[Tensor, TensorLike, int | None, *Args]
     return _check_axis(tensor.shape[axis] if tensor.shape else 1, axis, args)
 
 
-def _check_axis(size: int, axis: int, args: tuple[Tensor, TensorLike, *Args]) -> Bounds:
+def _check_axis(size: int, axis: int, args: tuple[Tensor, TensorLike, *Args]) -> IndexCheck:
     faults: list[Fault] = []
     index = _clamp_index(args[1], axis, size, faults)
-    return Bounds(faults, (args[0], index, *args[2:]))
+    return IndexCheck(faults, (args[0], index, *args[2:]))
 
 
-def _check_index(op: Operator, args: tuple[Tensor, tuple[TensorLike, ...], *Args]) -> Bounds:
+def _check_index(op: Operator, args: tuple[Tensor, tuple[TensorLike, ...], *Args]) -> IndexCheck:
     """Check ``index`` and ``index_put``, whose index tensors select from consecutive axes starting at ``axis``."""
     tensor, indices = args[0], args[1]
     axis_argument: Any = args[[a.name for a in op.schema.positional].index("axis")]
@@ -74,10 +74,10 @@ def _check_index(op: Operator, args: tuple[Tensor, tuple[TensorLike, ...], *Args
             if axis < len(tensor.shape)
         ]
     )
-    return Bounds(faults, (tensor, inside, *args[2:]))
+    return IndexCheck(faults, (tensor, inside, *args[2:]))
 
 
-INDEXING: dict[str, Callable[..., Bounds]] = {
+INDEX_CHECKS: dict[str, Callable[..., IndexCheck]] = {
     "td::take": _check_take,
     "td::take_along_axis": _check_take,
     "td::index": _check_index,

@@ -1,0 +1,51 @@
+"""``x.grad_fn``: the recorded graph as PyTorch shows it.
+
+Source: ``torch.autograd.graph.Node``.
+"""
+
+from __future__ import annotations
+
+from .autograd_meta import AutogradMeta
+from .node import Node
+
+
+class GraphFunction:
+    """A node of the graph: a recorded operation, or a leaf whose gradient is accumulated.
+
+    Two objects of one node are equal.
+
+    >>> import tandem as td
+    >>> x = td.asarray([1.0, 2.0], requires_grad=True)
+    >>> y = (x * 2.0).sum()
+    >>> y.grad_fn.name(), [function.name() for function, _ in y.grad_fn.next_functions]
+    ('sum', ['mul'])
+    """
+
+    __slots__ = ("_target",)
+
+    def __init__(self, target: Node | AutogradMeta):
+        self._target = target
+
+    def name(self) -> str:
+        """The name of the operator; ``"AccumulateGrad"`` of a leaf."""
+        return self._target.name if isinstance(self._target, Node) else "AccumulateGrad"
+
+    @property
+    def next_functions(self) -> tuple[tuple[GraphFunction, int], ...]:
+        """The nodes that receive the gradients of the arguments, each with the index of its result."""
+        if not isinstance(self._target, Node):
+            return ()
+        edges: list[object] = []
+        for edge in self._target.edges:
+            is_list = edge and (edge[0] is None or isinstance(edge[0], tuple))
+            edges.extend(edge if is_list else (edge,))
+        return tuple((GraphFunction(edge[0]), edge[1]) for edge in edges if isinstance(edge, tuple))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GraphFunction) and other._target is self._target
+
+    def __hash__(self) -> int:
+        return id(self._target)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"

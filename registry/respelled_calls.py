@@ -1,0 +1,233 @@
+"""Calls that do not fit an operator's schema as they are written: other spellings, other overloads, ``out``.
+
+Native code and :class:`.operator.Operator` run calls in the spelling of the schema; they pass the others to
+:func:`call_respelled`, which calls the operator's function again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import lazy
+from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
+from .dtype_functions import can_cast
+from .function import functions, make_function
+from .lazy_operators import materialize
+from .library import find_overloads
+from .operator import Operator, definition_listeners, lock
+from .schemas.binding import is_variadic
+from .schemas.spellings import CallSpellings
+from .values import TensorBase, describe
+
+if TYPE_CHECKING:
+    from .types import Args, Kwargs
+
+
+class RespelledCalls:
+    """Runs the calls of one operator whose names or number of arguments are not those of its schema.
+
+    How a call is translated depends on the number of positional arguments and the names of the others, for most calls;
+    the translation of each such combination is cached.
+
+    Attributes:
+        spellings: what the operator accepts.
+        known: (number of positional arguments, *names) -> a function of the arguments that runs the call.
+    """
+
+    def __init__(self, operator: Operator):
+        self.operator = operator
+        variadic = is_variadic(operator.schema, getattr(operator.decl, "variadic", None))
+        self.spellings = CallSpellings(operator.binder, getattr(operator.decl, "spellings", {}), variadic)
+        self.known: dict[tuple[object, ...], Callable[[Args, Kwargs], Any]] = {}
+
+    def __call__(self, args: Args, kwargs: Kwargs) -> Any:
+        """Run a call.
+
+        Raises:
+            ArgumentError: an argument is unknown, missing or given twice.
+            ShapeError, DTypeError: the result does not fit into ``out``.
+        """
+        key = len(args), *kwargs
+        run = self.known.get(key)
+        if run is None:
+            run = self._choose(len(args), tuple(kwargs))
+            if len(self.known) >= _MOST_KNOWN:
+                self.known.clear()
+            self.known[key] = run
+        return run(args, kwargs)
+
+    def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
+        if "copy" in names and self.operator.schema.takes_copy:
+            return lambda args, kwargs: _call_view(self.operator, args, dict(kwargs))
+        overload = self._find_overload(given, names)
+        if overload is not None:
+            function = make_function(overload)
+            result_type = getattr(overload.decl, "result_type", None)
+            if result_type is not None:
+                return lambda args, kwargs: result_type(*function(*args, **kwargs))
+            return lambda args, kwargs: function(*args, **kwargs)
+        canonical = [self.spellings.names.get(name, name) for name in names]
+        binder = self.spellings.binder
+        if len({*canonical}) < len(canonical) or not binder.names.issuperset(canonical):
+            return self.translate
+        if given <= binder.limit:
+            return self._renaming(canonical)
+        return self._packing(canonical) if self.spellings.variadic else self.translate
+
+    def _find_overload(self, given: int, names: tuple[str, ...]) -> Operator | None:
+        """Another overload that fits, if more names are those of its schema than of the operator's.
+
+        Of an operator without overload name, as many suffice: ``x.max(dim=1, keepdims=True)`` is ``max.dim``.
+        """
+        schema = self.operator.schema
+        materialize(self.operator.name)
+        if self.spellings.binder.names.issuperset(names):
+            return None
+        with lock:
+            overloads = find_overloads(schema.namespace, schema.name)
+        best, most = None, max(self._count_own(names) - (not schema.overload), 0)
+        for other in overloads:
+            if other is not self.operator:
+                calls = respelled_calls(other)
+                if calls._count_own(names) > most and calls._fits(given, names):
+                    best, most = other, calls._count_own(names)
+        return best
+
+    def _count_own(self, names: tuple[str, ...]) -> int:
+        return len(self.spellings.binder.names.intersection(names))
+
+    def _fits(self, given: int, names: tuple[str, ...]) -> bool:
+        return self.spellings.binder.fits(given, {self.spellings.names.get(name, name) for name in names})
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The operator's function, which may have a native entry."""
+        return functions.get(self.operator.name) or self.operator
+
+    def _renaming(self, names: Sequence[str]) -> Callable[[Args, Kwargs], Any]:
+        function = self.function
+
+        def run(args: Args, kwargs: Kwargs) -> Any:
+            return function(*args, **dict(zip(names, kwargs.values())))
+
+        return run
+
+    def _packing(self, names: Sequence[str]) -> Callable[[Args, Kwargs], Any]:
+        """Run calls whose last positional arguments are the items of a list."""
+        function, first = self.function, self.spellings.binder.limit - 1
+
+        def run(args: Args, kwargs: Kwargs) -> Any:
+            sizes = args[first:]
+            for size in sizes:
+                if type(size) is not int:
+                    return self.translate(args, kwargs)
+            if kwargs:
+                return function(*args[:first], sizes, **dict(zip(names, kwargs.values())))
+            return function(*args[:first], sizes)
+
+        return run
+
+    def translate(self, args: Args, kwargs: Kwargs) -> Any:
+        """Run any call."""
+        binder = self.spellings.binder
+        args, options, out = self.spellings.translate(args, kwargs)
+        for name in options:
+            if name not in binder.names:
+                raise binder.refuse(f"has no argument {name!r}{_suggest(name, self.spellings)}")
+        result = self.function(*args, **options)
+        return result if out is None else write_result(self.operator, result, out)
+
+
+_difflib = lazy.Module("difflib")
+_MOST_KNOWN = 64
+_calls: dict[Operator, RespelledCalls] = {}
+
+
+def respelled_calls(operator: Operator) -> RespelledCalls:
+    """Return the object that runs the calls of an operator in other spellings, made at the first such call."""
+    result = _calls.get(operator)
+    if result is None:
+        result = _calls[operator] = operator.respelled = RespelledCalls(operator)
+    return result
+
+
+def call_respelled(operator: Operator, args: Args, kwargs: Kwargs) -> Any:
+    """Run the first call of an operator whose names or number of arguments are not those of the operator's schema.
+
+    Another overload that has all keywords runs the call: ``x.max(dim=1)`` is ``max.dim``, as in PyTorch. Otherwise the
+    arguments are translated, and a result is written into ``out``.
+    """
+    return respelled_calls(operator)(args, kwargs)
+
+
+def _call_view(operator: Operator, args: Args, kwargs: Kwargs) -> Any:
+    """Run a call of a view operator with ``copy``: True copies, False raises if a copy is needed."""
+    copy = kwargs.pop("copy")
+    if copy not in (None, True, False):
+        raise ArgumentError(f"{operator.schema.name}: copy must be True, False or None, not {describe(copy)}")
+    result: Any = make_function(operator)(*args, **kwargs)
+    source: Any = next(value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase))
+    if copy is False and (result._memory is None or result._memory is not source._memory):
+        raise ValueArgumentError(
+            f"{operator.schema.name}: {describe(source)} needs a copy here, and copy=False forbids it"
+        )
+    return result.clone() if copy else result
+
+
+def spellings_of(operator: Operator) -> CallSpellings:
+    """The other spellings that an operator accepts."""
+    return respelled_calls(operator).spellings
+
+
+def _forget(operator: Operator, defined: bool) -> None:
+    """Forget translations that a new or removed overload may change."""
+    if not defined:
+        _calls.pop(operator, None)
+    name = operator.schema.namespace, operator.schema.name
+    for other, calls in list(_calls.items()):
+        if (other.schema.namespace, other.schema.name) == name:
+            calls.known.clear()
+
+
+definition_listeners.append(_forget)
+
+
+def _suggest(name: str, spellings: CallSpellings) -> str:
+    near = _difflib.get_close_matches(name, [*spellings.binder.names, *spellings.names], 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def write_result(operator: Operator, result: Any, out: Any) -> Any:
+    """Write the result of an operator into ``out``, which is returned.
+
+    Args:
+        operator: the operator, for messages.
+        result: a tensor, or a tuple of tensors.
+        out: a tensor, or a tuple of as many tensors; NumPy's rules: the shapes are equal, and the dtype of the result
+            can be cast to that of ``out`` within its kind or to a wider kind.
+
+    Raises:
+        ArgumentError: ``out`` is not a tensor, or not as many as the results.
+        ShapeError, DTypeError: the result does not fit.
+    """
+    name = operator.schema.name
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise ArgumentError(f"{name}: out must be a tuple of {len(result)} tensors")
+        for one, one_out in zip(result, out):
+            write_result(operator, one, one_out)
+        return out
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if not isinstance(out, TensorBase):
+        raise ArgumentError(f"{name}: out must be a Tensor, not {describe(out)}")
+    target: Any = out
+    if target.shape != result.shape:
+        raise ShapeError(f"{name}: the result has shape {result.shape}, and out has shape {target.shape}")
+    if not can_cast(result.dtype, target.dtype, "same_kind"):
+        raise DTypeError(
+            f"{name}: the result is {result.dtype} and cannot be written into out of {target.dtype}"
+        )
+    target.copy_(result)
+    return target

@@ -1,0 +1,180 @@
+"""Hot calls of composites and of functions of td.nn: compiled code returns what the first call returned."""
+
+import numpy as np
+import pytest
+import tandem as td
+from optable import arrays_of, generator, replace, samples_of, table, to_tensors
+from tandem import config
+from tandem.backends.cpu import fastpath as native_layer
+from tandem.backends.cpu.fastpath.glue.hot_calls import COMPILED, REJECTED, HotCalls
+from tandem.backends.cpu.fastpath.glue.kernels import DirectCall, is_compilable
+from tandem.eager.tensor.tensor import Tensor
+from tandem.nn.compiled import compile_when_hot
+from tandem.nn.recurrent import gru_cell, lstm_cell, run_layer
+
+CHOSEN = ("layer_norm", "cross_entropy", "max.dim", "gather", "std")
+COMPOSITES = {name: op for name, op in table().items() if is_compilable(op) and op.decl.samples}
+
+pytestmark = pytest.mark.skipif(
+    bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
+)
+
+
+@pytest.fixture(autouse=True)
+def hot():
+    with config.override(hot_composites=1, hot_calls=1):
+        yield
+
+
+def rows():
+    for name, op in COMPOSITES.items():
+        dtype = next((d for d in (td.float32, td.int64) if d in op.decl.dtypes), None)
+        if dtype is not None:
+            yield pytest.param(op, dtype, marks=() if name in CHOSEN else pytest.mark.full, id=name)
+
+
+def leaves(value):
+    return [leaf for item in value for leaf in leaves(item)] if isinstance(value, tuple | list) else [value]
+
+
+def results_and_gradients(function, args, kwargs):
+    """The results of a call on tensors that require gradients, and the gradients."""
+    given = []
+
+    def track(x):
+        x = x.clone()
+        if x.dtype.is_inexact:
+            given.append(x.requires_grad_())
+        return x
+
+    out = function(*replace(tuple(args), Tensor, track), **replace(kwargs, Tensor, track))
+    results = [leaf for leaf in leaves(out) if isinstance(leaf, Tensor)]
+    roots = [leaf for leaf in results if leaf.requires_grad]
+    if roots:
+        rng = np.random.default_rng(0)
+        td.autograd.backward(roots, [td.asarray(rng.standard_normal(x.shape)).astype(x.dtype) for x in roots])
+    return [*results, *(x.grad for x in given)]
+
+
+def bits(tensors):
+    """Shapes, dtypes and bytes; all NaN are one."""
+    with np.errstate(invalid="ignore"):
+        arrays = [None if x is None else np.array(x.detach().numpy()) for x in tensors]
+    for array in arrays:
+        if array is not None and array.dtype.kind == "f":
+            array[np.isnan(array)] = np.nan
+    return [None if a is None else (a.dtype, a.shape, a.tobytes()) for a in arrays]
+
+
+def hot_calls(function):
+    """Hot calls of an operator or a function, with nothing compiled yet."""
+    op = function.operator if hasattr(function, "operator") else function
+    return HotCalls(DirectCall(op), op, op)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("op", "dtype"), [*rows()])
+def test_compiled_composites_have_the_same_bits(op, dtype):
+    for sample in samples_of(op, dtype)[:1]:
+        args, kwargs = map(to_tensors, arrays_of(sample, dtype, generator(op, dtype)))
+        compiled = hot_calls(op)
+        hot = results_and_gradients(compiled.call, args, kwargs)
+        assert set(compiled.counts.values()) <= {COMPILED, REJECTED}
+        assert bits(results_and_gradients(op, args, kwargs)) == bits(hot)
+
+
+@pytest.mark.parametrize(("cell", "gates", "states"), [(lstm_cell, 4, 2), (gru_cell, 3, 1)])
+def test_recurrent_layers_are_compiled(cell, gates, states):
+    rng = np.random.default_rng(1)
+    draw = [td.asarray(rng.standard_normal(n).astype("float32")) for n in [(5, 2, 3), *[(2, 4)] * states]]
+    weights = [td.asarray(rng.standard_normal((4 * gates, n)).astype("float32")) for n in (3, 4)]
+    biases = [td.asarray(rng.standard_normal(4 * gates).astype("float32")) for _ in range(2)]
+    args = [cell, draw[0], tuple(draw[1:]), tuple(weights), tuple(biases), True]
+    compiled = hot_calls(run_layer._fn)
+    hot = results_and_gradients(compiled.call, args, {})
+    assert [*compiled.counts.values()] == [COMPILED]
+    cold = results_and_gradients(run_layer._fn, args, {})
+    assert bits(cold[: 1 + states]) == bits(hot[: 1 + states])
+    for one, two in zip(
+        cold, hot, strict=True
+    ):  # one product adds up the gradients of a weight in compiled loops
+        np.testing.assert_allclose(one.detach().numpy(), two.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_argument_that_the_derivative_does_not_read_may_be_written():
+    gradients = []
+    for function in (td.softmax.operator, hot_calls(td.softmax).call):
+        x = td.asarray([[1.0, 2.0, 4.0]], requires_grad=True)
+        copy = x * 1
+        y = function(copy, -1)
+        with td.no_grad():
+            copy.add_(1)
+        y.backward(td.asarray([[1.0, 0.0, 2.0]]))
+        gradients.append(x.grad)
+    assert bits(gradients[:1]) == bits(gradients[1:])
+
+
+def test_hot_calls_compile_what_repeats():
+    function = compile_when_hot(lambda x, factor: td.exp(x) * factor)
+    x = td.asarray([1.0, 2.0])
+    with config.override(hot_composites=3):
+        for _ in range(5):
+            first = function(x, 2.0)
+        function(x, 3.0)
+        function(x[None], 2.0)
+        function(td.ones((2, 2)).T, 2.0)
+        hot = function._run.__self__
+    assert sorted(hot.counts.values()) == [COMPILED, 1, 1]
+    assert bits([first, function(x, 2.0)]) == bits([td.exp(x) * 2.0] * 2)
+
+
+def test_hot_calls_of_arguments_that_are_not_constants_run_the_function():
+    function = compile_when_hot(lambda xs: xs[0] + 1)
+    assert function([td.ones(2)]).tolist() == [2.0, 2.0]
+    assert not function._run.__self__.counts
+
+
+def test_calls_that_read_data_are_not_compiled():
+    function = compile_when_hot(lambda x: x * float(x.sum()))
+    for _ in range(3):
+        assert function(td.ones(2)).tolist() == [2.0, 2.0]
+    assert [*function._run.__self__.counts.values()] == [REJECTED]
+
+
+def test_modes_and_transforms_see_the_operators_of_hot_calls():
+    seen = []
+
+    class Log(td.DispatchMode):
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            seen.append(op.schema.name)
+            return op(*args, **kwargs)
+
+    x = td.asarray([[1.0, 2.0]])
+    want = td.log_softmax(x, -1)
+    assert bits([td.log_softmax(x, -1)]) == bits([want])
+    with Log():
+        td.log_softmax(x, -1)
+    assert seen == ["log_softmax"]
+    assert bits([td.vmap(lambda row: td.log_softmax(row, -1))(x)]) == bits([want])
+    expected = td.grad(lambda x: td.log_softmax(x, -1)[0, 0])(x)
+    x.requires_grad_()
+    td.log_softmax(x, -1)[0, 0].backward()
+    assert bits([x.grad]) == bits([expected])
+
+
+def test_registered_kernels_replace_hot_calls():
+    x = td.asarray([[1.0, 2.0]])
+    want = td.log_softmax(x, -1)
+    with td.Library("td", "IMPL") as library:
+        library.impl("log_softmax", lambda self, axis: self + 1, "CPU")
+        assert td.log_softmax(x, -1).tolist() == [[2.0, 3.0]]
+    assert bits([td.log_softmax(x, -1)]) == bits([want])
+
+
+def test_gradients_of_gradients_of_hot_calls():
+    x = td.asarray([[1.0, 2.0, 4.0]], requires_grad=True)
+    second = []
+    for function in (td.softmax.operator, hot_calls(td.softmax).call):
+        (first,) = td.autograd.grad((function(x, -1) ** 2).sum(), [x], create_graph=True)
+        second.append(td.autograd.grad((first**2).sum(), [x])[0].numpy())
+    np.testing.assert_allclose(*second, rtol=1e-5)

@@ -1,0 +1,99 @@
+"""NumPy's functions of tensors return tensors, eagerly, in traces and under transforms."""
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+
+A = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
+V = np.array([3.0, 1.0, 2.0])
+MASK = A > 0
+
+
+def run_both(function):
+    """The result of a function on tensors, jitted and not, which must be tensors with the values that NumPy has."""
+    wanted, tensors = function(A, V, MASK), (td.asarray(A), td.asarray(V), td.asarray(MASK))
+    for run in (function, td.jit(function)):
+        result = run(*tensors)
+        assert type(result) is td.Tensor
+        assert result.dtype.np == wanted.dtype
+        np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
+
+
+FUNCTIONS = {
+    "sum": lambda a, v, m: np.sum(a, axis=0, where=m, initial=1.0),
+    "mean": lambda a, v, m: np.mean(a, axis=1, where=m, keepdims=True),
+    "mean in float32": lambda a, v, m: np.mean(a, dtype=np.float32),
+    "std": lambda a, v, m: np.std(a, axis=0, ddof=1),
+    "var": lambda a, v, m: np.var(a, where=m, ddof=1),
+    "max": lambda a, v, m: np.max(a, axis=1, where=m, initial=-1.0),
+    "max of none": lambda a, v, m: np.max(a[:0], axis=0, initial=2.0),
+    "all": lambda a, v, m: np.all(m, where=m),
+    "concatenate": lambda a, v, m: np.concatenate([a, a], axis=1, dtype=np.float32),
+    "reshape": lambda a, v, m: np.reshape(a, (3, 2), order="F"),
+    "take": lambda a, v, m: np.take(v, [0, 7], mode="clip"),
+    "clip": lambda a, v, m: np.clip(a, a_min=0, a_max=None),
+    "sort": lambda a, v, m: np.sort(a, axis=None),
+    "dot": lambda a, v, m: np.dot(a, [1.0, 2.0, 3.0]),
+    "einsum": lambda a, v, m: np.einsum("ij,j->i", a, v, optimize=True),
+    "norm": lambda a, v, m: np.linalg.norm(a, axis=0),
+    "fft": lambda a, v, m: np.fft.fft(v),
+    "add to where": lambda a, v, m: np.add(a, v, out=np.zeros_like(a), where=m),
+    "add in float32": lambda a, v, m: np.add(a, 1, dtype=np.float32),
+    "greater": lambda a, v, m: np.greater(a, v, dtype=bool),
+    "add.reduce": lambda a, v, m: np.add.reduce(a, where=m, initial=1.0),
+    "add.accumulate": lambda a, v, m: np.add.accumulate(a, axis=1),
+    "multiply.outer": lambda a, v, m: np.multiply.outer(a, v),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_result_is_a_tensor_with_the_values_of_numpy(name):
+    run_both(FUNCTIONS[name])
+
+
+def test_functions_are_differentiated_and_batched():
+    x = td.asarray(A)
+    assert td.grad(lambda x: np.sum(np.square(x), where=MASK))(x).tolist() == (2 * A * MASK).tolist()
+    assert td.vmap(lambda row: np.mean(row, axis=0))(x).tolist() == np.mean(A, 1).tolist()
+    assert td.jit(np.sin)(x).tolist() == td.sin(x).tolist()
+    assert td.jit(np.sum)(x).item() == A.sum()
+
+
+def test_functions_without_an_operator_return_tensors():
+    x, windows = td.asarray(V), np.lib.stride_tricks.sliding_window_view
+    assert windows(x, 1).tolist() == windows(V, 1).tolist()
+    for result in (
+        windows(x, 1),
+        np.maximum.accumulate(x),
+        np.pad(x, 1, mode="edge"),
+        np.add.reduceat(x, [0, 2]),
+    ):
+        assert type(result) is td.Tensor
+    with pytest.raises(ConcretizationError) as caught:
+        td.jit(lambda x: windows(x, 1))(x)
+    assert "sliding_window_view" in caught.value.__notes__[0]
+    with pytest.raises(ArgumentError, match="gradients"):
+        windows(td.asarray(V, requires_grad=True), 1)
+
+
+def test_functions_write_into_tensors():
+    x, array = td.zeros((2, 3), dtype=td.float64), np.zeros((2, 3))
+    for out in (x, array):
+        assert np.add(td.asarray(A), 1.0, out=out) is out
+        assert np.multiply(out, 2.0, out=out, where=td.asarray(MASK)) is out
+        np.copyto(out, 9.0, where=A == 3)
+        np.put(out, [0, 5], [7.0, 8.0])
+        np.place(out, A == -2, [5.0])
+        np.putmask(out, A == 4, [4.0])
+        np.fill_diagonal(out[:, 1:], 6.0)
+        np.add.at(out, ([0, 0], [0, 0]), 1.0)
+    assert x.tolist() == array.tolist()
+    for write, error in (
+        (lambda: np.sum(x, axis=0, out=td.zeros(2)), ShapeError),
+        (lambda: np.add(x, 1.0, out=td.zeros((2, 3), dtype=td.int64)), DTypeError),
+        (lambda: np.add(x, 1.0, dtype=np.int64), DTypeError),
+        (lambda: np.copyto(td.zeros(3, dtype=td.int64), x[0]), DTypeError),
+    ):
+        with pytest.raises(error):
+            write()
