@@ -67,7 +67,8 @@ def other_spellings() -> str:
 def _own_functions(module: ModuleType) -> str:
     """The functions that a namespace has in place of those of ``td``."""
     rows = []
-    for name, value in sorted(vars(module).items()):
+    for name in sorted(set(dir(module)) | set(vars(module))):
+        value = getattr(module, name)
         if (
             inspect.isfunction(value)
             and not name.startswith("_")

@@ -174,10 +174,11 @@ def entries() -> dict[str, Entry]:
     modules, spellings = _declaring_modules(), _spellings()
     result: dict[str, Entry] = {}
     for op in list(operators.values()):
-        if isinstance(op.decl, Declaration) and op not in functional:
+        module = _module_of(op, modules) if isinstance(op.decl, Declaration) and op not in functional else ""
+        if module:  # operators that a program has declared have no page
             entry = result.setdefault(_key(op), Entry(_key(op), []))
             entry.overloads.append(op)
-            entry.module = entry.module or _module_of(op, modules)
+            entry.module = entry.module or module
     for key, entry in result.items():
         entry.spellings = sorted(spellings.get(key) or _wrapper(key), key=functools.partial(_rank, key))
         entry.overloads.sort(key=lambda op: op.schema.overload == "dim")
