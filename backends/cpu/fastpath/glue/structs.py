@@ -16,16 +16,14 @@ import numpy as np
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node, sequence
 from .....eager.tensor.storage import Hold, Number, Storage
-from .....eager.tensor.tensor import Tensor, dtype_of
-from .....eager.tensor.weak_scalars import number_of
+from .....eager.tensor.tensor import Tensor
 from .....named_tuple import NamedTuple
 from .....registry import dtypes as dt
 from .....registry.dispatch import state as dispatch_state
 from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
 from .....registry.dtypes import DType
 from .....registry.values import TensorSpec
-from ..compiler import lang
-from ..compiler.engine import Code, KeepFirst, compile_ir
+from ..compiler.engine import Code
 from ..compiler.structs import sizeof
 from ..runtime import rt_base as rt
 from ..runtime import rt_memory
@@ -247,50 +245,6 @@ def make_variant(
 def machine_type(dtype: DType) -> str:
     """Return the native language's name of a dtype, or of the parts of a complex one; bfloat16 is its bits."""
     return _TYPE_NAMES.get(dtype) or f"{dtype.kind}{8 * dtype.itemsize}"
-
-
-@KeepFirst
-def compile_native(function: Callable[..., Any], *types: tuple[str, str], **constants: int) -> Code:
-    """Return the code of a native function for types and values of its template parameters, exported as `loop`."""
-    return compile_ir(lang.emit({"loop": function}, constants, dict(types)), ["loop"])
-
-
-# Codes of operand types, as native entries compute them, for calls without a variant ----------------------------------
-_CODE_OF = {dtype: code for code, dtype in enumerate(CODES)}
-_WEAK_OF = {kind: code for code, kind in WEAK_CODES.items()}
-
-
-def operand_code(value: Any) -> int | None:
-    """Return the code of one operand; None if native code does not accept it.
-
-    Native twin: backends/cpu/fastpath/runtime/rt_operands.py:operand_code
-    """
-    if type(value) is Tensor:
-        return _CODE_OF[dtype_of(value._array)]
-    return _WEAK_OF.get(type(value))
-
-
-def find_elementwise_key(*args: Any) -> int | None:
-    """Return the key of a call of an elementwise operator."""
-    key = 0
-    for i, value in enumerate(args):
-        code = operand_code(number_of(value))
-        if code is None:
-            return None
-        key |= code << rt.CODE_BITS * i
-    return key
-
-
-def find_cast_key(self: Any, dtype: Any, **kwargs: Any) -> int | None:
-    """Return the key of a cast: the tensor's dtype and the target dtype."""
-    code = operand_code(self)
-    return None if code is None or dtype not in _CODE_OF else code | _CODE_OF[dtype] << rt.CODE_BITS
-
-
-def find_reduction_key(*args: Any, **kwargs: Any) -> int | None:
-    """Return the key of a reduction's call: the dtype of its tensor."""
-    code = operand_code(args[0]) if args else None
-    return code if code is not None and code < len(CODES) else None
 
 
 def unpack_codes(key: int, arity: int) -> tuple[int, ...]:

@@ -139,7 +139,6 @@ class Stub(ColdCallable):
         kind: which entry serves it.
         python: runs a call in Python.
         operators: those whose CPU kernels the entry implements: for a composite, also the operator that it calls.
-        key_of: returns the key of a call's operand types, or None for a call that native code does not support.
         make: builds the variant of a key.
         recorder: returns the recorder of calls for autograd, or None.
 
@@ -158,12 +157,11 @@ class Stub(ColdCallable):
         kind: str,
         python: Any,
         operators: Sequence[Operator],
-        key_of: Callable[..., int | None] = lambda *args, **kwargs: None,
         make: Callable[[int], StructMemory] | None = None,
         recorder: Callable[[], Any] = lambda: None,
     ) -> None:
         super().__init__(runtime, function, python, getattr(python, "name", kind))
-        self.operators, self.key_of, self.make, self.recorder = operators, key_of, make, recorder
+        self.operators, self.make, self.recorder = operators, make, recorder
         self.snapshot_kernels()
         self._was_unchanged = True
         self.patch_points = [PatchPoint(function, kind, python, python if make is None else self.call_miss)]
@@ -231,9 +229,9 @@ class Stub(ColdCallable):
         self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
 
     def call_miss(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a call with operand types that have no variant yet."""
-        key = self.key_of(*args, **kwargs)
-        if key is not None:
+        """Run a call with operand types that have no variant yet; the entry has written their key."""
+        if self.record is not None:
+            key = self.record.get(rt.OperatorEntry.missed)
             self.seen[key] += 1
             if self.seen[key] >= config.flags.hot_calls:
                 self.attempt(self.add_variant, key)

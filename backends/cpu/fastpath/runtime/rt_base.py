@@ -12,7 +12,7 @@ from __future__ import annotations
 from .....registry import native_type
 from ..compiler import dsl
 from ..compiler.dsl import NULL, cstr, i64, likely, load, native, noinline, ptr, stack, template, unlikely
-from ..compiler.structs import Struct, array, at
+from ..compiler.structs import Struct, array
 from . import capi
 
 
@@ -88,7 +88,8 @@ class OperatorEntry(Struct):
     fall_back: ptr  # called on a failed guard
     miss: ptr  # called on operand types without a variant
     variants: ptr  # hash table: its size - 1, then pointers (NULL is free)
-    calls: i64 = at(40)  # calls answered natively
+    missed: i64  # the key of the last call whose operand types have no variant
+    calls: i64  # calls answered natively
     names: ptr  # tuple of keyword names
     record: ptr  # function that records a call; stays valid, since a call may be running
     records: i64  # 0: the entry rejects calls that must be recorded

@@ -58,6 +58,7 @@ def select_variant(entry: base.OperatorEntry, key: i64) -> ptr:
     """Return the variant of a combination of operand codes that has a loop, or an `Outcome`."""
     variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
+        entry.missed = key
         return Outcome.MISS
     return variant if likely(variant.loop != NULL) else ptr(Outcome.FALL_BACK)
 
