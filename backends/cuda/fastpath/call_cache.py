@@ -110,7 +110,7 @@ class CallCache(OperatorEntries):
 
     def prepare(self, entry: EagerEntry) -> None:
         """Make an entry pass its cache misses to :meth:`call_and_add`."""
-        entry.record.refer(rt_base.OperatorEntry.miss, functools.partial(self.call_and_add, entry.fallback))
+        entry.record.refer(rt_base.OperatorEntry.miss, functools.partial(self.call_and_add, entry.target))
 
     def call_and_add(self, fallback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that missed the cache, and cache it if it has been repeated."""

@@ -117,8 +117,6 @@ def make_view(
         capi.decref(capi.Py_None)
         entry.calls += 1
         return tensor
-    result_entries.release(storage)
-    result_entries.release(tensor)
-    if tensor == NULL:
-        return Outcome.RETRY
-    return Outcome.FALL_BACK
+    capi.release(storage)
+    capi.release(tensor)
+    return ptr(Outcome.RETRY if tensor == NULL else Outcome.FALL_BACK)

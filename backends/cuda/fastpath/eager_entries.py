@@ -132,16 +132,13 @@ def compute(entry: CudaEntry, cached: CacheEntry, args: ptr, arrays: ptr) -> ptr
         return Outcome.FALL_BACK
     owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
     capi.incref(owner)
-    for i in range(NIN):
-        if load(ptr, arrays, i * 8) != NULL:
-            capi.incref(load(ptr, arrays, i * 8))
+    capi.hold_all(arrays, NIN)
     result: ptr = NULL
     if WRITES:
         result = launch_in_place(entry, cached, launcher, stream, args, arrays, values)
     else:
         result = launch_new(entry, cached, launcher, stream, values)
-    for i in range(NIN):
-        result_entries.release(load(ptr, arrays, i * 8))
+    capi.release_all(arrays, NIN)
     capi.decref(owner)
     if likely(i64(result) > 0):
         entry.calls += 1
@@ -230,16 +227,15 @@ def launch_in_place(
     )
     if unlikely(storage == NULL):
         return result
-    before = storage.version
-    after = capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(before) + 1)
+    version = base.next_version(storage)
     store(i64, values, NIN * 8, load(i64, values, 0))
-    if unlikely(after == NULL):
+    if unlikely(version == NULL):
         capi.PyErr_Clear()
     elif likely(have_no_overlap(arrays, values) and launch_kernels(cached, launcher, stream, values) == 0):
-        storage.version = after
-        after = before
+        base.set_version(storage, version)
         result = capi.new_ref(target)
-    result_entries.release(after)
+    else:
+        capi.decref(version)
     capi.decref(storage)
     return result
 

@@ -18,5 +18,4 @@ stubs.py: stubs that count calls and install entries
 subscript.py: `Tensor.__getitem__` and `Tensor.__setitem__`
 table.py: which operators have which entries
 traced.py: native entries under the dispatch trace
-ufunc_loops.py: addresses of the inner loops of NumPy's ufuncs
 """

@@ -84,6 +84,27 @@ class StructMemory:
         self.store(offset, value)
 
 
+class HashTable(StructMemory):
+    """A hash table of structs with open addressing: its size - 1, then their addresses; 0 is free.
+
+    Args:
+        count: the number of structs; there is room for as many more.
+    """
+
+    def __init__(self, count: int) -> None:
+        size = max(8, 1 << (4 * count).bit_length())
+        super().__init__(8 * size + 8)
+        self.mask = size - 1
+        self.set(0, self.mask)
+
+    def insert(self, code: int, item: StructMemory) -> None:
+        """Insert a struct at the first free index after its hash code."""
+        index = code & self.mask
+        while self.get(8 * index + 8):
+            index = (index + 1) & self.mask
+        self.point(8 * index + 8, item)
+
+
 def make_dtype_map() -> StructMemory:
     """Return a map of NumPy's type numbers to codes; 255 for types that native code does not support."""
     result = StructMemory(256)
@@ -108,6 +129,17 @@ def make_process_struct() -> StructMemory:
         bfloat16=-1,
         active=id(dispatch_state.ACTIVE),
         state=id(dispatch_state.variable),
+        tensor=Tensor,
+        storage=Storage,
+        number=Number,
+        node=Node,
+        meta=AutogradMeta,
+        hold=Hold,
+        spec=TensorSpec,
+        sequence=sequence,
+        empty=(),
+        nothing="",
+        cpu="cpu",
     )
 
     def store_descriptor(dtype: DType) -> None:
@@ -118,25 +150,9 @@ def make_process_struct() -> StructMemory:
     for code, dtype in enumerate(CODES):
         types.refer(8 * code, dtype)
         dtype.call_when_loaded(store_descriptor)
-    for offset, value in {
-        rt.Globals.tensor: Tensor,
-        rt.Globals.keys: CPU_KEYS,
-        rt.Globals.grad_keys: GRAD_CPU_KEYS,
-        rt.Globals.weak_keys: WEAK_KEYS,
-        rt.Globals.storage: Storage,
-        rt.Globals.number: Number,
-        rt.Globals.node: Node,
-        rt.Globals.meta: AutogradMeta,
-        rt.Globals.hold: Hold,
-        rt.Globals.spec: TensorSpec,
-        rt.Globals.sequence: sequence,
-        rt.Globals.empty: (),
-        rt.Globals.nothing: "",
-        rt.Globals.zero: 0,
-        rt.Globals.one: 1,
-        rt.Globals.cpu: "cpu",
-    }.items():
-        result.refer(offset, value)
+    objects = {"keys": CPU_KEYS, "grad_keys": GRAD_CPU_KEYS, "weak_keys": WEAK_KEYS, "zero": 0, "one": 1}
+    for name, value in objects.items():  # ints by their addresses
+        result.refer(getattr(rt.Globals, name), value)
     return result
 
 
@@ -185,7 +201,7 @@ class OperatorStruct(EntryStruct):
         known = tuple(map(sys.intern, names))
         super().__init__(rt.OperatorEntry, process, fall_back, miss=miss, names=known)
         self.variants: dict[int, StructMemory] = {}
-        self._publish(8)
+        self._publish()
 
     def set_recorder(self, recorder: Recorder | None) -> None:
         """Set the recorder of calls on tensors that require gradients; None sends such calls to Python."""
@@ -200,16 +216,12 @@ class OperatorStruct(EntryStruct):
         known = {variant.get(rt.Variant.key): variant for variant in variants}
         if not known.keys() <= self.variants.keys():
             self.variants |= known
-            self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
+            self._publish()
 
-    def _publish(self, size: int) -> None:
-        table = StructMemory(8 * size + 8)
-        table.set(0, size - 1)
+    def _publish(self) -> None:
+        table = HashTable(len(self.variants))
         for key, variant in self.variants.items():
-            index = (key ^ key >> 5) & (size - 1)
-            while table.get(8 * index + 8):
-                index = (index + 1) & (size - 1)
-            table.point(8 * index + 8, variant)
+            table.insert(key ^ key >> 5, variant)
         self.point(rt.OperatorEntry.variants, table)
 
 

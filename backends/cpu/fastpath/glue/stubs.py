@@ -71,6 +71,19 @@ class PatchPoint:
             self.record.refer(rt.OperatorEntry.fall_back, other)
 
 
+@native_type.accept_entries
+class TargetCallable(native_type.NativeCallable):  # type: ignore[misc]
+    """A callable whose calls without a native entry, or that the entry does not take, run its target."""
+
+    target: Any
+
+    def __init__(self, target: Any = None) -> None:
+        self.target = target
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.target(*args, **kwargs)
+
+
 class ColdCallable:
     """Counts the calls of a callable that may have a native entry, and installs the entry when it is hot.
 
@@ -122,6 +135,14 @@ class ColdCallable:
 
     def _install(self) -> None:
         raise NotImplementedError
+
+    def read_kernels(self) -> list[Any]:
+        """Return the current kernels of the operators that the native code implements."""
+        return []
+
+    def snapshot_kernels(self) -> None:
+        """Remember the current kernels as those that the native code implements."""
+        self.kernels = self.read_kernels()
 
     def uninstall(self) -> None:
         """Send calls to Python again, and count from zero."""
@@ -191,18 +212,14 @@ class Stub(ColdCallable):
     def is_unchanged(self) -> bool:
         """Whether the CPU kernels are unchanged since `snapshot_kernels`, and no mode intercepts the calls."""
         watched = any(op.extra_keys for op in self.operators)
-        return not (self.failure or watched) and self._kernels() == self.kernels
-
-    def snapshot_kernels(self) -> None:
-        """Remember the current kernels as those that the native code implements."""
-        self.kernels = self._kernels()
+        return not (self.failure or watched) and self.read_kernels() == self.kernels
 
     def update_state(self) -> bool:
         """Check the CPU kernels again; return whether `is_unchanged` differs from what it was at the last check."""
         before, self._was_unchanged = self._was_unchanged, self.is_unchanged
         return before != self._was_unchanged
 
-    def _kernels(self) -> list[Any]:
+    def read_kernels(self) -> list[Any]:
         keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar)
         result = [op.table[key].fn for op in self.operators for key in keys]
         if self.base is not self.operator:  # calls are recorded as the base's, whose derivative is used
