@@ -10,6 +10,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from .....eager.hot_calls import HotCalls
 from .....errors import AllocationError, ScalarOverflowError, TandemError
 from .....registry import native_type
 from .....registry.contract import describe_kernel, is_checked
@@ -18,7 +19,6 @@ from .....registry.operator import Operator
 from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
 from ..entries import rt_kernels as at
-from .hot_calls import HotCalls
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory
 from .stubs import ColdCallable, TargetCallable
@@ -137,7 +137,7 @@ class KernelStub(ColdCallable):
 
     The entry is installed at the first call if another operator has loaded it, else when the function is hot. A
     composite has it in a callable of its own: the entry of the function runs calls that are compiled as a whole
-    (:class:`.hot_calls.HotCalls`).
+    (eager/hot_calls.py:HotCalls).
     """
 
     record: KernelStruct | None = None
