@@ -1,4 +1,4 @@
-"""Eager tensors and the layers of the dispatcher that run on them.
+"""Eager tensors, the layers of the dispatcher that run on them, and compiled calls of eager functions.
 
 tensor/: Tensor, its methods, construction and copies.
 autograd/: reverse and forward mode.
@@ -6,4 +6,5 @@ layers/: transforms, functionalization, autocast, modes, subclasses.
 meta/: tensors without data.
 sparse/: sparse tensors.
 quantized/: quantized tensors.
+hot_calls.py: hot calls of pure functions, as compiled code.
 """

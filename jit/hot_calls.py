@@ -1,4 +1,4 @@
-"""Compile hot eager calls of pure functions, for backends/cpu/fastpath/glue/hot_calls.py:HotCalls.
+"""Compile hot eager calls of pure functions, for eager/hot_calls.py:HotCalls.
 
 A kind of call becomes a specialization of a jitted function, which the native entry of the eager function runs. It is
 used only where every node has a compiled kernel, and where native code can run the call as a whole.

@@ -8,10 +8,10 @@ from types import MethodType
 from typing import Any, TypeVar, cast
 
 from .. import lazy
+from ..eager.hot_calls import HotCalls
 from ..registry.native_type import NativeCallable, accept_entries
 
 fastpath = lazy.Module(".backends.cpu.fastpath")
-hot_calls = lazy.Module(".backends.cpu.fastpath.glue.hot_calls")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ class HotFunction(NativeCallable):  # type: ignore[misc]
         run = self._run
         if run is None:
             is_native = not fastpath.why_off()
-            run = self._run = hot_calls.HotCalls(self, self._fn, self._fn).call if is_native else self._fn
+            run = self._run = HotCalls(self, self._fn, self._fn).call if is_native else self._fn
         return run(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> object:

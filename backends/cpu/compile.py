@@ -28,9 +28,8 @@ from .codegen.fused import write_fused
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
-from .fastpath.glue.layout import find_fault, find_ufunc_fault
+from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
-from .fastpath.glue.ufunc_loops import find_node_loop
 from .foreign_calls import ForeignCall, explain_foreign_call
 from .gil import MAIN as MAIN
 from .loop_writer import BodyTable, LoopWriter

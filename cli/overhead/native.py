@@ -19,9 +19,10 @@ from ...backends.cpu.fastpath.compiler import engine, lang
 from ...backends.cpu.fastpath.compiler.structs import sizeof
 from ...backends.cpu.fastpath.entries import rt_elementwise, rt_jit
 from ...backends.cpu.fastpath.glue import jit_layout, layout
-from ...backends.cpu.fastpath.glue.structs import OperatorStruct, StructMemory
+from ...backends.cpu.fastpath.glue.structs import CODES, OperatorStruct, StructMemory
 from ...backends.cpu.fastpath.glue.stubs import Stub
 from ...backends.cpu.fastpath.runtime import rt_base
+from ...eager.tensor.tensor import Tensor
 from ...jit.api import jit
 from ...registry.native_type import DATA, NativeCallable, accept_entries, entry_of, set_entry
 from ...registry.operator import find_operator
@@ -113,7 +114,8 @@ class EagerProbes:
         variants = stub.record.variants if stub.record is not None else {}
         self.stub, self.runtime = stub, stub.runtime
         # The loop of another dtype, called before, would write outside of the result.
-        self.variant = variants[cast(int, stub.key_of(*args))]
+        codes = [CODES.index(cast(Tensor, x).dtype) for x in args]
+        self.variant = variants[sum(code << rt_base.CODE_BITS * i for i, code in enumerate(codes))]
         self.result = stub.operator(*args)
         self.imports = {
             **layout.numpy_symbols(),

@@ -9,8 +9,8 @@ from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.codegen.elementwise import write_loop
 from tandem.backends.cpu.codegen.text import Module
-from tandem.backends.cpu.fastpath.glue.node_functions import find_ufunc
-from tandem.backends.cpu.fastpath.glue.ufunc_loops import find_node_loop
+from tandem.backends.cpu.fastpath.glue.layout import find_node_loop
+from tandem.backends.cpu.kernels.node_functions import find_ufunc
 from tandem.operators.scalar_ir import nodes as s
 from tandem.registry import dtypes as dt
 

@@ -7,18 +7,16 @@ import pytest
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler import engine, lang
 from tandem.backends.cpu.fastpath.compiler.dsl import (
-    call_i64,
+    call_i32,
     extern,
     f32,
     f64,
-    fmaximum,
     i8,
     i32,
     i64,
     load,
     native,
     ptr,
-    quick_max,
     stack,
     store,
     template,
@@ -100,8 +98,13 @@ def twice(x: i64) -> i64:
 
 
 @native
+def negative(x: i64) -> i32:
+    return i32(-x)
+
+
+@native
 def indirect(x: i64) -> i64:
-    return call_i64(twice, x) if unlikely(x > 0) else twice(-x)
+    return twice(x) if unlikely(x > 0) else twice(i64(call_i32(negative, x)))
 
 
 @native
@@ -118,8 +121,9 @@ def length(p: ptr) -> i64:
 def biggest(p: ptr, n: i64) -> f64:
     total: T = load(T, p, 0)
     for k in range(n):
-        total = quick_max(total, load(T, p, k * 4))
-    return f64(fmaximum(total, load(T, p, 0)))
+        value = load(T, p, k * 4)
+        total = value if value > total else total
+    return f64(total)
 
 
 def test_loops_and_branches():

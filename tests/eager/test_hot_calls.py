@@ -6,8 +6,9 @@ import tandem as td
 from optable import arrays_of, generator, replace, samples_of, table, to_tensors
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.fastpath.glue.hot_calls import COMPILED, REJECTED, HotCalls
-from tandem.backends.cpu.fastpath.glue.kernels import DirectCall, is_compilable
+from tandem.backends.cpu.fastpath.glue.kernels import is_compilable
+from tandem.backends.cpu.fastpath.glue.stubs import TargetCallable
+from tandem.eager.hot_calls import COMPILED, REJECTED, HotCalls
 from tandem.eager.tensor.tensor import Tensor
 from tandem.nn.compiled import compile_when_hot
 from tandem.nn.recurrent import gru_cell, lstm_cell, run_layer
@@ -69,7 +70,7 @@ def bits(tensors):
 def hot_calls(function):
     """Hot calls of an operator or a function, with nothing compiled yet."""
     op = function.operator if hasattr(function, "operator") else function
-    return HotCalls(DirectCall(op), op, op)
+    return HotCalls(TargetCallable(op), op, op)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.fastpath.glue import node_functions
+from tandem.backends.cpu.kernels import node_functions
 from tandem.operators.scalar_ir.expr import NODES, apply, arg
 from tandem.registry import dtypes as dt
 

@@ -183,10 +183,10 @@ LOADS = """
 import sys
 import numpy as np
 import tandem as td
-assert "tandem.backends.cpu.fastpath.glue.node_functions" not in sys.modules
+assert "tandem.backends.cpu.kernels.node_functions" not in sys.modules
 x = td.asarray(np.ones(3, np.float32))
 x + x
-from tandem.backends.cpu.fastpath.glue import node_functions
+from tandem.backends.cpu.kernels import node_functions
 assert not node_functions._compile_loops.results
 td.exp(x), td.sin(x)
 assert len(node_functions._compile_loops.results) == 1

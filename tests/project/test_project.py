@@ -68,12 +68,12 @@ UPWARD = {
         "control",
     ): "a Function that is called in the body of a loop becomes a node of the body's graph",
     ("eager", "fft"): "`np.fft.fft` of a tensor",
+    ("eager", "jit"): "the compiler of hot calls at the first one",
     ("eager", "linalg"): "`np.linalg.norm` of a tensor",
     ("eager", "numpy"): "`np.mean` of a tensor",
     ("eager", "special"): "SciPy's ufuncs of a tensor",
     ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",
     ("eager", "transforms"): "`td.autograd.gradcheck` is `td.check_grads` under PyTorch's name",
-    ("backends", "jit"): "the compiler of hot calls of composites at the first one",
     ("operators", "backends"): "CUDA when a device is named; the native generator of random bits",
     ("pytree", "transforms"): "`td.tree.ravel` converts leaves to tensors",
 }

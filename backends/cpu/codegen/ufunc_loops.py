@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ....operators.scalar_ir.expr import Expr
+from ....registry.dtypes import COMPLEX
 from .elementwise import write_loop
 from .nodes import emit_exprs
 from .text import REGISTER, Function, Module
+
+
+def ufunc_loops_ir(nodes: Iterable[Expr]) -> str:
+    """Return LLVM IR of the loops of nodes, each exported as its `loop_symbol`."""
+    module = Module()
+    for node in nodes:
+        write_ufunc_loop(module, loop_symbol(node), node, folds=node.dtype in COMPLEX)
+    return str(module)
+
+
+def loop_symbol(node: Expr) -> str:
+    """Return the symbol of a node's loop."""
+    return f"{node.op}_{node.args[0].dtype.name}"
 
 
 def write_ufunc_loop(module: Module, name: str, node: Expr, folds: bool = False) -> None:

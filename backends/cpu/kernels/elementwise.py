@@ -19,7 +19,7 @@ from ....operators.scalar_ir.nodes import instantiate, is_exact, order
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel, ufunc_of
 from ....registry.operator import Operator
 
-_emitted = lazy.Module(".backends.cpu.fastpath.glue.node_functions")
+_emitted = lazy.Module(".backends.cpu.kernels.node_functions")
 Converter = Callable[[Any], Any]
 LONG_BODY = 40  # nodes of a body that is run in chunks
 CHUNK_ELEMENTS = 1 << 14  # elements

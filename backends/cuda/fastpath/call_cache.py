@@ -18,12 +18,11 @@ from ....eager.tensor.tensor import Tensor
 from ....locks import ThreadLocal
 from ....registry.dispatch.keys import CUDA_KEYS
 from ....registry.operator import Operator
-from ...cpu.fastpath.runtime import capi, rt_base
+from ...cpu.fastpath.runtime import capi, rt_base, rt_keys
 from ..kernels.tensor import CudaTensor
 from ..runtime.arrays import Layout
-from . import call_cache_entries as rt
 from .eager import EagerEntry, OperatorEntries, entry_code, make_call_record
-from .eager_entries import ANY_ADDRESS, MAX_INTEGERS, MAX_KEY, CacheEntry
+from .eager_entries import ANY_ADDRESS, MAX_INTEGERS, CacheEntry
 from .result import backend_record, block_record
 
 T = TypeVar("T")
@@ -111,7 +110,7 @@ class CallCache(OperatorEntries):
 
     def prepare(self, entry: EagerEntry) -> None:
         """Make an entry pass its cache misses to :meth:`call_and_add`."""
-        entry.record.refer(rt_base.OperatorEntry.miss, functools.partial(self.call_and_add, entry.fallback))
+        entry.record.refer(rt_base.OperatorEntry.miss, functools.partial(self.call_and_add, entry.target))
 
     def call_and_add(self, fallback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that missed the cache, and cache it if it has been repeated."""
@@ -174,7 +173,7 @@ class CallCache(OperatorEntries):
 
     def encode_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
         """The key of a call, as its entry computes it, and the integers of a subscript; () for a call without a key."""
-        key, integers = (ctypes.c_int64 * MAX_KEY)(), (ctypes.c_int64 * (MAX_INTEGERS + 1))()
+        key, integers = (ctypes.c_int64 * rt_keys.MAX_KEY)(), (ctypes.c_int64 * (MAX_INTEGERS + 1))()
         values, names = (*args, *kwargs.values()), tuple(map(sys.intern, kwargs))
         encode = _ENCODER(entry_code(self.kind)["encode"])
         used = encode(
@@ -185,7 +184,7 @@ class CallCache(OperatorEntries):
             key,
             integers,
         )
-        if used == rt.INVALID:
+        if used == rt_keys.INVALID:
             return (), []
         return (id(args[0]._data.layout), *key[1:used]), integers[1 : 1 + integers[0]]
 

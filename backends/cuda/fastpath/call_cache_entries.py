@@ -8,17 +8,12 @@ from __future__ import annotations
 
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
-from ...cpu.fastpath.runtime import capi, rt_entry
+from ...cpu.fastpath.runtime import capi, rt_arguments, rt_entry, rt_keys
 from ...cpu.fastpath.runtime import rt_base as base
 from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import eager_entries, result_entries
 
 SUBSCRIPT: i64 = template(0)  # compile-time constant: whether this instance of the entry serves `x[key]`
-
-
-# The encoding of values: a singleton is its address; other values begin with one of these tags
-INTEGER, DYNAMIC, TUPLE, LIST, SLICE = 1, 2, 3, 4, 5
-INVALID: i64 = -1
 
 
 @rt_entry.entry(records=False)
@@ -30,11 +25,11 @@ def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: 
     array: result_entries.ArrayObject = eager_entries.plain_array(entry.backend, source, flags)
     if unlikely(array == NULL):
         return Outcome.FALL_BACK
-    key, integers = dsl.stack(eager_entries.MAX_KEY * 8), dsl.stack(eager_entries.MAX_INTEGERS * 8 + 8)
+    key, integers = dsl.stack(rt_keys.MAX_KEY * 8), dsl.stack(eager_entries.MAX_INTEGERS * 8 + 8)
     store(ptr, key, 0, array.layout)
     store(i64, integers, 0, 0)
     used = encode_arguments(entry.backend, args, count, kwnames, key, integers)
-    if unlikely(used == INVALID):
+    if unlikely(used == rt_keys.INVALID):
         return Outcome.FALL_BACK
     cached: eager_entries.CacheEntry = eager_entries.find_call(entry.variants, key, used)
     if unlikely(cached == NULL):
@@ -48,111 +43,46 @@ def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: 
 # -- the key -----------------------------------------------------------------------------------------------------------
 @native
 def encode_arguments(
-    backend: ptr, args: ptr, count: i64, kwnames: capi.PyVarObject, key: ptr, integers: ptr
+    backend: result_entries.Backend, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr
 ) -> i64:
     """Encode the arguments after the first: the length of the key, or INVALID."""
     if SUBSCRIPT:
-        return encode_subscript(backend, args, count, kwnames, key, integers)
+        return encode_subscript(backend.dtype, args, count, kwnames, key, integers)
     store(i64, key, 8, count)
-    used: i64 = 2
-    for i in range(1, count):
-        used = encode_value(backend, load(ptr, args, i * 8), key, used)
-    if likely(kwnames == NULL) or used == INVALID:
-        return used
-    for k in range(kwnames.size):
-        if used == INVALID or used >= eager_entries.MAX_KEY:
-            return INVALID
-        store(ptr, key, used * 8, load(ptr, kwnames, capi.PyTuple.items + k * 8))
-        used = encode_value(backend, load(ptr, args, (count + k) * 8), key, used + 1)
-    return used
+    return rt_keys.encode_arguments(args, count, kwnames, NULL, backend.dtype, key, 2)
 
 
 @native
-def encode_value(backend: result_entries.Backend, x: ptr, key: ptr, at: i64) -> i64:
-    """Encode a value at an index of the key: the next free index, or INVALID for a value that has no encoding."""
-    if unlikely(at == INVALID or at >= eager_entries.MAX_KEY):
-        return INVALID
-    kind = capi.type_of(x)
-    if kind == capi.PyLong_Type or x == capi.Py_None:
-        return encode_number(x, key, at)
-    if kind in (capi.PyTuple_Type, capi.PyList_Type):
-        return encode_items(x, key, at)
-    if kind == capi.PySlice_Type:
-        bounds: capi.PySlice = x
-        store(i64, key, at * 8, SLICE)
-        used = encode_number(bounds.start, key, at + 1)
-        used = encode_number(bounds.stop, key, used)
-        return encode_number(bounds.step, key, used)
-    if x in (capi.Py_True, capi.Py_False, capi.Py_Ellipsis) or kind == backend.dtype:
-        store(ptr, key, at * 8, x)
-        return at + 1
-    return INVALID
-
-
-@native
-def encode_number(x: ptr, key: ptr, at: i64) -> i64:
-    """Encode an integer or None."""
-    if unlikely(at == INVALID or at + 1 >= eager_entries.MAX_KEY):
-        return INVALID
-    if x == capi.Py_None:
-        store(ptr, key, at * 8, x)
-        return at + 1
-    overflow = dsl.stack(4)
-    if unlikely(capi.type_of(x) != capi.PyLong_Type):
-        return INVALID
-    store(i64, key, at * 8, INTEGER)
-    store(i64, key, at * 8 + 8, capi.PyLong_AsLongLongAndOverflow(x, overflow))
-    return at + 2 if load(dsl.i32, overflow, 0) == 0 else INVALID
-
-
-@native
-def encode_items(x: capi.PyList, key: ptr, at: i64) -> i64:
-    """Encode the items of a tuple or a list, which have to be integers or None."""
-    count, tag, items = x.size, i64(TUPLE), x + capi.PyTuple.items
-    if capi.type_of(x) == capi.PyList_Type:
-        tag, items = i64(LIST), x.items
-    if unlikely(count > eager_entries.MAX_KEY):
-        return INVALID
-    store(i64, key, at * 8, tag | (count << 8))
-    used = at + 1
-    for i in range(count):
-        used = encode_number(load(ptr, items, i * 8), key, used)
-    return used
-
-
-@native
-def encode_subscript(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr) -> i64:
+def encode_subscript(dtype: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr) -> i64:
     """Encode the subscript of `x[key]`; its integers are stored in ``integers``, after their number."""
     if unlikely(count != 2 or kwnames != NULL):
-        return INVALID
+        return rt_keys.INVALID
     x: capi.PyVarObject = load(ptr, args, 8)
     if capi.type_of(x) != capi.PyTuple_Type:
-        return encode_item(backend, x, key, 1, integers)
-    if unlikely(x.size > eager_entries.MAX_KEY):
-        return INVALID
-    store(i64, key, 8, TUPLE | (x.size << 8))
+        return encode_item(x, dtype, key, 1, integers)
+    store(i64, key, 8, rt_keys.TUPLE | (x.size << 8))
     used: i64 = 2
     for i in range(x.size):
-        used = encode_item(backend, load(ptr, x, capi.PyTuple.items + i * 8), key, used, integers)
+        used = encode_item(capi.item(x, i), dtype, key, used, integers)
     return used
 
 
 @native
-def encode_item(backend: ptr, x: ptr, key: ptr, at: i64, integers: ptr) -> i64:
+def encode_item(x: ptr, dtype: ptr, key: ptr, at: i64, integers: ptr) -> i64:
     """Encode an item of a subscript; an integer is stored in ``integers``."""
-    kind, overflow, count = capi.type_of(x), dsl.stack(4), load(i64, integers, 0)
+    kind, count = capi.type_of(x), load(i64, integers, 0)
     if unlikely(
-        at == INVALID or at >= eager_entries.MAX_KEY or kind in (capi.PyTuple_Type, capi.PyList_Type)
+        at == rt_keys.INVALID or at >= rt_keys.MAX_KEY or kind in (capi.PyTuple_Type, capi.PyList_Type)
     ):
-        return INVALID
+        return rt_keys.INVALID
     if kind != capi.PyLong_Type:
-        return encode_value(backend, x, key, at)
-    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
-    if unlikely(load(dsl.i32, overflow, 0) != 0 or count == eager_entries.MAX_INTEGERS):
-        return INVALID
+        return rt_keys.encode_value(x, dtype, key, at)
+    value = rt_arguments.whole_number(x)
+    if unlikely(value == rt_arguments.NO_NUMBER or count == eager_entries.MAX_INTEGERS):
+        return rt_keys.INVALID
     store(i64, integers, count * 8 + 8, value)
     store(i64, integers, 0, count + 1)
-    store(i64, key, at * 8, DYNAMIC)
+    store(i64, key, at * 8, rt_keys.DYNAMIC)
     return at + 1
 
 
@@ -187,8 +117,6 @@ def make_view(
         capi.decref(capi.Py_None)
         entry.calls += 1
         return tensor
-    result_entries.release(storage)
-    result_entries.release(tensor)
-    if tensor == NULL:
-        return Outcome.RETRY
-    return Outcome.FALL_BACK
+    capi.release(storage)
+    capi.release(tensor)
+    return ptr(Outcome.RETRY if tensor == NULL else Outcome.FALL_BACK)

@@ -16,9 +16,10 @@ from typing import Any
 from .... import lazy
 from ....eager.autograd.ad_inplace_or_view import ad_inplace_or_view
 from ....registry.dispatch.keys import DispatchKey
-from ....registry.native_type import NativeCallable, accept_entries, set_entry
+from ....registry.native_type import accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
-from ...cpu.fastpath.glue.structs import EntryStruct, StructMemory
+from ...cpu.fastpath.glue.structs import EntryStruct, HashTable, StructMemory
+from ...cpu.fastpath.glue.stubs import TargetCallable
 from ...cpu.fastpath.runtime import rt_base
 from ..runtime import toolkit as tools
 from ..runtime.arrays import Layout
@@ -61,7 +62,7 @@ def _can_build(kind: str) -> bool:
 
 
 @accept_entries
-class EagerEntry(NativeCallable):  # type: ignore[misc]
+class EagerEntry(TargetCallable):
     """A native entry that answers the calls on CUDA tensors that an operator's CPU entry passes on.
 
     Args:
@@ -70,7 +71,7 @@ class EagerEntry(NativeCallable):  # type: ignore[misc]
     """
 
     def __init__(self, fallback: Callable[..., Any], table: StructMemory):
-        self.fallback = fallback
+        super().__init__(fallback)
         self.record = EntryStruct(
             eager_entries.CudaEntry,
             native_layer.runtime().process,
@@ -78,9 +79,6 @@ class EagerEntry(NativeCallable):  # type: ignore[misc]
             backend=result.backend_record(),
             variants=table.address,
         )
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.fallback(*args, **kwargs)
 
 
 class OperatorEntries:
@@ -136,7 +134,7 @@ class OperatorEntries:
         if key and key not in self.cached_calls:
             self.install()
             self.cached_calls[key] = call
-            if 2 * len(self.cached_calls) > self.table.get(0):
+            if 2 * len(self.cached_calls) > self.table.mask:
                 self._publish()
             else:
                 _insert(self.table, key, call)
@@ -208,29 +206,24 @@ def make_call_record(key: Sequence[int], owner: Any, kept: Any, out: Layout) -> 
     return record
 
 
-def _make_table(calls: dict[tuple[int, ...], Any]) -> StructMemory:
-    """A hash table of cached calls with open addressing, with room for as many more."""
-    size = max(8, 1 << (4 * len(calls)).bit_length())
-    result = StructMemory(8 * size + 8)
-    result.set(0, size - 1)
+def _make_table(calls: dict[tuple[int, ...], Any]) -> HashTable:
+    """The hash table of cached calls."""
+    result = HashTable(len(calls))
     for key, call in calls.items():
         _insert(result, key, call)
     return result
 
 
-def _insert(table: StructMemory, key: tuple[int, ...], call: Any) -> None:
-    """Insert a cached call at the first free index after the hash of its key.
+def _insert(table: HashTable, key: tuple[int, ...], call: Any) -> None:
+    """Insert a cached call by the hash of its key.
 
     Native twin of the lookup: backends/cuda/fastpath/eager_entries.py:find_call
     """
-    code, mask = 0, table.get(0)
+    code = 0
     for word in key:
         code = ((code ^ word ^ word >> 4) * 31) & eager_entries.CODE_MASK
-    slot = (code ^ code >> 7) & mask
-    while table.get(8 * slot + 8):
-        slot = (slot + 1) & mask
     table.kept.append(call)
-    table.set(8 * slot + 8, call.record.address)
+    table.insert(code ^ code >> 7, call.record)
 
 
 def _on_change(op: Operator) -> None:

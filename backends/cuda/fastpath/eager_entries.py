@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.runtime import capi, rt_entry, rt_operands
+from ...cpu.fastpath.runtime import capi, rt_entry, rt_keys, rt_layouts, rt_operands
 from ...cpu.fastpath.runtime import rt_base as base
 from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import launch_entries, result_entries
@@ -43,11 +43,11 @@ class CacheEntry(Struct):
     integers: i64  # number of integers of the subscript
     steps: ptr = array(12)  # per integer: size and stride in bytes of its axis
     to: ptr = array(16)  # per operand: the dtype that a Python number is converted to
-    keys: ptr = array(24)
+    keys: ptr = array(rt_keys.MAX_KEY)
 
 
 ANY_ADDRESS = CacheEntry.aligned, CacheEntry.unaligned  # the fields of a launcher for all addresses
-MAX_KEY, MAX_INTEGERS = 24, 6
+MAX_INTEGERS = 6
 CODE_MASK: i64 = 0xFFFFFFFFFFFF
 ALIGNED = 15  # bits of an address that have to be zero for vector accesses
 FAILED: i64 = -1  # in place of a status: an exception is set
@@ -93,12 +93,7 @@ def find_call(table: ptr, key: ptr, count: i64) -> ptr:
 
 @native
 def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
-    if cached.count != count:
-        return False
-    i: i64 = 0
-    while i < count and load(i64, cached, CacheEntry.keys + i * 8) == load(i64, key, i * 8):
-        i += 1
-    return i == count
+    return cached.count == count and rt_layouts.equal_integers(cached.keys, key, count)
 
 
 @rt_entry.entry(records=False)
@@ -137,16 +132,13 @@ def compute(entry: CudaEntry, cached: CacheEntry, args: ptr, arrays: ptr) -> ptr
         return Outcome.FALL_BACK
     owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
     capi.incref(owner)
-    for i in range(NIN):
-        if load(ptr, arrays, i * 8) != NULL:
-            capi.incref(load(ptr, arrays, i * 8))
+    capi.hold_all(arrays, NIN)
     result: ptr = NULL
     if WRITES:
         result = launch_in_place(entry, cached, launcher, stream, args, arrays, values)
     else:
         result = launch_new(entry, cached, launcher, stream, values)
-    for i in range(NIN):
-        result_entries.release(load(ptr, arrays, i * 8))
+    capi.release_all(arrays, NIN)
     capi.decref(owner)
     if likely(i64(result) > 0):
         entry.calls += 1
@@ -235,16 +227,15 @@ def launch_in_place(
     )
     if unlikely(storage == NULL):
         return result
-    before = storage.version
-    after = capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(before) + 1)
+    version = base.next_version(storage)
     store(i64, values, NIN * 8, load(i64, values, 0))
-    if unlikely(after == NULL):
+    if unlikely(version == NULL):
         capi.PyErr_Clear()
     elif likely(have_no_overlap(arrays, values) and launch_kernels(cached, launcher, stream, values) == 0):
-        storage.version = after
-        after = before
+        base.set_version(storage, version)
         result = capi.new_ref(target)
-    result_entries.release(after)
+    else:
+        capi.decref(version)
     capi.decref(storage)
     return result
 

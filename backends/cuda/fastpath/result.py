@@ -41,14 +41,11 @@ def constants() -> dict[str, int]:
         RuntimeError: a slot is not where its descriptor says.
     """
     probe: Any = [object(), object(), object(), None, object(), []]
-    buffer = Buffer(*probe)
     return {
         **layout.class_constants(),
-        **layout.slot_constants(DeviceArray, "A_", ("ptr", "layout", "buffer")),
-        **layout.slot_constants(
-            Buffer, "B_", ("ptr", "nbytes", "size", "pool", "block", "free_list", "users"), buffer
-        ),
-        **layout.slot_constants(Pool, "P_", ("counts",)),
+        **layout.slot_constants(DeviceArray, rt.ArrayObject),
+        **layout.slot_constants(Buffer, rt.BufferObject, Buffer(*probe)),
+        **layout.slot_constants(Pool, rt.PoolObject),
     }
 
 

@@ -108,13 +108,6 @@ class ResultSpec(Struct):
 
 
 @native
-def release(x: ptr) -> None:
-    """Release a reference; NULL is none."""
-    if x != NULL:
-        capi.decref(x)
-
-
-@native
 def current_stream(device: Device) -> ptr:
     """Make the device's context current; return the struct of this thread's stream, or NULL: call Python."""
     stream: Stream = capi.pthread_getspecific(dsl.i32(device.stream_key))
@@ -154,7 +147,7 @@ def make_tensor(backend: Backend, address: ptr, layout: ptr, buffer: ptr) -> ptr
     if likely(address != NULL):
         array = capi.PyType_GenericAlloc(backend.array, 0)
     if unlikely(array == NULL):
-        release(address)
+        capi.release(address)
         capi.decref(buffer)
         return NULL
     array.ptr = address
@@ -164,25 +157,12 @@ def make_tensor(backend: Backend, address: ptr, layout: ptr, buffer: ptr) -> ptr
 
 
 @native
-def get_storage(g: base.Globals, backend: Backend, source: base.TensorObject, buffer: ptr) -> ptr:
+def get_storage(g: ptr, backend: Backend, source: ptr, buffer: ptr) -> ptr:
     """A new reference to the storage of a tensor, created if there is none; NULL: call Python."""
-    known = source.storage
-    if likely(known != capi.Py_None):
-        if known != NULL:
-            capi.incref(known)
-        return known
-    made: base.StorageObject = capi.PyType_GenericAlloc(backend.storage, 0)
-    if unlikely(made == NULL):
+    storage = base.storage_of(g, backend.storage, source, buffer)
+    if unlikely(storage == NULL):
         capi.PyErr_Clear()
-        return NULL
-    made.owner = capi.new_ref(buffer)
-    made.version = capi.new_ref(g.zero)
-    if unlikely(source.storage != capi.Py_None):
-        capi.decref(made)
-        return NULL  # the allocation has run other code, which has created another storage
-    source.storage = capi.new_ref(made)
-    capi.decref(capi.Py_None)
-    return made
+    return storage
 
 
 @native
@@ -220,7 +200,7 @@ def take_free_block(device: Device, stream: Stream, spec: ResultSpec) -> ptr:
     if unlikely(buffer == NULL or count == 0):
         capi.decref(blocks)
         capi.decref(pool)
-        release(buffer)
+        capi.release(buffer)
         capi.PyErr_Clear()
         return NULL
     result = load(ptr, blocks.items, count * 8 - 8)

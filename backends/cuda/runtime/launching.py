@@ -15,6 +15,7 @@ from .... import lazy
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import lock
 from ...cpu.fastpath.compiler import engine, lang
+from ...cpu.fastpath.glue import layout
 from ...cpu.fastpath.glue.structs import StructMemory
 from ..codegen.kernel import CudaKernel, module_source
 from ..fastpath import launch_entries as rt
@@ -199,7 +200,8 @@ def native_code(
     known, backend = dict(constants or {}), Path(__file__).parents[1]
     digest = engine.source_digest(backend / "fastpath", backend / "blas")
     key = engine.fingerprint(f"cuda {name}", digest, repr(sorted(known.items())))
-    return engine.build(key, lambda: lang.emit(functions, known), list(functions), level=1)
+    imports = layout.numpy_symbols()
+    return engine.build(key, lambda: lang.emit(functions, known), list(functions), imports, level=1)
 
 
 @functools.cache

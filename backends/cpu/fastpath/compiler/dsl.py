@@ -134,13 +134,8 @@ stack: Pointer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives
 stack_of: Pointer = _intrinsic("stack_of")  # stack_of(x, y): such memory that holds these values of 8 bytes
 cstr: Pointer = _intrinsic("cstr")  # cstr("text"): address of a constant C string
 call_ptr: Pointer = _intrinsic("call", "ptr")  # call_ptr(function pointer, *args)
-call_i64: Integer = _intrinsic("call", "i64")
 call_i32: Integer = _intrinsic("call", "i32")
 call_void: Nothing = _intrinsic("call", "None")
-fmaximum: Integer = _intrinsic("fextreme", "maximum")  # NaN if either is
-quick_max: Integer = _intrinsic("quick", "ogt")  # undefined for NaN; any order
-quick_min: Integer = _intrinsic("quick", "olt")
-fminimum: Integer = _intrinsic("fextreme", "minimum")
 
 
 def native(fn: F) -> F:

@@ -141,7 +141,6 @@ class Interpreter:
     # intrinsics ---------------------------------------------------------------------------------------------
     def intrinsic(self, result: Intrinsic) -> Callable[..., Any]:
         """Return an intrinsic as a Python function."""
-        ty = result.ty
         functions: dict[str, Callable[..., Any]] = {
             "load_type": lambda kind, base, at=0: structs.read(kind.ty.name, int(base) + int(at)),
             "store_type": lambda kind, base, at, value: structs.write(
@@ -152,9 +151,7 @@ class Interpreter:
             "stack": lambda size: self._keep(ctypes.create_string_buffer(size)),
             "stack_of": lambda *values: self._keep((ctypes.c_int64 * len(values))(*map(int, values))),
             "cstr": lambda text: self._keep(ctypes.create_string_buffer(text.encode())),
-            "call": partial(self._call_pointer, TYPES[ty or "None"]),
-            "fextreme": partial(_extreme, max if ty == "maximum" else min),
-            "quick": max if ty == "ogt" else min,
+            "call": partial(self._call_pointer, TYPES[result.ty or "None"]),
         }
         return functions[result.name]
 
@@ -256,11 +253,6 @@ class _Rewrite(ast.NodeTransformer):
         name = {ast.FloorDiv: "_divide", ast.Mod: "_remainder"}.get(type(node.op), "_wrap")
         values: list[ast.expr] = [node] if name == "_wrap" else [node.left, node.right]
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), values, []), node)
-
-
-def _extreme(pick: Callable[..., Any], a: Any, b: Any) -> Any:
-    """Return the larger or smaller of two floats; NaN if either is."""
-    return a if a != a else b if b != b else pick(a, b)
 
 
 def _wrap(value: Any) -> Any:

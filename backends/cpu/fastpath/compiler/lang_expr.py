@@ -342,19 +342,3 @@ class Expressions(Names):
     def intrinsic_call(self, result: Intrinsic, node: ast.Call) -> Val:
         callee = self.expr(node.args[0], PTR)
         return self.call_values(callee.text, TYPES[result.ty], [self.expr(a) for a in node.args[1:]])
-
-    def operands(self, node: ast.Call) -> tuple[Val, Val]:
-        return self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
-
-    def intrinsic_fextreme(self, result: Intrinsic, node: ast.Call) -> Val:
-        left, right = self.operands(node)
-        llvm = left.ty.llvm
-        name = f"@llvm.{result.ty}.f{left.ty.bits}"
-        self.module.externs[name] = f"declare {llvm} {name}({llvm}, {llvm})\n"
-        return self.call_values(name, left.ty, [left, right])
-
-    def intrinsic_quick(self, result: Intrinsic, node: ast.Call) -> Val:
-        left, right = self.operands(node)
-        llvm = left.ty.llvm
-        test = self.ins(BOOL, f"fcmp nnan nsz {result.ty} {llvm} {left.text}, {right.text}")
-        return self.ins(left.ty, f"select nnan nsz i1 {test.text}, {llvm} {left.text}, {llvm} {right.text}")

@@ -52,7 +52,7 @@ def separate_value(g: ptr, state: rt_subscript.KeyState, arrays: ptr) -> bool:
         or not rt_layouts.write_bounds(value, one)
         or not rt_layouts.write_bounds_at(state.data, state.dims, state.strides, state.rank, size, two)
         or likely(rt_inplace.are_disjoint(one, two))
-        or is_view(value, state)
+        or rt_layouts.has_layout(value, state.data, state.dims, state.strides, state.rank)
     ):
         return True
     copied = rt_copies.copy_contiguous(g, value, i64(value.ndim), value.dims)
@@ -60,17 +60,6 @@ def separate_value(g: ptr, state: rt_subscript.KeyState, arrays: ptr) -> bool:
         store(ptr, arrays, 8, copied)
         capi.decref(value)
     return bool(copied != NULL)
-
-
-@native
-def is_view(value: capi.Ndarray, state: rt_subscript.KeyState) -> bool:
-    """Return whether an array has the elements of the view at the same addresses, as after `x[key] += y`."""
-    return bool(
-        value.data == state.data
-        and i64(value.ndim) == state.rank
-        and rt_layouts.equal_integers(value.dims, state.dims, state.rank)
-        and rt_layouts.equal_integers(value.strides, state.strides, state.rank)
-    )
 
 
 @native
@@ -116,11 +105,11 @@ def assign_at_tensor(entry: base.OperatorEntry, args: ptr, flags: i64) -> ptr:
     capi.hold_all(arrays, 3)
     storage: base.StorageObject = base.shared_storage(g, x, array)
     store(ptr, arrays, 24, storage)
-    version = rt_inplace.next_version(storage) if likely(storage != NULL) else ptr(0)
+    version = base.next_version(storage) if likely(storage != NULL) else ptr(0)
     result: ptr = version
     if likely(version != NULL):
         if likely(capi.PyObject_SetItem(array, mask, value if given == NULL else given) == 0):
-            rt_inplace.set_version(storage, version)
+            base.set_version(storage, version)
             entry.calls += 1
             result = capi.new_ref(capi.Py_None)
         else:
@@ -179,8 +168,8 @@ def is_storable(x: ptr, arrays: ptr, key: i64, scalar: ptr) -> bool:
 @native
 def write(state: rt_subscript.KeyState, value: capi.Ndarray, scalar: ptr) -> None:
     """Copy a tensor's elements, or the number in `scalar` if the tensor is NULL, into the view."""
-    if value != NULL and is_view(value, state):
-        return
+    if value != NULL and rt_layouts.has_layout(value, state.data, state.dims, state.strides, state.rank):
+        return  # as after `x[key] += y`
     rank, strides, size = state.rank, stack(base.MAX_RANK * 16), rt_layouts.item_size(state.source)
     pointers = stack_of(scalar, state.data)
     if value != NULL:

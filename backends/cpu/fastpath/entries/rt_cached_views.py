@@ -11,20 +11,32 @@ operator's stub owns these objects.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.dsl import (
+    NULL,
+    i32,
+    i64,
+    likely,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack,
+    stack_of,
+    store,
+    template,
+    unlikely,
+)
 from ..compiler.structs import Struct, array, sizeof
-from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_keys, rt_layouts, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_views
 
+LISTS: i64 = template(0)  # 1: the operators return lists of views
 SLOTS = 64  # layouts that an operator remembers; a power of two
 MOST_AXES = 8
 MOST_ARGUMENTS = 7
 MOST_VIEWS = 256  # of a list whose layouts are remembered
-KEY_LENGTH = 48
-REFUSED = -1
-INTEGER, BOOLEAN, NONE, TUPLE, KEYWORD = 1, 2, 3, 4, 5  # tags of arguments in a key
 
 
 class Layout(Struct):
@@ -41,11 +53,19 @@ class LayoutKey(Struct):
     """The key of the calls that a slot answers."""
 
     length: i64  # of the key in integers; 0: free
-    key: ptr = array(KEY_LENGTH)
+    key: ptr = array(rt_keys.MAX_KEY)
+
+
+class CachedList(LayoutKey):
+    """The key of the calls that a list of layouts answers."""
+
+    item: ptr  # address of the list item that refers to the layouts
 
 
 LAYOUT = sizeof(LayoutKey)  # offset of the layout, which follows the key
-SLOT_SIZE = LAYOUT + sizeof(Layout)
+LAYOUT_SIZE = sizeof(Layout)
+SLOT_SIZE = LAYOUT + LAYOUT_SIZE
+LIST_SLOT_SIZE = sizeof(CachedList)
 
 
 @rt_entry.entry
@@ -58,15 +78,17 @@ def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     source_array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     if unlikely(source_array == NULL):
         return Outcome.FALL_BACK
-    key = stack(KEY_LENGTH * 8)
+    key = stack(rt_keys.MAX_KEY * 8)
     length = write_key(entry, source_array, args, count, kwnames, key)
     history = base.has_history(g, source, flags)
-    if unlikely(length == REFUSED or (kwnames != NULL and history)):
+    if unlikely(length == rt_keys.INVALID or (history and (LISTS != 0 or kwnames != NULL))):
         return Outcome.FALL_BACK
-    slot: LayoutKey = find_slot(entry.variants, key, length, SLOT_SIZE)
+    slot: LayoutKey = find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
         return call_and_remember(entry, args, count, kwnames, key, length)
     entry.calls += 1
+    if LISTS:
+        return make_views(g, source, source_array, slot)
     result = view_by_layout(g, source, source_array, slot + LAYOUT)
     if unlikely(history):
         values = stack(MOST_ARGUMENTS * 8 + 8)
@@ -91,86 +113,29 @@ def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, layout: Layo
 
 # Keys ---------------------------------------------------------------------------------------------------------------
 @native
-def write_key(entry: ptr, source_array: capi.Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr) -> i64:
-    """Write all that the layout of the result depends on; return the length of the key, or REFUSED."""
+def write_key(
+    entry: base.OperatorEntry, source_array: capi.Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr
+) -> i64:
+    """Write all that the layout of the result depends on; return the length of the key, or INVALID."""
     rank = i64(source_array.ndim)
     if unlikely(rank > MOST_AXES):
-        return REFUSED
+        return rt_keys.INVALID
     kind = i64(capi.Descr(source_array.descr).type_num) << 16 | i64(source_array.flags & capi.WRITEABLE)
     store(i64, key, 0, kind << 16 | rank << 8 | count)
     for axis in range(rank):
         store(i64, key, axis * 16 + 8, load(i64, source_array.dims, axis * 8))
         store(i64, key, axis * 16 + 16, load(i64, source_array.strides, axis * 8))
-    length = write_arguments(args + 8, count - 1, key, 1 + 2 * rank)
-    if kwnames != NULL and length != REFUSED:
-        return write_keywords(entry, args + count * 8, kwnames, key, length)
-    return length
-
-
-@noinline
-def write_keywords(
-    entry: base.OperatorEntry, values: ptr, kwnames: capi.PyVarObject, key: ptr, length: i64
-) -> i64:
-    """Write arguments that are given by name; return the new length of the key, or REFUSED."""
-    names: capi.PyVarObject = entry.names
-    for k in range(kwnames.size):
-        index: i64 = 0
-        while index < names.size and capi.item(names, index) != capi.item(kwnames, k):
-            index += 1
-        if index == names.size or length + 1 > KEY_LENGTH:
-            return REFUSED
-        store(i64, key, length * 8, index << 8 | KEYWORD)
-        length = write_arguments(values + k * 8, 1, key, length + 1)
-        if length == REFUSED:
-            return REFUSED
-    return length
+    return rt_keys.encode_arguments(args, count, kwnames, entry.names, NULL, key, 1 + 2 * rank)
 
 
 @native
-def write_arguments(values: ptr, count: i64, key: ptr, length: i64) -> i64:
-    """Write arguments from index `length` of a key on; return the length of the key, or REFUSED."""
-    for k in range(count):
-        length = write_argument(load(ptr, values, k * 8), key, length)
-        if unlikely(length == REFUSED):
-            return REFUSED
-    return length
-
-
-@noinline
-def write_argument(x: capi.PyVarObject, key: ptr, length: i64) -> i64:
-    """Write an argument at index `length` of a key; return the length of the key, or REFUSED."""
-    items = capi.sequence_items(x)
-    if items == NULL:
-        return write_scalar(x, key, length)
-    if length + 1 > KEY_LENGTH:
-        return REFUSED
-    store(i64, key, length * 8, x.size << 8 | TUPLE)
-    return write_arguments(items, x.size, key, length + 1)
-
-
-@native
-def write_scalar(x: ptr, key: ptr, length: i64) -> i64:
-    """Write an int, a bool or None; return the length of the key, or REFUSED."""
-    tag, value = i64(INTEGER), rt_arguments.whole_number(x)
-    if x == capi.Py_None:
-        tag, value = i64(NONE), i64(0)
-    elif capi.type_of(x) == capi.PyBool_Type:
-        tag, value = i64(BOOLEAN), i64(x == capi.Py_True)
-    if unlikely(value == rt_arguments.NO_NUMBER or length + 2 > KEY_LENGTH):
-        return REFUSED
-    store(i64, key, length * 8, tag)
-    store(i64, key, length * 8 + 8, value)
-    return length + 2
-
-
-@native
-def find_slot(table: ptr, key: ptr, length: i64, size: i64) -> ptr:
-    """Return the one slot of a key in a table of slots of `size` bytes."""
+def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
+    """Return the one slot of a key in a table of slots."""
     mixed: i64 = length
     for k in range(length):
         mixed = (mixed ^ load(i64, key, k * 8)) * 1099511628211
         mixed ^= (mixed >> 32) & 0xFFFFFFFF
-    return table + (mixed & (SLOTS - 1)) * size
+    return table + (mixed & (SLOTS - 1)) * (LIST_SLOT_SIZE if LISTS else SLOT_SIZE)
 
 
 # A call without a cached layout --------------------------------------------------------------------------------------
@@ -178,15 +143,18 @@ def find_slot(table: ptr, key: ptr, length: i64, size: i64) -> ptr:
 def call_and_remember(
     entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64
 ) -> ptr:
-    """Let Python run the call, and remember the layout of its result."""
+    """Let Python run the call, and remember the layout of its result, or those of its results."""
     source: base.TensorObject = load(ptr, args, 0)
     source_array = source.array
     capi.incref(source_array)  # Python code may replace the tensor's array
     result = base.call_miss(entry, args, count, kwnames)
-    if likely(result != NULL) and source.array == source_array and is_view_of(entry.globals_, result, source):
-        slot = find_slot(entry.variants, key, length, SLOT_SIZE)
-        write_slot_key(slot, key, length)
-        write_layout(slot + LAYOUT, base.TensorObject(result).array, source_array)
+    if likely(result != NULL) and source.array == source_array and are_views(entry.globals_, result, source):
+        slot = find_slot(entry.variants, key, length)
+        if LISTS:
+            remember_list(slot, result, source_array, key, length)
+        else:
+            write_slot_key(slot, key, length)
+            write_layout(slot + LAYOUT, base.TensorObject(result).array, source_array)
     capi.decref(source_array)
     return result
 
@@ -233,95 +201,42 @@ def write_layout(layout: Layout, view: capi.Ndarray, source_array: capi.Ndarray)
 
 
 # Lists of views -------------------------------------------------------------------------------------------------------
-class CachedList(LayoutKey):
-    """The key of the calls that a list of layouts answers."""
-
-    item: ptr  # address of the list item that refers to the layouts
-
-
-LIST_SLOT_SIZE = sizeof(CachedList)
-LAYOUT_SIZE = sizeof(Layout)
-
-
-@rt_entry.entry
-def cached_views(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """The entry; arguments are those of `cached_view`. Calls with history fall back."""
-    g = entry.globals_
-    if unlikely(count < 1 or count > MOST_ARGUMENTS):
-        return Outcome.FALL_BACK
-    source = load(ptr, args, 0)
-    source_array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
-    if unlikely(source_array == NULL or base.has_history(g, source, flags)):
-        return Outcome.FALL_BACK
-    key = stack(KEY_LENGTH * 8)
-    length = write_key(entry, source_array, args, count, kwnames, key)
-    if unlikely(length == REFUSED):
-        return Outcome.FALL_BACK
-    slot: CachedList = find_slot(entry.variants, key, length, LIST_SLOT_SIZE)
-    if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
-        return call_and_remember_list(entry, args, count, kwnames, key, length)
-    entry.calls += 1
-    layouts = load(ptr, slot.item, 0)
-    capi.incref(layouts)
-    capi.incref(source_array)
-    result = make_views(g, source, source_array, layouts)
-    capi.decref(source_array)
-    capi.decref(layouts)
-    return result
-
-
 @native
-def make_views(g: ptr, source: ptr, source_array: ptr, layouts: capi.PyBytes) -> ptr:
+def make_views(g: ptr, source: ptr, source_array: ptr, slot: ptr) -> ptr:
     """Return a tuple of tensors over the same memory; NULL with an exception set."""
-    count = layouts.size // LAYOUT_SIZE
+    layouts: capi.PyBytes = load(ptr, CachedList(slot).item, 0)
+    held, count = stack_of(layouts, source_array), layouts.size // LAYOUT_SIZE
+    capi.hold_all(held, 2)
     result = capi.PyTuple_New(count)
-    if unlikely(result == NULL):
-        return NULL
-    for k in range(count):
+    for k in range(count if likely(result != NULL) else 0):
         layout = layouts + capi.PyBytes.items + k * LAYOUT_SIZE
         view = view_by_layout(g, source, source_array, layout)
         if unlikely(view == NULL):
             capi.decref(result)
-            return NULL
-        store(ptr, result, capi.PyTuple.items + k * 8, view)
-    return result
-
-
-@noinline
-def call_and_remember_list(
-    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64
-) -> ptr:
-    """Let Python run the call, and remember the layouts of its results."""
-    source: base.TensorObject = load(ptr, args, 0)
-    source_array = source.array
-    capi.incref(source_array)  # Python code may replace the tensor's array
-    result = base.call_miss(entry, args, count, kwnames)
-    if (
-        likely(result != NULL)
-        and source.array == source_array
-        and are_views_of(entry.globals_, result, source)
-    ):
-        remember_list(
-            find_slot(entry.variants, key, length, LIST_SLOT_SIZE), result, source_array, key, length
-        )
-    capi.decref(source_array)
+            result = NULL
+            break
+        capi.set_item(result, k, view)
+    capi.release_all(held, 2)
     return result
 
 
 @native
-def are_views_of(g: ptr, result: capi.PyTuple, source: ptr) -> bool:
-    """Return whether a result is a tuple of other tensors over the source's memory, within its elements."""
-    if capi.type_of(result) != capi.PyTuple_Type or result.size > MOST_VIEWS:
+def are_views(g: ptr, result: ptr, source: ptr) -> bool:
+    """Return whether a result is another tensor over the source's memory, within its elements, or a tuple of them."""
+    if LISTS == 0:
+        return is_view_of(g, result, source)
+    views: capi.PyVarObject = result
+    if capi.type_of(views) != capi.PyTuple_Type or views.size > MOST_VIEWS:
         return False
-    for k in range(result.size):
-        if not is_view_of(g, load(ptr, result, capi.PyTuple.items + k * 8), source):
+    for k in range(views.size):
+        if not is_view_of(g, capi.item(views, k), source):
             return False
     return True
 
 
 @native
 def remember_list(
-    slot: CachedList, result: capi.PyTuple, source_array: capi.Ndarray, key: ptr, length: i64
+    slot: CachedList, result: capi.PyVarObject, source_array: capi.Ndarray, key: ptr, length: i64
 ) -> None:
     """Overwrite a slot; the GIL is held, and no Python code runs before all of it is written."""
     layouts: capi.PyBytes = capi.PyBytes_FromStringAndSize(NULL, result.size * LAYOUT_SIZE)
@@ -329,7 +244,7 @@ def remember_list(
         capi.PyErr_Clear()
         return
     for k in range(result.size):
-        view: base.TensorObject = load(ptr, result, capi.PyTuple.items + k * 8)
+        view: base.TensorObject = capi.item(result, k)
         write_layout(layouts + capi.PyBytes.items + k * LAYOUT_SIZE, view.array, source_array)
     write_slot_key(slot, key, length)
     before = load(ptr, slot.item, 0)

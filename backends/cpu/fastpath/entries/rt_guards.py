@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..compiler import dsl
-from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
+from ..compiler.dsl import NULL, f64, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
 from ..glue import jit_layout
 from ..runtime import capi, rt_arguments, rt_layouts, rt_operands
 from ..runtime import rt_base as base
@@ -75,13 +75,13 @@ def matches(frame: ptr, x: ptr) -> bool:
             frame, x, load(i64, x, capi.PyFloat.value)
         )
     if kind == jit_layout.GuardCode.INT:
-        return capi.type_of(x) == capi.PyLong_Type and integer_matches(frame, x)
+        return integer_matches(frame, x)
     if kind == jit_layout.GuardCode.BOOL:
         return capi.type_of(x) == capi.PyBool_Type and note_scalar(frame, x, 1 if x == capi.Py_True else 0)
     if kind == jit_layout.GuardCode.SAME:
         return i64(x) == next_word(frame)
     if kind == jit_layout.GuardCode.EQUAL_INT:
-        return capi.type_of(x) == capi.PyLong_Type and integer_equals(x, next_word(frame))
+        return integer_equals(x, next_word(frame))
     if kind == jit_layout.GuardCode.EQUAL_FLOAT:
         return capi.type_of(x) == capi.PyFloat_Type and load(i64, x, capi.PyFloat.value) == next_word(frame)
     if kind == jit_layout.GuardCode.STRING:
@@ -175,19 +175,15 @@ def integer_matches(frame: ptr, x: ptr) -> bool:
 
     Python twin: jit/guards/integer_ranges.py:Range.check
     """
-    low, high = next_word(frame), next_word(frame)
-    overflow = stack(4)
-    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
-    if load(i32, overflow, 0) != 0 or value < low or value > high:
+    low, high, value = next_word(frame), next_word(frame), rt_arguments.whole_number(x)
+    if value == rt_arguments.NO_NUMBER or value < low or value > high:
         return False
     return note_scalar(frame, x, value)
 
 
 @native
 def integer_equals(x: ptr, wanted: i64) -> bool:
-    overflow = stack(4)
-    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
-    return load(i32, overflow, 0) == 0 and value == wanted
+    return wanted != rt_arguments.NO_NUMBER and rt_arguments.whole_number(x) == wanted
 
 
 @native

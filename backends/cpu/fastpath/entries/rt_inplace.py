@@ -75,7 +75,10 @@ def separate_operands(arrays: ptr, target: capi.Ndarray) -> bool:
             array == NULL
             or array == target
             or likely(have_no_overlap(array, target))
-            or are_same_elements(array, target, i64(target.ndim))
+            or (
+                has_same_dtype(array, target.descr)
+                and rt_layouts.has_layout(array, target.data, target.dims, target.strides, i64(target.ndim))
+            )
         ):
             continue
         copied = capi.PyArray_NewCopy(array, 0)
@@ -106,17 +109,6 @@ def are_disjoint(one: ptr, two: ptr) -> bool:
 
 
 @native
-def are_same_elements(array: capi.Ndarray, target: capi.Ndarray, rank: i64) -> bool:
-    """Return whether two arrays have each element at the same address."""
-    return bool(
-        array.data == target.data
-        and rt_layouts.has_same_shape(array, target, rank)
-        and rt_layouts.equal_integers(array.strides, target.strides, rank)
-        and has_same_dtype(array, target.descr)
-    )
-
-
-@native
 def bump_version(g: ptr, x: ptr, array: ptr) -> bool:
     """Increment the version of the tensor's storage; false with an exception set, before anything is written.
 
@@ -125,25 +117,11 @@ def bump_version(g: ptr, x: ptr, array: ptr) -> bool:
     storage: base.StorageObject = base.shared_storage(g, x, array)
     if unlikely(storage == NULL):
         return False
-    after = next_version(storage)
+    after = base.next_version(storage)
     if likely(after != NULL):
-        set_version(storage, after)
+        base.set_version(storage, after)
     capi.decref(storage)
     return bool(after != NULL)
-
-
-@native
-def next_version(storage: base.StorageObject) -> ptr:
-    """Return the version after a write, a new reference; NULL with an exception set."""
-    return capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(storage.version) + 1)
-
-
-@native
-def set_version(storage: base.StorageObject, version: ptr) -> None:
-    """Set the version of a storage, which takes over the reference."""
-    before = storage.version
-    storage.version = version
-    capi.decref(before)
 
 
 @native

@@ -3,13 +3,11 @@
 backward.py: installs the entry of reverse mode
 debug.py: run an entry in Python, print its LLVM IR
 folds.py: variants of reductions and scans
-hot_calls.py: hot eager calls of pure functions, as compiled code
 jit_layout.py: offsets of the structs of jitted functions, and opcodes of their programs
 jit_structs.py: structs and programs of jitted functions
 kernels.py: stubs of operators with a Python kernel
 layout.py: offsets in the objects of CPython, NumPy and tandem, checked before use; inner loops of NumPy
 loops.py: variants of elementwise operators
-node_functions.py: ufuncs of emitted loops, for inexact functions
 products.py: variants of `matmul`
 recording.py: how calls are recorded for autograd
 runtime.py: the compiled entries of this process
@@ -18,5 +16,4 @@ stubs.py: stubs that count calls and install entries
 subscript.py: `Tensor.__getitem__` and `Tensor.__setitem__`
 table.py: which operators have which entries
 traced.py: native entries under the dispatch trace
-ufunc_loops.py: addresses of the inner loops of NumPy's ufuncs
 """

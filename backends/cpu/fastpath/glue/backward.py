@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any
 
 from .....eager.autograd import engine
 from .....eager.autograd.derivative_rules import ActiveRules, Rule
@@ -12,7 +11,7 @@ from .....registry import native_type
 from ..runtime import rt_backward as at
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory
-from .stubs import ColdCallable
+from .stubs import ColdCallable, TargetCallable
 
 
 def make_backward_struct(process: StructMemory) -> StructMemory:
@@ -24,17 +23,8 @@ def make_backward_struct(process: StructMemory) -> StructMemory:
 
 
 @native_type.accept_entries
-class Advance(native_type.NativeCallable):  # type: ignore[misc]
-    """Returns to a pass the node to step; once the entry is installed, only nodes that the entry does not step itself.
-
-    Attributes:
-        target: runs calls without an entry.
-    """
-
-    target: Any
-
-    def __call__(self, *args: Any) -> Any:
-        return self.target(*args)
+class Advance(TargetCallable):
+    """Returns to a pass its next node; once the entry is installed, only nodes that the entry does not step itself."""
 
 
 class AdvanceStub(ColdCallable):

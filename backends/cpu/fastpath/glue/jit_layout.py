@@ -79,7 +79,6 @@ CELL_CONTENT = 16
 class ArrayGuard(Struct):
     """A guarded array."""
 
-    code: i64
     rank: i64
     dims: ptr
     strides: ptr

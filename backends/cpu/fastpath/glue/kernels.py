@@ -10,6 +10,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from .....eager.hot_calls import HotCalls
 from .....errors import AllocationError, ScalarOverflowError, TandemError
 from .....registry import native_type
 from .....registry.contract import describe_kernel, is_checked
@@ -18,10 +19,9 @@ from .....registry.operator import Operator
 from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
 from ..entries import rt_kernels as at
-from .hot_calls import HotCalls
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory
-from .stubs import ColdCallable
+from .stubs import ColdCallable, TargetCallable
 
 ENTRY = "kernel_call"
 _KINDS = {
@@ -123,18 +123,6 @@ def can_be_served(op: Operator) -> bool:
     return tensor and complete and len(binder.positional) + len(binder.keyword) <= at.MOST_ARGUMENTS
 
 
-@native_type.accept_entries
-class DirectCall(native_type.NativeCallable):  # type: ignore[misc]
-    """A second callable of an operator, for the native entry that its function does not have."""
-
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the operator."""
-        return self._operator(*args, **kwargs)
-
-
 def is_compilable(op: Operator) -> bool:
     """Return whether an operator is composed of others, and only computes new tensors from tensors."""
     decl, schema = op.decl, op.schema
@@ -149,7 +137,7 @@ class KernelStub(ColdCallable):
 
     The entry is installed at the first call if another operator has loaded it, else when the function is hot. A
     composite has it in a callable of its own: the entry of the function runs calls that are compiled as a whole
-    (:class:`.hot_calls.HotCalls`).
+    (eager/hot_calls.py:HotCalls).
     """
 
     record: KernelStruct | None = None
@@ -158,8 +146,8 @@ class KernelStub(ColdCallable):
         self.operator: Operator = function.operator
         self.callable = function
         self.hot_calls: HotCalls | None = None
-        self.kernels = self._read_kernels()
         super().__init__(runtime, function, self.operator, self.operator.name)
+        self.snapshot_kernels()
 
     @property
     def is_hot(self) -> bool:
@@ -169,7 +157,7 @@ class KernelStub(ColdCallable):
     def _install(self) -> None:
         self.function.target = self.operator
         if self.hot_calls is None and is_compilable(self.operator):
-            self.callable = DirectCall(self.operator)
+            self.callable = TargetCallable(self.operator)
             self.hot_calls = HotCalls(self.function, self.callable, self.function)
             self.function.target = self.hot_calls.call
         try:
@@ -188,18 +176,14 @@ class KernelStub(ColdCallable):
         if self.record is not None:
             self._use(find_plain_kernel(self.operator))
 
-    def snapshot_kernels(self) -> None:
-        """Remember the current kernels as those that compiled calls replace."""
-        self.kernels = self._read_kernels()
-
-    def _read_kernels(self) -> list[Any]:
+    def read_kernels(self) -> list[Any]:
         keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar, DispatchKey.AutogradCPU)
         return [self.operator.table[key].fn for key in keys]
 
     def _enable_hot_calls(self) -> None:
         """Compile hot calls only while the operator has the kernels of its declaration, and no mode intercepts it."""
         if self.hot_calls is not None:
-            self.hot_calls.is_enabled = not self.operator.extra_keys and self._read_kernels() == self.kernels
+            self.hot_calls.is_enabled = not self.operator.extra_keys and self.read_kernels() == self.kernels
 
     def close(self) -> None:
         """Send every call to Python, which raises: the operator was deleted."""

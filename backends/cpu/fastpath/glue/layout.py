@@ -20,6 +20,8 @@ from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node
 from .....eager.tensor.storage import Hold, Number, Storage
 from .....eager.tensor.tensor import Tensor
+from .....operators.scalar_ir.expr import Expr
+from .....operators.scalar_ir.numpy_evaluation import UFUNCS
 from .....registry import native_type
 from .....registry.dispatch import state as dispatch_state
 from .....registry.dtypes import DType
@@ -137,25 +139,27 @@ def find_fault() -> str:
     return next((fault for fault in map(_array_fault, samples) if fault), "")
 
 
-def slot_constants(cls: Any, prefix: str, names: Sequence[str], probe: Any = None) -> dict[str, int]:
-    """Return slot offsets of a class as compile-time constants of native functions, such as `T_ARRAY`.
+def slot_constants(cls: Any, struct: Any, probe: Any = None) -> dict[str, int]:
+    """Return the offsets of the slots that a struct declares as compile-time constants, such as `T_ARRAY`.
 
     Args:
         cls: the class.
-        prefix: of the constants' names.
-        names: of the slots.
+        struct: the struct of its slots.
         probe: an instance with all slots filled; None to make one whose slots may be filled with anything.
 
     Raises:
-        RuntimeError: a slot is not where its descriptor says.
+        RuntimeError: the class does not have a slot, or a slot is not where its descriptor says.
     """
-    result = {}
+    result, fields = {}, vars(struct)["__annotations__"]
+    names = [name for name in cls.__slots__ if name.strip("_") in fields]
+    if len(names) < len(fields):
+        raise RuntimeError(f"{cls.__name__} does not have all of {', '.join(fields)}")
     if probe is None:
         probe = cls.__new__(cls)
         for name in names:
             setattr(probe, name, object())
     for name in names:
-        offset = result[prefix + name.strip("_").upper()] = slot_offset(cls, name)
+        offset = result[struct.slot_prefix + name.strip("_").upper()] = slot_offset(cls, name)
         if read("i64", id(probe) + offset) != id(getattr(probe, name)):
             raise RuntimeError(f"slot {name} of {cls.__name__} is not at offset {offset}")
     structs.slot_offsets.update(result)
@@ -182,13 +186,11 @@ def class_constants() -> dict[str, int]:
     """
     result = {"AT_REST": AT_REST}
     for cls, struct in _CLASSES.items():
-        fields = vars(struct)["__annotations__"]
-        names = [name for name in cls.__slots__ if name.strip("_") in fields]
-        unknown = {*cls.__slots__} - {*names, "__weakref__", "hooks"}
-        if len(names) < len(fields) or (unknown and cls in _CREATED):
+        known = vars(struct)["__annotations__"]
+        unknown = {name.strip("_") for name in cls.__slots__} - {*known, "weakref", "hooks"}
+        if unknown and cls in _CREATED:
             raise RuntimeError(f"native code does not know {cls.__name__}.{', '.join(sorted(unknown))}")
-        probe = Hold(Storage(None)) if cls is Hold else None
-        result |= slot_constants(cls, struct.slot_prefix, names, probe)
+        result |= slot_constants(cls, struct, Hold(Storage(None)) if cls is Hold else None)
     return result
 
 
@@ -214,3 +216,11 @@ def find_inner_loop(ufunc: np.ufunc, dtypes: Sequence[DType]) -> tuple[int, int]
             loop, data = (read("i64", table + 8 * index) for table in tables)
             return (loop, data) if loop else None
     return None
+
+
+def find_node_loop(node: Expr) -> tuple[int, int] | None:
+    """Return the addresses of the inner loop of NumPy's ufunc for a node of the scalar IR and of its data, or None."""
+    ufunc = np.power if node.op == "pow" else UFUNCS[node.op]
+    if not isinstance(ufunc, np.ufunc):
+        return None
+    return find_inner_loop(ufunc, [*(a.dtype for a in node.args), node.dtype])

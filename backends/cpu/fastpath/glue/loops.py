@@ -20,8 +20,8 @@ from ...codegen.elementwise import write_loop
 from ...codegen.text import Module
 from ...loop_cost import RELEASE_NS, elements_per_time, estimate_element
 from ..compiler import engine
+from .layout import find_node_loop
 from .structs import CODES, WEAK_CODES, StructMemory, make_variant, unpack_codes
-from .ufunc_loops import find_node_loop
 
 
 class OperandDtypes(NamedTuple):

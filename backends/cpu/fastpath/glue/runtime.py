@@ -51,8 +51,10 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
     ({"assign": rt_assign.assign, "put": rt_assign.put}, ONE | {"VIEW": rt_views.RESHAPE}),
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
-    ({"cached_view": rt_cached_views.cached_view}, ONE | {"VIEW": rt_views.RESHAPE}),
-    ({"cached_views": rt_cached_views.cached_views}, ONE | {"VIEW": rt_views.RESHAPE}),
+    *(
+        ({name: rt_cached_views.cached_view}, ONE | {"VIEW": rt_views.RESHAPE, "LISTS": lists})
+        for lists, name in enumerate(("cached_view", "cached_views"))
+    ),
     *(({name: rt_views.copy_or_view}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
     *(({name: rt_elementwise.cast}, ONE | {"HAS_COPY": known}) for name, known in CASTS.items()),

@@ -16,16 +16,14 @@ import numpy as np
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node, sequence
 from .....eager.tensor.storage import Hold, Number, Storage
-from .....eager.tensor.tensor import Tensor, dtype_of
-from .....eager.tensor.weak_scalars import number_of
+from .....eager.tensor.tensor import Tensor
 from .....named_tuple import NamedTuple
 from .....registry import dtypes as dt
 from .....registry.dispatch import state as dispatch_state
 from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
 from .....registry.dtypes import DType
 from .....registry.values import TensorSpec
-from ..compiler import lang
-from ..compiler.engine import Code, KeepFirst, compile_ir
+from ..compiler.engine import Code
 from ..compiler.structs import sizeof
 from ..runtime import rt_base as rt
 from ..runtime import rt_memory
@@ -86,6 +84,27 @@ class StructMemory:
         self.store(offset, value)
 
 
+class HashTable(StructMemory):
+    """A hash table of structs with open addressing: its size - 1, then their addresses; 0 is free.
+
+    Args:
+        count: the number of structs; there is room for as many more.
+    """
+
+    def __init__(self, count: int) -> None:
+        size = max(8, 1 << (4 * count).bit_length())
+        super().__init__(8 * size + 8)
+        self.mask = size - 1
+        self.set(0, self.mask)
+
+    def insert(self, code: int, item: StructMemory) -> None:
+        """Insert a struct at the first free index after its hash code."""
+        index = code & self.mask
+        while self.get(8 * index + 8):
+            index = (index + 1) & self.mask
+        self.point(8 * index + 8, item)
+
+
 def make_dtype_map() -> StructMemory:
     """Return a map of NumPy's type numbers to codes; 255 for types that native code does not support."""
     result = StructMemory(256)
@@ -110,6 +129,17 @@ def make_process_struct() -> StructMemory:
         bfloat16=-1,
         active=id(dispatch_state.ACTIVE),
         state=id(dispatch_state.variable),
+        tensor=Tensor,
+        storage=Storage,
+        number=Number,
+        node=Node,
+        meta=AutogradMeta,
+        hold=Hold,
+        spec=TensorSpec,
+        sequence=sequence,
+        empty=(),
+        nothing="",
+        cpu="cpu",
     )
 
     def store_descriptor(dtype: DType) -> None:
@@ -120,25 +150,9 @@ def make_process_struct() -> StructMemory:
     for code, dtype in enumerate(CODES):
         types.refer(8 * code, dtype)
         dtype.call_when_loaded(store_descriptor)
-    for offset, value in {
-        rt.Globals.tensor: Tensor,
-        rt.Globals.keys: CPU_KEYS,
-        rt.Globals.grad_keys: GRAD_CPU_KEYS,
-        rt.Globals.weak_keys: WEAK_KEYS,
-        rt.Globals.storage: Storage,
-        rt.Globals.number: Number,
-        rt.Globals.node: Node,
-        rt.Globals.meta: AutogradMeta,
-        rt.Globals.hold: Hold,
-        rt.Globals.spec: TensorSpec,
-        rt.Globals.sequence: sequence,
-        rt.Globals.empty: (),
-        rt.Globals.nothing: "",
-        rt.Globals.zero: 0,
-        rt.Globals.one: 1,
-        rt.Globals.cpu: "cpu",
-    }.items():
-        result.refer(offset, value)
+    objects = {"keys": CPU_KEYS, "grad_keys": GRAD_CPU_KEYS, "weak_keys": WEAK_KEYS, "zero": 0, "one": 1}
+    for name, value in objects.items():  # ints by their addresses
+        result.refer(getattr(rt.Globals, name), value)
     return result
 
 
@@ -187,7 +201,7 @@ class OperatorStruct(EntryStruct):
         known = tuple(map(sys.intern, names))
         super().__init__(rt.OperatorEntry, process, fall_back, miss=miss, names=known)
         self.variants: dict[int, StructMemory] = {}
-        self._publish(8)
+        self._publish()
 
     def set_recorder(self, recorder: Recorder | None) -> None:
         """Set the recorder of calls on tensors that require gradients; None sends such calls to Python."""
@@ -202,16 +216,12 @@ class OperatorStruct(EntryStruct):
         known = {variant.get(rt.Variant.key): variant for variant in variants}
         if not known.keys() <= self.variants.keys():
             self.variants |= known
-            self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
+            self._publish()
 
-    def _publish(self, size: int) -> None:
-        table = StructMemory(8 * size + 8)
-        table.set(0, size - 1)
+    def _publish(self) -> None:
+        table = HashTable(len(self.variants))
         for key, variant in self.variants.items():
-            index = (key ^ key >> 5) & (size - 1)
-            while table.get(8 * index + 8):
-                index = (index + 1) & (size - 1)
-            table.point(8 * index + 8, variant)
+            table.insert(key ^ key >> 5, variant)
         self.point(rt.OperatorEntry.variants, table)
 
 
@@ -247,50 +257,6 @@ def make_variant(
 def machine_type(dtype: DType) -> str:
     """Return the native language's name of a dtype, or of the parts of a complex one; bfloat16 is its bits."""
     return _TYPE_NAMES.get(dtype) or f"{dtype.kind}{8 * dtype.itemsize}"
-
-
-@KeepFirst
-def compile_native(function: Callable[..., Any], *types: tuple[str, str], **constants: int) -> Code:
-    """Return the code of a native function for types and values of its template parameters, exported as `loop`."""
-    return compile_ir(lang.emit({"loop": function}, constants, dict(types)), ["loop"])
-
-
-# Codes of operand types, as native entries compute them, for calls without a variant ----------------------------------
-_CODE_OF = {dtype: code for code, dtype in enumerate(CODES)}
-_WEAK_OF = {kind: code for code, kind in WEAK_CODES.items()}
-
-
-def operand_code(value: Any) -> int | None:
-    """Return the code of one operand; None if native code does not accept it.
-
-    Native twin: backends/cpu/fastpath/runtime/rt_operands.py:operand_code
-    """
-    if type(value) is Tensor:
-        return _CODE_OF[dtype_of(value._array)]
-    return _WEAK_OF.get(type(value))
-
-
-def find_elementwise_key(*args: Any) -> int | None:
-    """Return the key of a call of an elementwise operator."""
-    key = 0
-    for i, value in enumerate(args):
-        code = operand_code(number_of(value))
-        if code is None:
-            return None
-        key |= code << rt.CODE_BITS * i
-    return key
-
-
-def find_cast_key(self: Any, dtype: Any, **kwargs: Any) -> int | None:
-    """Return the key of a cast: the tensor's dtype and the target dtype."""
-    code = operand_code(self)
-    return None if code is None or dtype not in _CODE_OF else code | _CODE_OF[dtype] << rt.CODE_BITS
-
-
-def find_reduction_key(*args: Any, **kwargs: Any) -> int | None:
-    """Return the key of a reduction's call: the dtype of its tensor."""
-    code = operand_code(args[0]) if args else None
-    return code if code is not None and code < len(CODES) else None
 
 
 def unpack_codes(key: int, arity: int) -> tuple[int, ...]:

@@ -71,6 +71,19 @@ class PatchPoint:
             self.record.refer(rt.OperatorEntry.fall_back, other)
 
 
+@native_type.accept_entries
+class TargetCallable(native_type.NativeCallable):  # type: ignore[misc]
+    """A callable whose calls without a native entry, or that the entry does not take, run its target."""
+
+    target: Any
+
+    def __init__(self, target: Any = None) -> None:
+        self.target = target
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.target(*args, **kwargs)
+
+
 class ColdCallable:
     """Counts the calls of a callable that may have a native entry, and installs the entry when it is hot.
 
@@ -123,6 +136,14 @@ class ColdCallable:
     def _install(self) -> None:
         raise NotImplementedError
 
+    def read_kernels(self) -> list[Any]:
+        """Return the current kernels of the operators that the native code implements."""
+        return []
+
+    def snapshot_kernels(self) -> None:
+        """Remember the current kernels as those that the native code implements."""
+        self.kernels = self.read_kernels()
+
     def uninstall(self) -> None:
         """Send calls to Python again, and count from zero."""
         native_type.set_entry(self.function, 0)
@@ -139,7 +160,6 @@ class Stub(ColdCallable):
         kind: which entry serves it.
         python: runs a call in Python.
         operators: those whose CPU kernels the entry implements: for a composite, also the operator that it calls.
-        key_of: returns the key of a call's operand types, or None for a call that native code does not support.
         make: builds the variant of a key.
         recorder: returns the recorder of calls for autograd, or None.
 
@@ -158,12 +178,11 @@ class Stub(ColdCallable):
         kind: str,
         python: Any,
         operators: Sequence[Operator],
-        key_of: Callable[..., int | None] = lambda *args, **kwargs: None,
         make: Callable[[int], StructMemory] | None = None,
         recorder: Callable[[], Any] = lambda: None,
     ) -> None:
         super().__init__(runtime, function, python, getattr(python, "name", kind))
-        self.operators, self.key_of, self.make, self.recorder = operators, key_of, make, recorder
+        self.operators, self.make, self.recorder = operators, make, recorder
         self.snapshot_kernels()
         self._was_unchanged = True
         self.patch_points = [PatchPoint(function, kind, python, python if make is None else self.call_miss)]
@@ -193,18 +212,14 @@ class Stub(ColdCallable):
     def is_unchanged(self) -> bool:
         """Whether the CPU kernels are unchanged since `snapshot_kernels`, and no mode intercepts the calls."""
         watched = any(op.extra_keys for op in self.operators)
-        return not (self.failure or watched) and self._kernels() == self.kernels
-
-    def snapshot_kernels(self) -> None:
-        """Remember the current kernels as those that the native code implements."""
-        self.kernels = self._kernels()
+        return not (self.failure or watched) and self.read_kernels() == self.kernels
 
     def update_state(self) -> bool:
         """Check the CPU kernels again; return whether `is_unchanged` differs from what it was at the last check."""
         before, self._was_unchanged = self._was_unchanged, self.is_unchanged
         return before != self._was_unchanged
 
-    def _kernels(self) -> list[Any]:
+    def read_kernels(self) -> list[Any]:
         keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar)
         result = [op.table[key].fn for op in self.operators for key in keys]
         if self.base is not self.operator:  # calls are recorded as the base's, whose derivative is used
@@ -231,9 +246,9 @@ class Stub(ColdCallable):
         self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
 
     def call_miss(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a call with operand types that have no variant yet."""
-        key = self.key_of(*args, **kwargs)
-        if key is not None:
+        """Run a call with operand types that have no variant yet; the entry has written their key."""
+        if self.record is not None:
+            key = self.record.get(rt.OperatorEntry.missed)
             self.seen[key] += 1
             if self.seen[key] >= config.flags.hot_calls:
                 self.attempt(self.add_variant, key)

@@ -11,7 +11,7 @@ from .....registry import native_type
 from .....registry.function import functions
 from .recording import find_recorder
 from .runtime import Runtime
-from .stubs import Stub
+from .stubs import Stub, TargetCallable
 
 # kind of entry: the method, how the selected view is recorded (as a call of the first operator; Python runs recorded
 # writes), and the operators that the method may call
@@ -22,7 +22,7 @@ METHODS = {
 
 
 @native_type.accept_entries
-class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
+class SubscriptMethod(TargetCallable):
     """``Tensor.__getitem__`` or ``Tensor.__setitem__``.
 
     Args:
@@ -32,10 +32,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     Attributes:
         stub: the native entry; it counts the calls while the method is cold.
-        target: runs calls without an entry.
     """
-
-    target: Any
 
     def __init__(self, runtime: Runtime, kind: str, function: Any) -> None:
         name, recorder, called = METHODS[kind]
@@ -44,9 +41,6 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
         self.function, self.stub = function, Stub(runtime, self, kind, function, operators, recorder=record)
         self.__name__, self.__qualname__ = name, f"Tensor.{name}"
         self.__doc__, self.__wrapped__ = function.__doc__, function
-
-    def __call__(self, *args: Any) -> Any:
-        return self.target(*args)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -13,7 +13,7 @@ from .....operators.declare.declaration import on_declaration
 from .....registry.dtypes import DType, bool_
 from .....registry.function import function_listeners
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
-from . import folds, loops, products, structs
+from . import folds, loops, products
 from .kernels import KernelStub
 from .recording import find_recorder
 from .runtime import Runtime
@@ -29,7 +29,6 @@ class Service(NamedTuple):
         base: the operator that the entry implements: for a composite, the operator that it calls.
         calls_views: whether it is a composite that also calls views, and runs in Python while one of them is changed.
         recorder: how calls with history are recorded; empty: in Python.
-        key_of: returns the key of a call's operand types.
         make: builds the variant of a key.
         is_served: returns whether there is native code for a dtype.
         stub: the class of its stub.
@@ -39,7 +38,6 @@ class Service(NamedTuple):
     base: str = ""
     calls_views: bool = False
     recorder: str = "bound"
-    key_of: Callable[..., int | None] = lambda *args, **kwargs: None
     make: Callable[[Operator, int], StructMemory] | None = None
     is_served: Callable[[Operator, DType], bool] = lambda op, dtype: True
     stub: type[Stub] = Stub
@@ -49,8 +47,8 @@ def _has_fold(op: Operator, dtype: DType) -> bool:
     return folds.find_fold(op, dtype) is not None
 
 
-_CAST = Service("cast", key_of=structs.find_cast_key, make=loops.make_cast_variant)
-SCAN = Service("scan", key_of=structs.find_reduction_key, make=folds.make_scan_variant, is_served=_has_fold)
+_CAST = Service("cast", make=loops.make_cast_variant)
+SCAN = Service("scan", make=folds.make_scan_variant, is_served=_has_fold)
 SERVICES: dict[str, Service] = {
     **{
         f"td::{name}": Service(name) for name in ("reshape", "permute", "broadcast_to", "clone", "contiguous")
@@ -61,10 +59,7 @@ SERVICES: dict[str, Service] = {
     "td::cast": _CAST,
     "td::astype": _CAST._replace(entry="astype", base="td::cast"),
     "td::matmul": Service(
-        "matmul",
-        key_of=structs.find_elementwise_key,
-        make=products.make_product_variant,
-        is_served=lambda op, dtype: products.is_served(dtype),
+        "matmul", make=products.make_product_variant, is_served=lambda op, dtype: products.is_served(dtype)
     ),
     "td::concat": Service("concat"),
     "td::stack": Service("stack", base="td::concat", calls_views=True, recorder=""),
@@ -75,20 +70,9 @@ SERVICES: dict[str, Service] = {
     "td::index": Service("index"),
     "td::take": Service("take", base="td::index", calls_views=True, recorder=""),
 }
-ELEMENTWISE = Service(
-    "elementwise",
-    recorder="elementwise",
-    key_of=structs.find_elementwise_key,
-    make=loops.make_elementwise_variant,
-)
+ELEMENTWISE = Service("elementwise", recorder="elementwise", make=loops.make_elementwise_variant)
 INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
-REDUCTION = Service(
-    "reduction",
-    recorder="reduction",
-    key_of=structs.find_reduction_key,
-    make=folds.make_reduction_variant,
-    is_served=_has_fold,
-)
+REDUCTION = Service("reduction", recorder="reduction", make=folds.make_reduction_variant, is_served=_has_fold)
 VIEW = Service("cached_view", stub=ViewStub)
 COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
 VIEW_LIST = Service("cached_views", calls_views=True, recorder="", stub=ViewListStub)
@@ -144,7 +128,7 @@ def make_stub(runtime: Runtime, function: Any) -> Stub | None:
     make = None if service.make is None else partial(service.make, base)
     record = partial(find_recorder, base, service.recorder)
     called = [op] if base is op else [op, base]
-    stub = service.stub(runtime, function, service.entry, op, called, service.key_of, make, record)
+    stub = service.stub(runtime, function, service.entry, op, called, make, record)
     stub.calls_views = service.calls_views
     return stub
 

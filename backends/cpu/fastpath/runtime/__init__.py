@@ -5,6 +5,7 @@ rt_base.py: structs of all entries, codes of operand types, thread state, fallin
 rt_entry.py: what all entries do around their own function, and the results of native functions
 rt_operands.py: classification of operands
 rt_arguments.py: arguments that are not tensors
+rt_keys.py: keys of cached calls
 rt_layouts.py: sizes and strides of arrays
 rt_numbers.py: weak scalars
 rt_memory.py: memory of results

@@ -199,6 +199,13 @@ def decref(x: PyObject) -> None:
 
 
 @native
+def release(x: ptr) -> None:
+    """Release a reference; NULL is none."""
+    if x != NULL:
+        decref(x)
+
+
+@native
 def new_ref(x: ptr) -> ptr:
     """Return an object with a new reference to it."""
     incref(x)
@@ -222,8 +229,15 @@ def hold_all(items: ptr, count: i64) -> None:
 def release_all(items: ptr, count: i64) -> None:
     """Release references to objects in memory, some of which may be NULL."""
     for k in range(count):
-        if load(ptr, items, k * 8) != NULL:
-            decref(load(ptr, items, k * 8))
+        release(load(ptr, items, k * 8))
+
+
+@native
+def succeeds(function: ptr, values: ptr, count: i64) -> bool:
+    """Call a Python function whose result is not used; return false with an exception set."""
+    result = PyObject_Vectorcall(function, values, count, NULL)
+    release(result)
+    return bool(result != NULL)
 
 
 # Tuples and lists -------------------------------------------------------------------------------------------------

@@ -310,16 +310,7 @@ def deliver(entry: BackwardEntry, args: PassArguments, edge: EdgeObject, gradien
         if given == NULL:
             return announce(entry, args, target, gradient)
         return accumulate(given, g.zero, gradient)
-    return succeeds(args.deliver, stack_of(target, edge.index, gradient), 3)
-
-
-@native
-def succeeds(function: ptr, values: ptr, count: i64) -> bool:
-    """Call a Python function that returns None; return false with an exception set."""
-    result = capi.PyObject_Vectorcall(function, values, count, NULL)
-    if likely(result != NULL):
-        capi.decref(result)
-    return bool(result != NULL)
+    return capi.succeeds(args.deliver, stack_of(target, edge.index, gradient), 3)
 
 
 @native
@@ -360,6 +351,6 @@ def push(entry: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> bool:
     number = capi.PyLong_FromLongLong(-capi.PyLong_AsLongLong(node.sequence))
     capi.set_item(item, 0, number)
     capi.set_item(item, 1, capi.new_ref(node))
-    done = number != NULL and succeeds(entry.push, stack_of(heap, item), 2)
+    done = number != NULL and capi.succeeds(entry.push, stack_of(heap, item), 2)
     capi.decref(item)
     return done

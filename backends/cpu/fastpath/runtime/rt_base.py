@@ -12,7 +12,7 @@ from __future__ import annotations
 from .....registry import native_type
 from ..compiler import dsl
 from ..compiler.dsl import NULL, cstr, i64, likely, load, native, noinline, ptr, stack, template, unlikely
-from ..compiler.structs import Struct, array, at
+from ..compiler.structs import Struct, array
 from . import capi
 
 
@@ -88,7 +88,8 @@ class OperatorEntry(Struct):
     fall_back: ptr  # called on a failed guard
     miss: ptr  # called on operand types without a variant
     variants: ptr  # hash table: its size - 1, then pointers (NULL is free)
-    calls: i64 = at(40)  # calls answered natively
+    missed: i64  # the key of the last call whose operand types have no variant
+    calls: i64  # calls answered natively
     names: ptr  # tuple of keyword names
     record: ptr  # function that records a call; stays valid, since a call may be running
     records: i64  # 0: the entry rejects calls that must be recorded
@@ -206,12 +207,10 @@ def note_tensor(g: Globals, tensor: ptr) -> ptr:
 @native
 def report_tensor(listener: ptr, arguments: ptr, count: i64, tensor: ptr) -> ptr:
     """Call a Python function about a tensor, and return the tensor; on failure NULL, an exception set, it released."""
-    done = capi.PyObject_Vectorcall(listener, arguments, count, NULL)
-    if unlikely(done == NULL):
-        capi.decref(tensor)
-        return NULL
-    capi.decref(done)
-    return tensor
+    if likely(capi.succeeds(listener, arguments, count)):
+        return tensor
+    capi.decref(tensor)
+    return NULL
 
 
 @native
@@ -256,27 +255,49 @@ def shared_storage(g: Globals, source: TensorObject, array: ptr) -> ptr:
 
     Python twin: eager/tensor/tensor.py:storage_of
     """
+    return storage_of(g, g.storage, source, array)
+
+
+@native
+def storage_of(g: Globals, cls: ptr, source: TensorObject, owner: ptr) -> ptr:
+    """Return the storage of a tensor as `shared_storage`; a new one is of a class, for the memory of an object."""
     known = source.storage
     if likely(known != capi.Py_None):
-        if unlikely(known == NULL or capi.type_of(known) != g.storage):
+        if unlikely(known == NULL or capi.type_of(known) != cls):
             capi.PyErr_SetString(
                 load(ptr, capi.PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted")
             )
             return NULL
-        capi.incref(known)
-        return known
-    made: StorageObject = capi.PyType_GenericAlloc(g.storage, 0)
+        return capi.new_ref(known)
+    made: StorageObject = capi.PyType_GenericAlloc(cls, 0)
     if unlikely(made == NULL):
         return NULL
-    root: capi.Ndarray = array
-    while root.base != NULL and capi.type_of(root.base) == capi.PyArray_Type:
+    root: capi.Ndarray = owner
+    while (
+        capi.type_of(root) == capi.PyArray_Type
+        and root.base != NULL
+        and capi.type_of(root.base) == capi.PyArray_Type
+    ):
         root = root.base
     made.owner = capi.new_ref(root)
     made.version = capi.new_ref(g.zero)
-    known = source.storage  # the allocation may have run Python code that created one
-    if unlikely(known != capi.Py_None):
+    if unlikely(source.storage != capi.Py_None):  # the allocation may have run Python code that created one
         capi.decref(made)
-        return shared_storage(g, source, array)
+        return storage_of(g, cls, source, owner)
     source.storage = capi.new_ref(made)
     capi.decref(capi.Py_None)
     return made
+
+
+@native
+def next_version(storage: StorageObject) -> ptr:
+    """Return the version after a write, a new reference; NULL with an exception set."""
+    return capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(storage.version) + 1)
+
+
+@native
+def set_version(storage: StorageObject, version: ptr) -> None:
+    """Set the version of a storage, which takes over the reference."""
+    before = storage.version
+    storage.version = version
+    capi.decref(before)

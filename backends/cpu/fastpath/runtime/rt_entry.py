@@ -7,6 +7,7 @@ the functions that it calls return is an object, or an `Outcome`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -58,6 +59,7 @@ def select_variant(entry: base.OperatorEntry, key: i64) -> ptr:
     """Return the variant of a combination of operand codes that has a loop, or an `Outcome`."""
     variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
+        entry.missed = key
         return Outcome.MISS
     return variant if likely(variant.loop != NULL) else ptr(Outcome.FALL_BACK)
 
@@ -87,12 +89,7 @@ def entry(
         The native function of the entry, with the signature of CPython's vectorcall.
     """
     if body is None:
-        return lambda body: _make_entry(body, records, count)
-    return _make_entry(body, records, count)
-
-
-def _make_entry(body: Callable[..., Any], records: bool, count: int) -> Callable[..., Any]:
-    """Return the function `call_entry` for a body."""
+        return partial(entry, records=records, count=count)
     scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records, "COUNT": count}
     frame = native(FunctionType(call_entry.__code__, scope, body.__name__))
     frame.__annotations__, frame.__doc__ = call_entry.__annotations__, body.__doc__

@@ -46,6 +46,17 @@ def can_broadcast(array: capi.Ndarray, dims: ptr, rank: i64) -> bool:
 
 
 @native
+def has_layout(array: capi.Ndarray, data: ptr, dims: ptr, strides: ptr, rank: i64) -> bool:
+    """Return whether an array has each element at the address that a layout gives."""
+    return bool(
+        array.data == data
+        and i64(array.ndim) == rank
+        and equal_integers(array.dims, dims, rank)
+        and equal_integers(array.strides, strides, rank)
+    )
+
+
+@native
 def has_same_shape(array: capi.Ndarray, other: capi.Ndarray, rank: i64) -> bool:
     if array == other:
         return True

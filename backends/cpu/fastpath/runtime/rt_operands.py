@@ -34,10 +34,7 @@ def plain_array(g: base.Globals, x: base.TensorObject, flags: i64) -> ptr:
 
 @native
 def operand_code(g: base.Globals, x: ptr, flags: i64, where: ptr) -> i64:
-    """Return the type code of an operand, its array (NULL: a scalar) in `where`; FOREIGN: Python must run the call.
-
-    Python twin: backends/cpu/fastpath/glue/structs.py:operand_code
-    """
+    """Return the type code of an operand, its array (NULL: a scalar) in `where`; FOREIGN: Python must run the call."""
     array: capi.Ndarray = plain_array(g, x, flags)
     store(ptr, where, 0, array)
     if likely(array != NULL):

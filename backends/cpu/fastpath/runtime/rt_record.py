@@ -252,8 +252,6 @@ def attach(g: base.Globals, tensor: base.TensorObject, node: ptr) -> i64:
     old_keys, old_meta = tensor.keys, tensor.meta
     tensor.keys = capi.new_ref(g.grad_keys)
     tensor.meta = meta
-    if likely(old_keys != NULL):
-        capi.decref(old_keys)
-    if likely(old_meta != NULL):
-        capi.decref(old_meta)
+    capi.release(old_keys)
+    capi.release(old_meta)
     return DONE

@@ -182,6 +182,5 @@ def make_hold(g: base.Globals, storage: base.StorageObject) -> ptr:
             return NULL
         held = storage.hold_count
     storage.hold_count = more
-    if held != NULL:
-        capi.decref(held)
+    capi.release(held)
     return hold

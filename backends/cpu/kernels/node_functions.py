@@ -12,14 +12,13 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from .....operators.scalar_ir import expr
-from .....operators.scalar_ir.expr import NODES, Expr, arg
-from .....registry.dtypes import COMPLEX, DType, float32, float64
-from ... import cache
-from ...codegen.text import Module
-from ...codegen.ufunc_loops import write_ufunc_loop
-from ..compiler import engine
-from . import layout
+from ....operators.scalar_ir import expr
+from ....operators.scalar_ir.expr import NODES, Expr, arg
+from ....registry.dtypes import COMPLEX, DType, float32, float64
+from .. import cache
+from ..codegen.ufunc_loops import loop_symbol, ufunc_loops_ir
+from ..fastpath.compiler import engine
+from ..fastpath.glue import layout
 
 DTYPES = (float32, float64)
 NAMES = tuple(name for name, row in NODES.items() if "f" not in row.exact)
@@ -44,34 +43,21 @@ def _make_ufunc_of(name: str, dtypes: tuple[DType, ...]) -> Callable[..., Any] |
     code = _compile_loops(NAMES + COMPLEX_NAMES if not cache.reason() else (name,))
     if code is None:
         return None
-    return _make_ufunc(name, dtypes, [code[_symbol(name, dtype)] for dtype in dtypes])
+    return _make_ufunc(name, dtypes, [code[loop_symbol(node)] for node in _nodes_of(name)])
 
 
-def _symbol(name: str, dtype: DType) -> str:
-    return f"{name}_{dtype.name}"
-
-
-def _dtypes_of(name: str) -> tuple[DType, ...]:
-    return COMPLEX if name in COMPLEX_NAMES else DTYPES
+def _nodes_of(name: str) -> list[Expr]:
+    """Return the nodes of a name, one for each dtype that it has a loop for."""
+    dtypes = COMPLEX if name in COMPLEX_NAMES else DTYPES
+    return [expr.apply(name, *[arg(k, dtype) for k in range(NODES[name].arity)]) for dtype in dtypes]
 
 
 @engine.KeepFirst
 def _compile_loops(names: tuple[str, ...]) -> engine.Code | None:
     """Return the loops of some nodes; of all nodes if the disk cache is on."""
-    symbols = [_symbol(name, dtype) for name in names for dtype in _dtypes_of(name)]
-    return engine.build_once(f"functions {' '.join(names)}", lambda: functions_ir(names), symbols)
-
-
-def functions_ir(names: tuple[str, ...]) -> str:
-    """Return LLVM IR of the loops of nodes, with the signature of a ufunc's loops."""
-    module = Module()
-    for name in names:
-        for dtype in _dtypes_of(name):
-            operands = [arg(k, dtype) for k in range(NODES[name].arity)]
-            write_ufunc_loop(
-                module, _symbol(name, dtype), expr.apply(name, *operands), folds=dtype in COMPLEX
-            )
-    return str(module)
+    nodes = [node for name in names for node in _nodes_of(name)]
+    symbols = [loop_symbol(node) for node in nodes]
+    return engine.build_once(f"functions {' '.join(names)}", lambda: ufunc_loops_ir(nodes), symbols)
 
 
 def _make_ufunc(name: str, dtypes: tuple[DType, ...], loops: list[int]) -> Callable[..., Any]:

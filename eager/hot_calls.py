@@ -12,14 +12,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ..... import config, lazy
-from .....eager.layers import dispatch_mode
-from .....eager.layers.level_stack import stack
-from .....eager.tensor.tensor import Tensor
-from .....registry.dispatch import trace
-from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
-from .....registry.dispatch.state import ELSEWHERE, current
-from .....registry.dtypes import DType
+from .. import config, lazy
+from ..registry.dispatch import trace
+from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
+from ..registry.dispatch.state import ELSEWHERE, current
+from ..registry.dtypes import DType
+from .layers import dispatch_mode
+from .layers.level_stack import stack
+from .tensor.tensor import Tensor
 
 compiler = lazy.Module(".jit.hot_calls")
 
