@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager.meta.tensor import META_KEYS, meta_tensor
 from ..errors import KernelResultError, TandemError, UnsupportedError
-from ..operators.creation.devices import device_mismatch_error
+from ..operators.declare.shape_rules import device_mismatch_error
 from ..registry.dispatch.keys import DispatchKey
 from ..registry.dispatch.precedence import find_external_kernel
 from ..registry.dispatch.state import set_keys
