@@ -39,7 +39,7 @@ ARGMIN = Fold("argmin", s.minimum, highest, returns_index=True, needs_elements=T
 def sum_result_dtype(dtype: DType) -> DType:
     """The dtype of the result of a sum or product: the default integer for integers, ``uint64`` for unsigned ones.
 
-    The dtype that elements are added in is :meth:.
+    The dtype that elements are added in is :meth:`..scalar_ir.fold.Fold.accumulation_dtype`.
     """
     return dtype if dtype.is_inexact else uint64 if dtype.kind == "u" else DEFAULT_INT
 
