@@ -51,6 +51,8 @@ def spec_of(value: object) -> TensorSpec:
 def promoted_dtype(name: str, args: Sequence[Operand]) -> DType:
     """The promoted dtype of tensors and weak Python scalars, in which an operation is computed.
 
+    :func:`...registry.dtypes.promote_scalar` promotes Python numbers: one does not widen a dtype of its own kind.
+
     Raises:
         DTypeError: two dtypes do not promote.
         ScalarOverflowError: a Python integer does not fit.
