@@ -25,14 +25,15 @@ def register_pytree_node(
     """Make a class a container.
 
     Args:
-        kind: the class; its subclasses are not meant.
-        flatten: gives ``(children, static)`` of an instance; ``static`` is hashable.
-        unflatten: makes an instance of ``(static, children)``. It must take whatever the children become, also what
-            is no tensor.
-        flatten_with_keys: gives ``(pairs of key and child, static)``, so that key paths name the children.
+        kind: the class. Its subclasses are not registered.
+        flatten: a function from an instance to ``(children, static)``; ``static`` is hashable.
+        unflatten: a function from ``(static, children)`` to an instance. It must accept children of any type, since
+            transforms replace them.
+        flatten_with_keys: a function from an instance to ``(pairs of key and child, static)``, for key paths that
+            name the children.
 
     Raises:
-        ArgumentError: ``kind`` is no class, or a function is none.
+        ArgumentError: ``kind`` is not a class, or a function is not callable.
         TreeRegistrationError: the class is a container already.
 
     >>> from tandem import pytree
