@@ -65,7 +65,7 @@ class _Job:
 
 
 def run(work: Callable[..., T], *args: Any) -> T:
-    """Call a function on a thread of its own and return its result, or raise what it raises.
+    """Call a function on another thread and return its result, or raise its exception.
 
     An exception that a signal handler raises meanwhile ends the wait; the work goes on and its result is dropped. Work
     that jobs ask for runs in their own thread. The work must not need a lock that the caller holds.

@@ -108,7 +108,7 @@ class KernelSelection:
         return None
 
     def _choose_uncompiled(self, node: Node) -> Choice | None:
-        """Choose a call of the operator, a library or compiled bodies for a node without a kernel of its own."""
+        """Choose a call of the operator, a library or compiled bodies for a node without an emitted kernel."""
         decl = node.op.decl
         if decl is None or not node.outputs:
             return Choice(

@@ -38,7 +38,7 @@ def to_example(value: Value) -> Any:
 
 
 def infer(op: Operator, args: Args, kwargs: Kwargs) -> Any:
-    """The spec of an operator's result, or a tuple of them, as its shape rule gives it; None for no result.
+    """The spec of an operator's result, or a tuple of them, as its shape rule returns it; None for no result.
 
     Args:
         op: the operator.

@@ -243,7 +243,7 @@ def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Array, Array, Array]:
 
 # -- the key's kernel --------------------------------------------------------------------------------------------------
 def clone(self: SparseTensor) -> SparseTensor:
-    """A copy whose values have memory of their own."""
+    """A copy that also copies the values."""
     return with_values(self, by_name("clone")(self._values))
 
 

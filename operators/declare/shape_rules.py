@@ -51,7 +51,7 @@ def spec_of(value: object) -> TensorSpec:
 def promoted_dtype(name: str, args: Sequence[Operand]) -> DType:
     """The promoted dtype of tensors and weak Python scalars, in which an operation is computed.
 
-    :func:`...registry.dtypes.promote_scalar` promotes Python numbers: one does not widen a dtype of its own kind.
+    :func:`...registry.dtypes.promote_scalar` promotes Python numbers: a number does not widen a dtype of its kind.
 
     Raises:
         DTypeError: two dtypes do not promote.

@@ -97,7 +97,7 @@ class NumpyFold:
         self._has_own_order: bool | None = None
 
     def has_own_order(self) -> bool:
-        """Return whether native code computes the fold, in an order of its own."""
+        """Return whether native code computes the fold, in an order that differs from NumPy's."""
         if self._has_own_order is None:
             self._has_own_order = _native.has_own_order(self.fold, self.source, self.out)
         return self._has_own_order
