@@ -65,7 +65,7 @@ class _Job:
 
 
 def run(work: Callable[..., T], *args: Any) -> T:
-    """Call a function on a thread of its own and return its result, or raise what it raises.
+    """Call a function on another thread and return its result, or raise its exception.
 
     An exception that a signal handler raises meanwhile ends the wait; the work goes on and its result is dropped. Work
     that jobs ask for runs in their own thread. The work must not need a lock that the caller holds.
@@ -82,12 +82,14 @@ def run(work: Callable[..., T], *args: Any) -> T:
 
 
 def start(work: Callable[[], object]) -> None:
-    """Call a function on a thread of its own, some time."""
+    """Call a function on a new thread, without waiting for it."""
     _start(_Job(work))
 
 
 def _start(job: _Job) -> None:
-    importlib.import_module("threading")  # which takes the thread that imports it for the main thread
+    importlib.import_module(
+        "threading"
+    )  # here, because it takes the thread that imports it first as the main thread
     before = _thread.stack_size(STACK_BYTES)
     try:
         _thread.start_new_thread(job.run, ())
@@ -101,7 +103,7 @@ def is_idle() -> bool:
 
 
 def _wait_for_jobs() -> None:
-    """Wait for what still runs: LLVM must not be at work when the process takes itself down."""
+    """Wait for running jobs: LLVM must not run while the interpreter shuts down."""
     for job in list(_running):
         with job.done:
             pass

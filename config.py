@@ -128,7 +128,7 @@ FLAGS: tuple[Flag, ...] = (
         "specializations",
         "TANDEM_SPECIALIZATIONS",
         64,
-        "specializations kept by one jitted function",
+        "limit of specializations of a jitted function; a new one evicts the least recently used",
         _parse_positive,
     ),
     Flag(

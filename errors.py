@@ -46,7 +46,7 @@ class DTypeError(TandemError, TypeError):
 
 
 class ScalarOverflowError(TandemError, OverflowError):
-    """A Python scalar does not fit the dtype of the array that it meets."""
+    """A Python scalar does not fit the dtype of the other operand."""
 
 
 class OutOfBoundsError(TandemError, IndexError):
@@ -128,7 +128,7 @@ class AutogradError(TandemError, RuntimeError):
 
 
 class RuleError(TreeError, ShapeError, AutogradError):
-    """A derivative written by hand gives what does not fit its function: another structure, shape or number."""
+    """A derivative written by hand returns values of a wrong structure, shape or number."""
 
 
 class TangentError(ShapeError, DTypeError):

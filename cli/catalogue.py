@@ -50,7 +50,7 @@ def kind_of(op: Operator) -> str:
 
 
 def native_share(op: Operator) -> float | None:
-    """The share of an operator's rows that machine code answers; None for what has no rows of its own."""
+    """The share of an operator's rows that machine code answers; None if it has no rows."""
     initialize()
     rows = list(coverage.rows_of(op)) if op in declared_operators() else []
     return coverage.share(rows) if rows else None

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches: trace functions to graphs of their own, and run graphs by calling their operators.
+"""Bodies of loops and branches: trace functions to separate graphs, and run graphs by calling their operators.
 
 The values that a body captures (tensors, traced values of an outer trace, values of outer levels) become inputs of its
 graph, so that the node that holds the graph lists all its dependencies.

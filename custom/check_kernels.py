@@ -261,7 +261,7 @@ def _describe_difference(first: Args, second: Args) -> str:
 
 
 def check_strided(subject: Subject) -> None:
-    """Check that non-contiguous arguments give the same results."""
+    """Check that results are the same for non-contiguous arguments."""
     if not any(leaf.tensor.shape for leaf in subject.leaves()):
         raise CheckSkipped("no argument has axes")
     wanted = subject.fresh()
@@ -282,7 +282,7 @@ def check_strided(subject: Subject) -> None:
 
 
 def check_empty(subject: Subject) -> None:
-    """Check that empty arguments give the fake's specs, or raise an error."""
+    """Check that results of empty arguments have the fake's specs, or that the call raises."""
     first = next((leaf.tensor.shape[0] for leaf in subject.leaves() if leaf.tensor.shape), None)
     if first is None:
         raise CheckSkipped("no argument has axes")

@@ -101,6 +101,7 @@ def call_for_effect(fn: object, args: Args, kwargs: Kwargs) -> None:
 def _result_specs(
     call: HostCall, values: Args, *, result_specs: ResultSpecs, method: str | None, batch: Shape
 ) -> tuple[TensorSpec, ...]:
+    """The shape rule of a callback: the specs that the caller declared, with the batch axes in front."""
     return tuple(TensorSpec((*batch, *spec.shape), spec.dtype) for spec in result_specs.specs)
 
 

@@ -78,7 +78,7 @@ def jit(
         static_argnames: names of the parameters whose values are fixed; they must be hashable.
         static_argnums: the same by position.
         donate_argnames, donate_argnums: parameters whose tensors the caller needs no more. Accepted for the sake of
-            programs written for JAX, and checked; it has no effect: results get memory of their own, and the tensors
+            programs written for JAX, and checked; it has no effect: results get new memory, and the tensors
             stay what they were. To have memory used again, write in place (``x += y``), which ``jit`` supports.
 
     Returns:

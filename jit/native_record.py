@@ -245,7 +245,7 @@ class GuardBuilder:
 
     def _guard_device_tensor(self, guard: LeafGuard, parameter: int) -> None:
         if guard.device == "cpu" or not guard.contiguous:
-            raise NotNative("a tensor that lies on the host, or is not contiguous")
+            raise NotNative("a tensor that is on the host, or is not contiguous")
         spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
         self.guards.add(
             at.GuardCode.DEVICE, self.device.guard(spec, self.convention.parameters[parameter].slot)

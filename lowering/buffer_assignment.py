@@ -1,4 +1,4 @@
-"""Buffer assignment: give each intermediate an offset in the workspace; intermediates with disjoint lifetimes share.
+"""Buffer assignment: assign each intermediate an offset in the workspace; intermediates with disjoint lifetimes share.
 
 Arguments belong to the caller and outputs are newly allocated; neither is ever reused. All other values, and the
 scratch memory of kernels, are in one workspace per call.

@@ -108,7 +108,7 @@ class KernelSelection:
         return None
 
     def _choose_uncompiled(self, node: Node) -> Choice | None:
-        """Choose a call of the operator, a library or compiled bodies for a node without a kernel of its own."""
+        """Choose a call of the operator, a library or compiled bodies for a node without an emitted kernel."""
         decl = node.op.decl
         if decl is None or not node.outputs:
             return Choice(
@@ -205,7 +205,7 @@ def _choose_fused(node: Node, target: Target) -> Choice:
     if decl.is_elementwise:
         return _choose_elementwise(node, target)
     if decl.fold is not None and decl.kind == "reduction":
-        combined = decl.fold.compute_dtype(node.args[0].spec.dtype, node.outputs[0].spec.dtype)
+        combined = decl.fold.accumulation_dtype(node.args[0].spec.dtype, node.outputs[0].spec.dtype)
         if not target.reduces(combined):
             return Choice("callback", f"reductions of {combined.name} are not emitted")
         return Choice("reduction", f"{decl.fold.name} over axes {reduced_axes(node)}")

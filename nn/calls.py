@@ -1,4 +1,4 @@
-"""Call a module with other tensors in the place of its own."""
+"""Call a module with other tensors in place of its parameters and buffers."""
 
 from __future__ import annotations
 

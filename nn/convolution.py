@@ -98,7 +98,7 @@ class _Conv(_Convolution):
     Args:
         in_channels, out_channels: the numbers of channels.
         kernel_size, stride, padding, dilation: an int, or one for each axis; ``padding`` also ``"same"``, ``"valid"``.
-        groups: the number of groups of channels, each with a convolution of its own.
+        groups: the number of groups of channels, which are convolved separately.
         bias: whether to add a bias.
         padding_mode: ``"zeros"``.
         device, dtype: of the parameters.

@@ -25,8 +25,8 @@ class Optimizer:
     """The base class of optimizers.
 
     Args:
-        params: parameters, pairs of name and parameter, or dicts with ``"params"`` and options of their own.
-        defaults: the options of groups that do not give them.
+        params: parameters, pairs of name and parameter, or dicts with ``"params"`` and options of the group.
+        defaults: options of groups that do not set them.
 
     Attributes:
         param_groups: dicts with ``"params"`` and the options, which may be changed between steps.
@@ -49,7 +49,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
-        """Add parameters with options of their own.
+        """Add parameters with their own options.
 
         Raises:
             ArgumentError: one is not a tensor, or an option is unknown.

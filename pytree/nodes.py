@@ -113,7 +113,7 @@ def make_attribute_node(
     Args:
         data: the attributes that are children.
         meta: those that identify it; their values are hashable.
-        defaults: gives the values of those that are neither.
+        defaults: returns the values of those that are neither.
     """
 
     def build(kind: type, static: Iterable[object], children: Iterable[object]) -> object:
@@ -173,7 +173,7 @@ def node_of(kind: type) -> Node | None:
 
 
 def is_registered(kind: type) -> bool:
-    """Whether a type has a node of its own."""
+    """Whether a type is registered itself, and not through a base class."""
     return kind in NODES
 
 
@@ -191,9 +191,9 @@ def make_node(
     """The node of a registered class.
 
     Args:
-        flatten: gives ``(children, static)``; with ``own`` the children are pairs ``(key, child)``.
+        flatten: returns ``(children, static)``; with ``own`` the children are pairs ``(key, child)``.
         unflatten: makes an instance of ``(static, children)``.
-        own: whether the class gives the keys of its children.
+        own: whether the class has keys for its children.
     """
 
     def flatten_node(tree: object) -> Parts:

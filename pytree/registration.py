@@ -25,14 +25,15 @@ def register_pytree_node(
     """Make a class a container.
 
     Args:
-        kind: the class; its subclasses are not meant.
-        flatten: gives ``(children, static)`` of an instance; ``static`` is hashable.
-        unflatten: makes an instance of ``(static, children)``. It must take whatever the children become, also what
-            is no tensor.
-        flatten_with_keys: gives ``(pairs of key and child, static)``, so that key paths name the children.
+        kind: the class. Its subclasses are not registered.
+        flatten: a function from an instance to ``(children, static)``; ``static`` is hashable.
+        unflatten: a function from ``(static, children)`` to an instance. It must accept children of any type, since
+            transforms replace them.
+        flatten_with_keys: a function from an instance to ``(pairs of key and child, static)``, for key paths that
+            name the children.
 
     Raises:
-        ArgumentError: ``kind`` is no class, or a function is none.
+        ArgumentError: ``kind`` is not a class, or a function is not callable.
         TreeRegistrationError: the class is a container already.
 
     >>> from tandem import pytree
@@ -55,12 +56,12 @@ def register_pytree_with_keys(
     flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[object, object]], object]],
     unflatten: Callable[[Any, Any], object],
 ) -> None:
-    """Make a class a container whose children have names of their own in key paths.
+    """Make a class a container whose children have their own keys in key paths.
 
     Args:
         kind: the class.
-        flatten_with_keys: gives ``(pairs of key and child, static)``.
-        unflatten: makes an instance of ``(static, children)``.
+        flatten_with_keys: a function from an instance to ``(pairs of key and child, static)``.
+        unflatten: a function from ``(static, children)`` to an instance.
 
     Raises:
         ArgumentError, TreeRegistrationError: as for :func:`register_pytree_node`.
@@ -117,16 +118,16 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Any:
-    """Say which fields of a dataclass are children, and which identify it.
+    """Choose the fields of a dataclass that are children, and those that identify it.
 
     Dataclasses are containers without this: all fields are children, but those that were declared with
     ``dataclasses.field(metadata={"static": True})``.
 
     Args:
-        kind: a dataclass, or another class whose attributes are meant; None to use this as a decorator.
+        kind: a dataclass, or another class with attributes; None to use this as a decorator.
         data_fields: the fields that are children; None: all that are not static.
         meta_fields: the fields that are part of the containers; their values are hashable. None: the static ones.
-        drop_fields: fields that are neither; what is built has their default.
+        drop_fields: fields that are neither; a rebuilt instance has their defaults.
 
     Returns:
         The class.

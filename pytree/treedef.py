@@ -58,7 +58,7 @@ class TreeDef:
 
     @property
     def num_leaves(self) -> int:
-        """Number of leaves, by the name that JAX and optree give it."""
+        """Number of leaves, as JAX and optree name it."""
         return self.leaf_count
 
     @property

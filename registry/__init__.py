@@ -13,7 +13,7 @@
 - inventory.py: all registrations, listeners and queries
 - layouts.py: tensor layouts
 - lazy_operators.py: operators that are declared at the first lookup
-- library.py: Library, which defines operators and registers kernels
+- library.py: Library, which defines operators, registers kernels and removes them again
 - lock.py: the registry's lock
 - missing_kernels.py: error messages for missing kernels
 - namespace.py: td.ops

@@ -153,7 +153,7 @@ def can_cast(from_: DTypeLike | TensorLike, to: DTypeLike, /, casting: str = "sa
     Args:
         from_: a dtype, or a tensor.
         to: a dtype.
-        casting: ``"safe"`` (type promotion gives ``to``), ``"same_kind"`` (also within a kind, or to a wider kind),
+        casting: ``"safe"`` (type promotion returns ``to``), ``"same_kind"`` (also within a kind, or to a wider kind),
             ``"no"`` or ``"equiv"`` (the same type), ``"unsafe"`` (always).
 
     Raises:
@@ -242,7 +242,7 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: DTypeLike) -> None:
-    """Set the dtype that creation functions give to Python floats, for the whole process, as in PyTorch.
+    """Set the dtype that creation functions choose for Python floats, for the whole process, as in PyTorch.
 
     Args:
         dtype: a real floating dtype. Python complex numbers become complex128 with float64, else complex64.

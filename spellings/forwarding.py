@@ -1,4 +1,4 @@
-"""Namespaces that have a few functions of their own and forward all other names to ``tandem`` or one of its modules."""
+"""Namespaces that define a few functions and forward all other names to ``tandem`` or one of its modules."""
 
 from __future__ import annotations
 

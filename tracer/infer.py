@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager.meta.tensor import META_KEYS, meta_tensor
 from ..errors import KernelResultError, TandemError, UnsupportedError
-from ..operators.creation.devices import device_mismatch_error
+from ..operators.declare.shape_rules import device_mismatch_error
 from ..registry.dispatch.keys import DispatchKey
 from ..registry.dispatch.precedence import find_external_kernel
 from ..registry.dispatch.state import set_keys
@@ -38,7 +38,7 @@ def to_example(value: Value) -> Any:
 
 
 def infer(op: Operator, args: Args, kwargs: Kwargs) -> Any:
-    """The spec of an operator's result, or a tuple of them, as its shape rule gives it; None for no result.
+    """The spec of an operator's result, or a tuple of them, as its shape rule returns it; None for no result.
 
     Args:
         op: the operator.

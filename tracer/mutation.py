@@ -1,4 +1,8 @@
-"""In-place operators under a trace: record the functional operator, and set the written tensor to its result."""
+"""In-place operators under a trace: record the functional operator, and set the written tensor to its result.
+
+``x.add_(y)`` records ``add``; ``x[i] = v`` calls ``basic_put_`` or ``index_put_``, which record ``basic_put`` and
+``index_put``.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,10 @@ if TYPE_CHECKING:
 
 
 def find_functional(op: Operator) -> Operator | None:
-    """The operator that gives as a new tensor what ``op`` writes into its first argument; None if there is none.
+    """The operator that returns as a new tensor what ``op`` writes into its first argument; None if there is none.
 
-    ``add_.Tensor`` has ``add.Tensor``: the same name without the underscore, the same arguments.
+    ``add_.Tensor`` has ``add.Tensor``, ``basic_put_`` has ``basic_put``: the name without the underscore, and the same
+    arguments.
     """
     schema = op.schema
     if not schema.name.endswith("_"):

@@ -92,7 +92,7 @@ converters[TracerScalar] = _check_scalar  # type: ignore[assignment]
 
 
 def _to_tensor(value: TracerScalar) -> Any:
-    """The 0-d tensor of a number, of the dtype that it has where it meets no array."""
+    """The 0-d tensor of a number, of the default dtype of its kind."""
     dtype = scalar_dtype(value)
     return functions["td::full"]((), _check_scalar(value), dtype=dtype)
 

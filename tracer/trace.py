@@ -171,7 +171,7 @@ def _unwrap_payload(other: Any) -> Any:
 
 
 def list_substituted(tensor: object) -> list[Any]:
-    """A tensor, and those for which it stands at this moment."""
+    """A tensor, and the tensors that it currently represents."""
     items = [
         old for old, other in _current.instead.values() if other is tensor or _unwrap_payload(other) is tensor
     ]

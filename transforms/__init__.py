@@ -1,4 +1,4 @@
-"""Function transforms: derivatives, ``vmap``, checkpointing, and functions with rules of their own.
+"""Function transforms: derivatives, ``vmap``, checkpointing, and functions with custom rules.
 
 arguments.py: check and convert the arguments and results of transforms.
 check_grads.py: ``check_grads``, derivatives against finite differences.
@@ -6,10 +6,10 @@ checkpoint.py: ``checkpoint`` and its policies.
 checkpoint_policies.py: the namespace ``td.checkpoint_policies``.
 closures.py: ``closure_convert``.
 collectives.py: collective operations along named axes of ``vmap``.
-custom_function.py: the base class of functions with rules of their own.
+custom_function.py: the base class of functions with custom rules.
 custom_gradient.py: ``custom_gradient``.
 custom_jvp.py: ``custom_jvp``.
-custom_rules.py: run functions with derivative rules of their own at every level.
+custom_rules.py: run functions with custom derivative rules at every level.
 custom_vjp.py: ``custom_vjp``.
 custom_vmap.py: ``custom_vmap`` and ``sequential_vmap``.
 eval_shape.py: ``eval_shape`` and ``ShapeDtypeStruct``.

@@ -21,7 +21,7 @@ R = TypeVar("R")
 def closure_convert(fun: Callable[P, R], *example_args: Pytree) -> tuple[Callable[..., R], list[Tensor]]:
     """Convert the tensors that ``fun`` captures in its closure to arguments.
 
-    A function with a rule of its own can only be differentiated with respect to its arguments, but a function passed to
+    A function with a custom rule can only be differentiated with respect to its arguments, but a function passed to
     it may capture tensors. The variables of the closure are searched, also those of functions among them, and trees of
     tensors in them; globals and attributes of objects are not.
 

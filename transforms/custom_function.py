@@ -1,4 +1,4 @@
-"""RuledFunction: the base class of functions with rules of their own, which binds their arguments."""
+"""RuledFunction: the base class of functions with custom rules, which binds their arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class RuledFunction(Generic[R]):
-    """A function with a rule of its own: the base class of ``custom_jvp``, ``custom_vjp`` and ``custom_vmap``.
+    """A function with a custom rule: the base class of ``custom_jvp``, ``custom_vjp`` and ``custom_vmap``.
 
     The type parameter is the type of the result.
 

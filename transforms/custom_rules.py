@@ -1,4 +1,4 @@
-"""Run functions with derivative rules of their own, on flat lists of leaves; used by ``custom_vjp`` and ``custom_jvp``.
+"""Run functions with custom derivative rules, on flat lists of leaves; used by ``custom_vjp`` and ``custom_jvp``.
 
 The innermost level among the arguments is handled first. A level of ``grad`` or ``jvp`` applies the rule to the
 payloads of its values: to the levels below, the rule is ordinary code. A level of ``vmap`` creates a rule for whole
@@ -88,7 +88,7 @@ Rule = ReverseRule | ForwardRule
 
 @restore_state_on_error
 def call(rule: Rule, leaves: Leaves) -> Leaves:
-    """Call a function that has a derivative rule of its own.
+    """Call a function that has a custom derivative rule.
 
     Raises:
         LeakedTracerError: an argument belongs to a level that has ended.

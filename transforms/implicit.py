@@ -229,7 +229,7 @@ def _check_depends_on_input(matvec: Function, solve: Solve) -> Function:
 
 
 class _LinearSolve:
-    """The solution of ``matvec(x) = b`` as a linear function of ``b`` alone, with derivative rules of its own.
+    """The solution of ``matvec(x) = b`` as a linear function of ``b`` alone, with custom derivative rules.
 
     The transpose solves the transposed system. Its own transpose is the function again, so derivatives of any order are
     defined, and ``solve`` is never differentiated through.

@@ -9,14 +9,17 @@ from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
 from .blas_pointers import find_blas_functions
 from .fastpath.glue.products import PREFIX, Axis, make_call_table
-from .fastpath.runtime.rt_gemm import LARGEST, is_small
+from .fastpath.runtime.rt_gemm import LARGEST, is_small_product
 
 SUM = "control::sum_products"
 DTYPES = (dt.float32, dt.float64)
 
 
 def explain_product(node: Node) -> str | None:
-    """Return why the native matrix product serves a node, or None if it does not."""
+    """Return why the native matrix product serves a node, or None if it does not.
+
+    `fastpath/runtime/rt_gemm.py:is_small_product` has the thresholds between small products and BLAS.
+    """
     if node.op.name not in ("td::matmul", SUM) or not all(isinstance(a, Value) for a in node.args):
         return None
     dtypes = {value.spec.dtype for value in (*node.inputs, *node.outputs)}
@@ -28,7 +31,7 @@ def explain_product(node: Node) -> str | None:
     rows, depth, columns = _sizes(*(value.shape for value in node.inputs))
     if 1 in (rows, columns):
         return "a product with a vector is written out"
-    if is_small(rows, depth, columns):
+    if is_small_product(rows, depth, columns):
         return "a small product is written out"
     return f"{PREFIX[dtype]}gemm of BLAS"
 

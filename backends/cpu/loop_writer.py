@@ -24,7 +24,7 @@ MXCSR_FLUSH = 0x8040  # bits of MXCSR: flush denormal results, and denormal oper
 
 
 class BodyTable:
-    """The entry of the table of objects for a compiled body: the addresses of its code and of its own tables."""
+    """The entry of the table of objects for a compiled body: the addresses of its code and of its tables."""
 
     def __init__(self, executable: Any):
         self.executable = executable

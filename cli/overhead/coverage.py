@@ -30,13 +30,13 @@ def layouts_of(operator: Operator) -> tuple[str, ...]:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of every operator that has a kernel of its own in the table."""
+    """Every row of every operator that has a kernel in the table."""
     for operator in declared_operators():
         yield from rows_of(operator)
 
 
 def rows_of(operator: Operator) -> Iterator[Row]:
-    """The rows of one declared operator; none if it has no kernel of its own in the table."""
+    """The rows of one declared operator; none if it has no kernel in the table."""
     decl = operator.decl
     if decl.kind not in ELSEWHERE:
         for dtype in decl.dtypes:

@@ -85,7 +85,7 @@ def _remove_all_layers(
 
 
 def _kernel_cases(args: Args) -> dict[str, Case]:
-    """The pieces of NumPy's own work, and the result object, each as a case of its own."""
+    """The pieces of NumPy's own work, and the result object, each as a separate case."""
     x, y = (np.asarray(arg) for arg in args)
     names = {"add": np.add, "x": x, "y": y, "out": np.add(x, y), "wrap": wrap}
     return {

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 BLOCK_NS = 1_000_000  # the shortest block worth timing
-# Runs before each timed block. CPython specializes bytecode that cases share anew for each of them, after some 70 runs.
+# Runs before each timed block. CPython specializes shared bytecode again for each case, after some 70 runs.
 WARM_UP = 200
 MIN_ROUNDS, MAX_ROUNDS = 5, 201
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 EAGER_PATH, RECORDED_PATH, JIT_PATH = "native, eager", "native, eager, recording", "native, compiled"
 
-# Each layer with the functions of the entry that it consists of, and what stands in for them.
+# Each layer with the functions of the entry that it consists of, and their replacements.
 EAGER_LAYERS: Mapping[str, Mapping[str, object]] = {
     "thread state": {"thread_flags": ready.flags},
     "key set and types": {"operand_code": ready.code},

@@ -36,7 +36,10 @@ _locks: list[AbstractContextManager[object]] = locks.make_locks("gradients", 64)
 
 
 def accumulate(gradients: dict[AutogradMeta, Tensor], is_recorded: bool) -> None:
-    """Add a gradient to the ``grad`` of each leaf.
+    """Add a gradient to the ``grad`` of each leaf, after a backward pass.
+
+    Both passes, :meth:`.engine.Pass.run` and the native one (``rt_backward.py:add_to_table``), sum the gradients of a
+    leaf in a dict; this function adds the sums to ``grad``.
 
     Args:
         gradients: the gradients by leaf; empty afterwards.

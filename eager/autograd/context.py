@@ -96,7 +96,7 @@ class Input:
 
 
 class ContextNode(Node):
-    """A recorded call with a derivative of its own.
+    """A recorded call of a function with its own derivative.
 
     Attributes:
         context: the context that forward has filled.

@@ -72,7 +72,7 @@ class OperatorDerivative:
         reason: why there is no derivative; None where there is one.
         custom: the derivative, if it is written by hand for the whole call.
         uncovered: tensor arguments that its rules leave out.
-        decompose: for composites without a derivative of their own: the body, which is differentiated instead.
+        decompose: for composites without a declared derivative: the body, which is differentiated instead.
         forward: the rules of forward mode, by the set of arguments with tangents.
         inner: for an in-place operator: the functional one.
         isolate: whether the kernels below may call operators themselves, which must not be recorded again.

@@ -185,7 +185,7 @@ def _make_meta_view(value: Tensor) -> MetaTensor:
 
 
 def wrap_functional(run: Run, call: Call, value: Tensor, origin: Tensor | None = None) -> FunctionalTensor:
-    """A functional tensor with a storage of its own.
+    """A functional tensor with a new storage.
 
     Args:
         run: the call of :func:`tandem.functionalize` that it belongs to.

@@ -1,7 +1,7 @@
 """Tensor subclasses that handle operators themselves, and the kernel of the Python key.
 
 Such a class has a method ``__tandem_dispatch__`` and creates its tensors with ``Tensor._make_wrapper``: they have a
-shape, a dtype and a device but no memory of their own; their contents are in their attributes. Operator calls reach the
+shape, a dtype and a device but no memory; their contents are in their attributes. Operator calls reach the
 class below autograd and autocast, so gradients are recorded above it.
 
 Source: ``__torch_dispatch__`` and ``Tensor._make_wrapper_subclass`` of PyTorch.

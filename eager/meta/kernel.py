@@ -5,15 +5,14 @@ Composites decompose by their own kernels, so what arrives here has a rule, or a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DeviceError, UnsupportedError
 from ...operators.declare.declaration import LIBRARY
-from ...operators.declare.shape_rules import spec_of
+from ...operators.declare.shape_rules import device_mismatch_error, spec_of
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.operator import Operator
-from ...registry.values import TensorBase, TensorSpec, describe
+from ...registry.values import TensorBase, TensorSpec, describe, tensors_of
 from ..tensor import inplace
 from .tensor import MetaTensor, meta_tensor
 from .views import may_view, view_meta
@@ -41,31 +40,28 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object
         result = view_meta(op, x, args[1:], kwargs)
         if result is not None:
             return result
-    convert = _spec_converter(op)
-    specs = [convert(value) for value in args]
-    return _filled(rule(*specs, **{name: convert(value) for name, value in kwargs.items()}))
+    specs = [_to_meta_spec(op, value, args, kwargs) for value in args]
+    return _filled(rule(*specs, **{k: _to_meta_spec(op, value, args, kwargs) for k, value in kwargs.items()}))
 
 
-def _spec_converter(op: Operator) -> Callable[[object], object]:
-    """Return a function that converts an argument to its spec on ``meta``; values that are not tensors stay."""
-    is_elementwise, is_indexing = op.decl.is_elementwise, op.decl.kind in ("gather", "scatter")
+def _to_meta_spec(op: Operator, value: object, args: Args, kwargs: Kwargs) -> object:
+    """Convert an argument of a call to its spec on ``meta``; a value that is not a tensor is returned unchanged.
 
-    def to_spec(value: object) -> object:
-        if type(value) is tuple:
-            return tuple(map(to_spec, value))
-        if not isinstance(value, TensorBase):
-            return value
-        spec = spec_of(value)
-        # A constant is as useful beside meta tensors as a Python number; positions are often written as a list.
-        is_constant = is_elementwise and not spec.shape and not getattr(value, "requires_grad", False)
-        if spec.device == "meta" or is_constant or (is_indexing and spec.dtype.is_integer):
-            return spec._replace(device="meta")
-        raise DeviceError(
-            f"{op.schema.name}: {describe(value)} lies on {spec.device} and another argument on meta, which has no "
-            f"elements; move it with .to('meta'), or make both on {spec.device}"
-        )
-
-    return to_spec
+    Raises:
+        DeviceError: the tensor is on another device, and is neither a constant nor an index.
+    """
+    if type(value) is tuple:
+        return tuple([_to_meta_spec(op, item, args, kwargs) for item in value])
+    if not isinstance(value, TensorBase):
+        return value
+    spec = spec_of(value)
+    # A constant mixes with meta tensors as a Python number does; indices are often written as a list.
+    is_constant = op.decl.is_elementwise and not spec.shape and not getattr(value, "requires_grad", False)
+    is_index = op.decl.kind in ("gather", "scatter") and spec.dtype.is_integer
+    if spec.device == "meta" or is_constant or is_index:
+        return spec._replace(device="meta")
+    others = [tensor for tensor in tensors_of(op, args, kwargs) if tensor.device == "meta"]
+    raise device_mismatch_error(op.schema.name, spec, *others)
 
 
 def _filled(result: object) -> object:

@@ -170,7 +170,7 @@ def is_row_major(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def meta_tensor(spec: TensorSpec) -> MetaTensor:
-    """A tensor without data, contiguous, on a storage of its own.
+    """A contiguous tensor without data, on a new storage.
 
     Args:
         spec: its shape and dtype; its device does not matter.

@@ -145,7 +145,7 @@ def _make_layout_kernel(name: str) -> Callable[..., QuantizedTensor]:
 
 
 def clone(self: QuantizedTensor) -> QuantizedTensor:
-    """A copy with integers of its own."""
+    """A copy that also copies the integers."""
     return quantized_tensor(by_name("clone")(self._ints), self._scheme)
 
 

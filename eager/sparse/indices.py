@@ -71,7 +71,7 @@ class HostIndexSpace:
     def array(self, name: str, tensor: Tensor) -> Array:
         if tensor.device.partition(":")[0] in makers:
             raise DeviceError(
-                f"{name} lie on {tensor.device}, and the values on the host; move one of them with .to(...)"
+                f"{name} are on {tensor.device}, and the values on the host; move one of them with .to(...)"
             )
         return tensor._host(name)
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from ... import lazy
 from ...errors import FallbackWarning, UnsupportedError
-from ...operators.creation.devices import device_mismatch_error
-from ...operators.declare.shape_rules import is_tensor, normalize_axes, promoted_dtype
+from ...operators.declare.shape_rules import device_mismatch_error, is_tensor, normalize_axes, promoted_dtype
 from ...operators.sparse_quantized import sparse as parts
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import SPARSE
@@ -244,7 +243,7 @@ def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Array, Array, Array]:
 
 # -- the key's kernel --------------------------------------------------------------------------------------------------
 def clone(self: SparseTensor) -> SparseTensor:
-    """A copy whose values have memory of their own."""
+    """A copy that also copies the values."""
     return with_values(self, by_name("clone")(self._values))
 
 

@@ -6,6 +6,7 @@ attributes.py: attributes of tensors as PyTorch names them, and small methods.
 construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
 copies.py: pickling and copying.
+dlpack.py: DLPack capsules in the host's memory.
 dunders.py: the special methods of arithmetic and comparison.
 forwards.py: functions of ``td.linalg`` and ``td.special`` under PyTorch's names.
 functions.py: the operator functions in the namespace ``td``.
@@ -21,7 +22,7 @@ printing.py: ``repr`` and ``str`` of tensors.
 queries.py: ``array``, and NumPy's functions that ask about tensors or print them.
 results.py: map over the results of an operator.
 storage.py: Storage, the memory that tensors share.
-tensor.py: the class Tensor.
+tensor.py: the class Tensor, with the protocols of NumPy and DLPack.
 transfer.py: the operator ``device::to``, which moves tensors between devices.
 type_stubs.py: write the type stubs of functions and methods made from declarations.
 weak_scalars.py: results of operators on Python numbers, and the kernel of the WeakScalar key.

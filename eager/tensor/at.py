@@ -114,7 +114,7 @@ class IndexUpdate:
     def apply(self, function: Callable[[Tensor], object], **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements replaced by ``function(elements)``; one selected twice is replaced once.
 
-        A function of elements at a traced mask must be elementwise: it gets the elements beside the mask, too.
+        A function of elements at a traced mask must be elementwise: it is also called where the mask is false.
         """
         if not options.get("mode"):
             masked = apply_at_mask(self._tensor, self._index, function)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...registry.types import Array, DTypeLike
 
 cuda = lazy.Module(".backends.cuda.load")
+_dlpack = lazy.Module(".eager.tensor.dlpack")
 
 
 def asarray(
@@ -105,7 +106,7 @@ def from_dlpack(x: object, *, device: str | None = None, copy: bool | None = Non
     device = check_device(device)
     shared = x if isinstance(x, Tensor) else _on_cuda(x)
     if shared is None:
-        shared = wrap(np.from_dlpack(x))
+        shared = wrap(_dlpack.import_array(x))
     if copy is False and device not in (None, shared.device):
         raise ValueArgumentError(
             f"from_dlpack: from {shared.device} to {device} needs a copy, and copy=False forbids it"
@@ -229,7 +230,7 @@ def _array_of(obj: object, wanted: DType | None) -> Array:
     elif hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
         array = np.asarray(obj)
     elif hasattr(obj, "__dlpack__"):
-        array = np.from_dlpack(obj)
+        array = _dlpack.import_array(obj)
     else:
         array = _from_buffer(obj)
     _check_elements(array, obj)

@@ -147,7 +147,7 @@ def _make_composite(inner: Operator) -> Callable[..., Tensor]:
 
 
 def is_composite(inner: Operator) -> bool:
-    """Whether an in-place operator is the functional operator and ``copy_``, and has no kernels of its own."""
+    """Whether an in-place operator is the functional operator and ``copy_``, and has no registered kernels."""
     decl: Declaration = inner.decl
     return not decl.is_elementwise or decl.result == "bool"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ... import lazy
 from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ...operators.declare.ownership import PLAIN
 from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, with_autograd_keys
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 else:
     Base = TensorBase
 
+_dlpack = lazy.Module(".eager.tensor.dlpack")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
 
 
@@ -296,7 +298,21 @@ class Tensor(Base):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        """A capsule of the DLPack protocol, from which another library makes an array on the same memory.
+
+        Args:
+            stream: None; the elements are on the host.
+            max_version: the newest DLPack version that the consumer reads; from (1, 0) on it gets a versioned capsule.
+            dl_device: the device that the consumer asks for.
+            copy: True copies, False never does, None copies if a stride is negative, which PyTorch cannot read.
+
+        Raises:
+            ArgumentError: the tensor requires gradients.
+            BufferError: ``copy`` is False and a stride is negative, or ``dl_device`` is another device.
+        """
+        return _dlpack.export_array(
+            self.numpy(), copy, stream=stream, max_version=max_version, dl_device=dl_device
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU

@@ -92,7 +92,7 @@ def _full_batched(
     dtype: DType | None,
     device: str | None,
 ) -> Batched:
-    """Batching rule: one value per example, in memory of its own, since the result may be written."""
+    """Batching rule: one value per example, in new memory, since the result may be written."""
     spec = _full_shape_rule(
         shape, TensorSpec(fill_value.shape[1:], fill_value.dtype), dtype=dtype, device=device
     )

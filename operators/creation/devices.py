@@ -14,11 +14,10 @@ from ...registry.dispatch.unwinding import register_thread_local
 from ...registry.external_devices import is_external
 from ...registry.library import Handle
 from ...registry.operator import Operator
-from ...registry.values import describe
 from ..declare.declaration import LIBRARY
 
 if TYPE_CHECKING:
-    from ...registry.types import Args, Kwargs, TensorOrSpec
+    from ...registry.types import Args, Kwargs
 
 cuda = lazy.Module(".backends.cuda.load")
 
@@ -85,14 +84,6 @@ def check_device(name: str, device: str | None) -> str:
     if index not in ("", "0"):
         raise DeviceError(f"{name}: there is one {kind} device, not {device!r}")
     return kind
-
-
-def device_mismatch_error(name: str, value: TensorOrSpec, other: TensorOrSpec) -> DeviceError:
-    """The error for two tensors, or their specs, on two devices."""
-    return DeviceError(
-        f"{name}: {describe(value)} lies on {value.device} and {describe(other)} on {other.device}; move one of them "
-        f"with .to({other.device!r})"
-    )
 
 
 def _load_cuda(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:

@@ -85,7 +85,11 @@ def flatten_examples(x: Tensor) -> Tensor:
 
 # -- rules of kinds ----------------------------------------------------------------------------------------------------
 def elementwise(info: BatchInfo, in_dims: Dims, *args: Tensor) -> Batched:
-    """Batching rule of elementwise operators: expand all examples to the largest rank, so that they broadcast."""
+    """Batching rule of elementwise operators: expand all examples to the largest rank, so that they broadcast.
+
+    If the examples have equal ranks, ``eager/layers/vmap/kernel.py:_elementwise`` calls the operator on the payloads
+    and does not run this rule.
+    """
     rank, uneven = -1, False
     for x, dim in zip(args, in_dims):
         if dim is not None:

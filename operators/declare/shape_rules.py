@@ -27,7 +27,7 @@ from ...registry.dtypes import (
 )
 from ...registry.formatting import short_repr
 from ...registry.schemas.parser import parse_schema
-from ...registry.values import MAX_RANK, TensorBase, TensorSpec
+from ...registry.values import MAX_RANK, TensorBase, TensorSpec, describe
 from .declaration import Declaration
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def spec_of(value: object) -> TensorSpec:
 
 def promoted_dtype(name: str, args: Sequence[Operand]) -> DType:
     """The promoted dtype of tensors and weak Python scalars, in which an operation is computed.
+
+    :func:`...registry.dtypes.promote_scalar` promotes Python numbers: a number does not widen a dtype of its kind.
 
     Raises:
         DTypeError: two dtypes do not promote.
@@ -127,13 +129,26 @@ def common_device(name: str, args: Sequence[Operand]) -> str:
     Raises:
         DeviceError: the arguments are on several devices.
     """
-    devices = {spec_of(arg).device for arg in args if is_tensor(arg)}
+    tensors = [arg for arg in args if is_tensor(arg)]
+    devices = {tensor.device for tensor in tensors}
     if len(devices) > 1:
-        raise DeviceError(
-            f"{name}: the arguments are on different devices: {', '.join(sorted(devices))}; "
-            "move them to one device with .to(device)"
-        )
+        raise device_mismatch_error(name, *tensors)
     return devices.pop() if devices else "cpu"
+
+
+def device_mismatch_error(name: str, *tensors: TensorOrSpec) -> DeviceError:
+    """The error for arguments on different devices; the message names the first tensor on each device.
+
+    Args:
+        name: the operator that was called.
+        tensors: its tensors, or their specs.
+    """
+    first: dict[str, TensorOrSpec] = {}
+    for tensor in tensors:
+        first.setdefault(tensor.device, tensor)
+    listed = ", ".join(f"{describe(tensor)} on {device}" for device, tensor in first.items())
+    target = next((device for device in first if device != "cpu"), "cpu")
+    return DeviceError(f"{name}: arguments are on different devices: {listed}; move one with .to({target!r})")
 
 
 def normalize_axis(name: str, axis: int, rank: int) -> int:

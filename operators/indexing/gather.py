@@ -202,7 +202,7 @@ def write_at_indices(
     Raises:
         OutOfBoundsError: a position is out of bounds; nothing is written.
     """
-    # In row-major order: NumPy writes in the order in which the index arrays lie in memory.
+    # In row-major order: NumPy writes in the memory order of the index arrays.
     key = _numpy_key(xp, out, [xp.asarray(one, order="C") for one in indices], axis)
     value = xp.asarray(value).astype(out.dtype, order="C")
     try:

@@ -1,7 +1,7 @@
 """``td.random``: random numbers as pure functions of a key.
 
-The same key gives the same numbers, eager, jitted and on every backend; new numbers need a new key, from ``split`` or
-``fold_in``. The functions have no state; :class:`tandem.Generator` draws numbers from a state of its own.
+The numbers of a key are the same, eager, jitted and on every backend; new numbers need a new key, from ``split`` or
+``fold_in``. The functions have no state; :class:`tandem.Generator` has a state and draws numbers from it.
 
 >>> import tandem as td
 >>> first, second = td.random.split(td.random.key(0))

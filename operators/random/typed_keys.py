@@ -102,7 +102,7 @@ def key(seed: TensorLike) -> Key:
     """A key from a seed.
 
     Args:
-        seed: an int of at most 64 bits, or an integer tensor, which gives one key for each element.
+        seed: an int of at most 64 bits, or an integer tensor, for one key per element.
 
     Returns:
         A :class:`Key`.

@@ -12,7 +12,7 @@ from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..elementwise.casting import astype
 from ..shape.joining import concat
-from .folds import accumulator_dtype
+from .folds import sum_result_dtype
 from .scans import cumprod, cumsum
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _scan(
     if axis is None and len(spec.shape) != 1:
         raise ArgumentError(f"{name}: a tensor of shape {spec.shape} needs an axis; pass axis=0, for example")
     along = normalize_axis(name, axis or 0, len(spec.shape))
-    wanted = dtype or accumulator_dtype(spec.dtype)
+    wanted = dtype or sum_result_dtype(spec.dtype)
     result = scan(astype(self, wanted, copy=False), along, dtype=wanted)
     if initial is None:
         return result

@@ -36,8 +36,11 @@ ARGMAX = Fold("argmax", s.maximum, lowest, returns_index=True, needs_elements=Tr
 ARGMIN = Fold("argmin", s.minimum, highest, returns_index=True, needs_elements=True)
 
 
-def accumulator_dtype(dtype: DType) -> DType:
-    """The dtype of a sum or product: integers are summed in the default integer, or ``uint64`` if unsigned."""
+def sum_result_dtype(dtype: DType) -> DType:
+    """The dtype of the result of a sum or product: the default integer for integers, ``uint64`` for unsigned ones.
+
+    The dtype that elements are added in is :meth:`..scalar_ir.fold.Fold.accumulation_dtype`.
+    """
     return dtype if dtype.is_inexact else uint64 if dtype.kind == "u" else DEFAULT_INT
 
 
@@ -45,7 +48,7 @@ sum = reduction(
     "sum",
     SUM,
     schema="sum(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
-    shape_rule=reduction_shape_rule("sum", accumulator_dtype, ALL),
+    shape_rule=reduction_shape_rule("sum", sum_result_dtype, ALL),
     doc="The sum of the elements over axes; 0 if there are none.",
     example="td.sum(td.asarray([[1, 2], [3, 4]]), 0) -> [4, 6]",
     reference="numpy.sum",
@@ -99,7 +102,7 @@ prod = reduction(
     "prod",
     PROD,
     schema="prod(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
-    shape_rule=reduction_shape_rule("prod", accumulator_dtype, ALL),
+    shape_rule=reduction_shape_rule("prod", sum_result_dtype, ALL),
     doc="The product of the elements over axes; 1 if there are none.",
     example="td.prod(td.asarray([[1, 2], [3, 4]]), 0) -> [3, 8]",
     reference="numpy.prod",

@@ -18,7 +18,7 @@ from ..elementwise.selection import where
 from ..scalar_ir import nodes as s
 from ..scalar_ir.fold import Fold
 from ..shape.views import reshape
-from .folds import PROD, SUM, accumulator_dtype
+from .folds import PROD, SUM, sum_result_dtype
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -42,7 +42,7 @@ cumsum = scan(
     example="td.cumsum(td.asarray([1, 2, 3]), 0) -> [1, 3, 6]",
     reference="numpy.cumsum",
     dtypes=ALL,
-    dtype_of=accumulator_dtype,
+    dtype_of=sum_result_dtype,
     derivative=Linear({"self": _cumsum_transpose}),
     autocast="float32",
     inplace=True,
@@ -90,7 +90,7 @@ cumprod = scan(
     example="td.cumprod(td.asarray([1, 2, 3]), 0) -> [1, 2, 6]",
     reference="numpy.cumprod",
     dtypes=ALL,
-    dtype_of=accumulator_dtype,
+    dtype_of=sum_result_dtype,
     derivative=Rule(vjp={"self": _cumprod_vjp}, jvp={"self": _cumprod_jvp}),
     autocast="float32",
     inplace=True,

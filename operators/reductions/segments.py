@@ -107,7 +107,7 @@ def segment_reduction(
             raise ValueArgumentError(f"{name}: num_segments must not be negative, and is {count}")
         ids = astype(segment_ids, int64, copy=False)
         slots = where(logical_or(lt(ids, 0), ge(ids, count)), count, ids)
-        dtype, row = fold.compute_dtype(spec.dtype, spec.dtype), spec.shape[1:]
+        dtype, row = fold.accumulation_dtype(spec.dtype, spec.dtype), spec.shape[1:]
         start = full((count + 1, *row), fold.identity(dtype), dtype=dtype, device=spec.device)
         result = combine_rows(start, slots, astype(data, dtype, copy=False))
         kept = basic_index(result, tuple((0, size, 1) for size in (count, *row)))

@@ -33,15 +33,16 @@ class Fold:
     """An associative and commutative combination of elements.
 
     Each element is converted to the accumulator's dtype and mapped by ``prepare``; the elements of a row are combined
-    in any order; the combined value is mapped by ``finish`` and converted to the dtype of the result. 16-bit floats are
-    combined in float32.
+    in any order; the combined value is mapped by ``finish`` and converted to the dtype of the result. float16 and
+    bfloat16 are accumulated in float32 (:meth:`operand`).
 
     Args:
         name: the name of the fold in kernels and reports; folds with different bodies have different names.
         combine: the scalar body of two accumulators, which returns an accumulator.
         identity: a function from the accumulator's dtype to the Python number that combines with any value to that
             value.
-        accumulator: a function from the dtypes of the elements and of the result to the accumulator's dtype.
+        accumulator: a function from the dtypes of the elements and of the result to the accumulator's dtype; where it
+            returns float16 or bfloat16, the accumulator is float32.
         prepare: the scalar body of one element; None: the element itself.
         finish: the scalar body of the combined value; None: the value itself.
         returns_index: whether the result is the index (int64) of the first element that equals the combined value;
@@ -90,12 +91,12 @@ class Fold:
     def __repr__(self) -> str:
         return f"Fold({self.name!r})"
 
-    def compute_dtype(self, source: DType, out: DType) -> DType:
+    def accumulation_dtype(self, source: DType, out: DType) -> DType:
         """The dtype in which elements of ``source`` are combined for a result of ``out``."""
         return self.operand(arg(0, source), out).dtype
 
     def operand(self, x: Expr, out: DType) -> Expr:
-        """The value that an element contributes, in the accumulator's dtype."""
+        """The value that an element contributes, in the dtype of the accumulator: float32 for float16 and bfloat16."""
         dtype = self.accumulator(x.dtype, out)
         value = cast(cast(x, dtype), dt.float32 if dtype in dt.HALVES else dtype)
         return value if self.prepare is None else self.prepare(value)

@@ -164,6 +164,7 @@ def _permute_shape_rule(self: TensorSpec, axes: tuple[int, ...]) -> TensorSpec:
 
 
 def _permute_rule(x: ViewLayout, axes: Ints) -> ViewLayout:
+    """The sizes and strides of a transposed view, also for symbolic sizes."""
     return ViewLayout(tuple(x.sizes[a] for a in axes), tuple(x.strides[a] for a in axes), x.offset)
 
 

@@ -109,5 +109,5 @@ def _accepts(wide: Type, narrow: Type) -> bool:
 
 
 def _is_sized(kind: Type) -> bool:
-    """Whether a type is a sized list, for which a call may give one value that is repeated."""
+    """Whether a type is a sized list, for which a call may pass one value that is repeated."""
     return kind.size is not None or (kind.element is not None and _is_sized(kind.element))

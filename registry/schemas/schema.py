@@ -1,7 +1,7 @@
 """The schema of an operator, in PyTorch's schema language.
 
 Source: PyTorch, ``aten/src/ATen/native/README.md`` ("func") and ``torch/csrc/jit/frontend/function_schema_parser``.
-The text is parsed by :mod:`.parser`; ``str()`` of a schema gives the text back.
+The text is parsed by :mod:`.parser`; ``str()`` of a schema returns the text.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Schema(NamedTuple):
         raise SchemaError(f"{self.full_name} has no argument and no result {name!r}\n  schema: {self}")
 
     def is_backward_compatible_with(self, old: Schema) -> bool:
-        """Whether all calls that fit an older schema fit this one too, and give what they gave.
+        """Whether all calls that fit an older schema fit this one too, and return the same types.
 
         See :meth:`incompatibilities` for the rules.
         """

@@ -88,7 +88,7 @@ def unique(
     *,
     size: int | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """The different elements in ascending order, with what else is asked for.
+    """The different elements in ascending order, with the other requested results.
 
     Args:
         ar: a tensor; it is flattened. NaNs are different from each other.

@@ -73,13 +73,25 @@ def test_what_export_refuses():
     x = td.ones(2, device="cuda")
     with pytest.raises(errors.DeviceError, match="dl_device is"):
         x.__dlpack__(dl_device=(1, 0))
-    with pytest.raises(errors.ValueArgumentError, match="clone"):
-        x.__dlpack__(copy=True)
+    with pytest.raises(BufferError, match="negative"):
+        x.flip(0).__dlpack__(copy=False)
     for stream in (0, -2, "main"):
         with pytest.raises(errors.ValueArgumentError, match="stream"):
             x.__dlpack__(stream=stream)
     with pytest.raises(errors.ArgumentError, match="detach"):
         td.ones(2, device="cuda", dtype=td.float32).requires_grad_().__dlpack__()
+
+
+def test_export_copies_as_asked():
+    x = td.arange(6, device="cuda").reshape((2, 3))
+    reverse = x[::-1, ::2]
+    assert reverse.strides == (-3, 2)
+    for tensor, copy, strides in ((reverse, None, [2, 1]), (x.T, True, [2, 1]), (x.T, False, [1, 3])):
+        capsule = tensor.__dlpack__(copy=copy)
+        struct = struct_of(capsule, dlpack.Plain)
+        assert [struct.strides[i] for i in range(2)] == strides
+        assert (struct.data == x.storage().data_ptr) is (copy is False)
+    assert td.from_dlpack(Lender(reverse)).tolist() == [[3, 5], [0, 2]]
 
 
 def test_the_consumers_stream_waits(cuda):

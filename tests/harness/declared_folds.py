@@ -10,7 +10,7 @@ import tandem as td
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.operators.declare.derivatives import Linear, NotDifferentiable, Rule
 from tandem.operators.declare.kinds import reduction, scan
-from tandem.operators.reductions.folds import accumulator_dtype
+from tandem.operators.reductions.folds import sum_result_dtype
 from tandem.operators.scalar_ir import nodes as s
 from tandem.operators.scalar_ir.fold import Fold, accumulate_as_result, lowest
 from tandem.operators.shape.views import expand_reduced
@@ -45,7 +45,7 @@ def make_sum_of_squares():
         },
         jvp={"self": lambda t, self, axis, keepdims: td.sum(2 * self * t, axis, keepdims=keepdims)},
     )
-    return declare(fold, REAL, dtype_of=accumulator_dtype, derivative=derivative)
+    return declare(fold, REAL, dtype_of=sum_result_dtype, derivative=derivative)
 
 
 def make_norm():

@@ -102,8 +102,8 @@ def test_vector_products_have_the_bits_of_any_layout(machine, dtype):
 
 
 def test_which_are_small():
-    assert rt_gemm.is_small(100, 100, 100) and rt_gemm.is_small(256, 1024, 128)
-    assert not rt_gemm.is_small(300, 300, 300) and not rt_gemm.is_small(256, 2000, 128)
+    assert rt_gemm.is_small_product(100, 100, 100) and rt_gemm.is_small_product(256, 1024, 128)
+    assert not rt_gemm.is_small_product(300, 300, 300) and not rt_gemm.is_small_product(256, 2000, 128)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -5,10 +5,10 @@ columns.py: stages that reduce leading dimensions
 complex_nodes.py: nodes on complex numbers
 elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans
-functions/: exp, log, sin, erf, pow and other elementary functions
+functions/: polynomials of exp, log, sin, erf, pow and other elementary functions
 fused.py: fused kernels and their stages, from loop IR
 integers.py: integer division, remainders, shifts, powers
-libm.py: calls of libm per lane
+libm.py: scalar calls of libm per lane: nextafter, fmod; sin, cos and tan of huge arguments
 nodes.py: nodes of the scalar IR
 remainders.py: remainders and floor division of floats
 small_product.py: micro-kernels of small matrix products

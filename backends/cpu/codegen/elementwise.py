@@ -182,7 +182,7 @@ def block_limit(f: Function, strided: Sequence[str], otherwise: int) -> str:
 
 
 def block_size(f: Function, position: str, count: str, limit: str) -> tuple[str, str]:
-    """Return (size of the block at ``position``, whether it is whole vectors): a row's tail is a block of its own."""
+    """Return (size of the block at ``position``, whether it is whole vectors): a row's tail is a separate block."""
     f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
     rest = f.op(f"sub i64 {count}, {position}")
     full = f.op(f"and i64 {rest}, {-f.lanes}")

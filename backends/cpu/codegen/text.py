@@ -119,9 +119,9 @@ class Function:
     Attributes:
         lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
         count: the register of the number of elements in the current vector, if not all lanes hold one.
-        scratch: the register of the scratch memory that the caller gives the function; without one :meth:`allocate`
-            takes memory from the stack. It points between what lasts for the call, which lies ``below`` it, and what
-            :meth:`allocate_scratch` gives out, which lies above: ``above`` bytes are in use, ``most`` at the same time.
+        scratch: the register of the scratch memory that the caller passes; without one :meth:`allocate` takes memory
+            from the stack. ``below`` bytes before its address are allocated for the whole call. The bytes after it are
+            for :meth:`allocate_scratch`: ``above`` are in use, and at most ``most`` at the same time.
     """
 
     def __init__(self, module: Module, lanes: int, scratch: str = ""):

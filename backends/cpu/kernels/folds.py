@@ -76,24 +76,28 @@ class NumpyFold:
         self.fold, self.out = fold, out
         self.source = out if out.kind == "c" else source
         operand = fold.operand(arg(0, self.source), out)
-        self.dtype = operand.dtype
+        self.accumulation = operand.dtype  # the dtype that elements are combined in, float32 for float16
         logical = (
-            _LOGICAL.get(fold.node(self.dtype)) if self.dtype is bool_ and fold.prepare is None else None
+            _LOGICAL.get(fold.node(self.accumulation))
+            if self.accumulation is bool_ and fold.prepare is None
+            else None
         )
-        converts = fold.prepare is not None or (self.dtype is bool_ and logical is None)
+        converts = fold.prepare is not None or (self.accumulation is bool_ and logical is None)
         converts = converts or [e.op for e in order(operand)].count("cast") > 1
         self._operand = _compile(operand) if converts else None  # otherwise the ufunc converts
-        self._finish = None if fold.finish is None else _compile(fold.finished(arg(0, self.dtype)))
-        combined = fold.combined(self.dtype)
+        self._finish = None if fold.finish is None else _compile(fold.finished(arg(0, self.accumulation)))
+        combined = fold.combined(self.accumulation)
         self._combine: Any = logical or (
-            find_function(combined) if fold.node(self.dtype) else _compile(combined, 2)
+            find_function(combined) if fold.node(self.accumulation) else _compile(combined, 2)
         )
         self._is_ufunc = isinstance(self._combine, np.ufunc)
-        self._within = None if self.dtype is self.source or logical is not None else self.dtype.np
+        self._within = (
+            None if self.accumulation is self.source or logical is not None else self.accumulation.np
+        )
         self._has_own_order: bool | None = None
 
     def has_own_order(self) -> bool:
-        """Return whether native code computes the fold, in an order of its own."""
+        """Return whether native code computes the fold, in an order that differs from NumPy's."""
         if self._has_own_order is None:
             self._has_own_order = _native.has_own_order(self.fold, self.source, self.out)
         return self._has_own_order
@@ -126,9 +130,9 @@ class NumpyFold:
         shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape))
         kept = shape if keepdims else tuple(n for a, n in enumerate(array.shape) if a not in axes)
         if 0 in (array.shape[a] for a in axes):
-            result = np.full(kept, self.fold.identity(self.dtype), self.dtype.np)
+            result = np.full(kept, self.fold.identity(self.accumulation), self.accumulation.np)
         else:
-            values = array.astype(self.dtype.np) if self._operand is None else self._operand(array)
+            values = array.astype(self.accumulation.np) if self._operand is None else self._operand(array)
             rest = [a for a in range(values.ndim) if a not in axes]
             rows = values.transpose(*axes, *rest)
             rows = rows.reshape(math.prod(values.shape[a] for a in axes), *rows.shape[len(axes) :])
@@ -146,7 +150,7 @@ class NumpyFold:
             result = self._combine.accumulate(values, axis, self._within)
         else:
             lines = np.moveaxis(values, axis, 0)
-            result = np.empty(lines.shape, self.dtype.np)
+            result = np.empty(lines.shape, self.accumulation.np)
             result[:1] = lines[:1]
             for at in range(1, len(lines)):
                 result[at] = self._combine(result[at - 1], lines[at])

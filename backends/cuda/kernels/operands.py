@@ -10,8 +10,8 @@ import numpy as np
 
 from ....eager.tensor.tensor import Tensor
 from ....errors import DeviceError
-from ....operators.creation.devices import device_mismatch_error as device_mismatch_error
 from ....operators.declare.quiet import call_quietly
+from ....operators.declare.shape_rules import device_mismatch_error as device_mismatch_error
 from ....registry.dtypes import DType, float32
 from ....registry.values import TensorSpec
 from ..runtime.copies import to_device

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .... import lazy
+from ....eager.tensor.dlpack import needs_copy
 from ....errors import ArgumentError, DeviceError, UnsupportedError, ValueArgumentError
 from ....operators.declare.view_spec import row_major_strides
 from ....registry.dtypes import as_dtype
@@ -21,6 +23,8 @@ from .arrays import DeviceArray, Layout, layout_of
 from .devices import device_of
 from .memory import ExternalBuffer
 from .streams import Event, Stream, default_stream, stream_at
+
+casting = lazy.Module(".backends.cuda.kernels.casting")
 
 CUDA = 2  # kDLCUDA
 MANAGED = 13  # kDLCUDAManaged
@@ -51,17 +55,18 @@ def export(
             default stream of the thread, -1 no wait, else a handle.
         max_version: the newest DLPack version that the consumer reads; from (1, 0) on it gets a versioned capsule.
         dl_device: the device that the consumer asks for.
-        copy: must not be True.
+        copy: True copies, False never does, None copies if a stride is negative, which PyTorch cannot read.
 
     Raises:
+        BufferError: ``copy`` is False, and a stride is negative.
         DeviceError: ``dl_device`` is another device.
-        ValueArgumentError: ``copy`` is True, or ``stream`` is invalid.
+        ValueArgumentError: ``stream`` is invalid.
     """
     own = (CUDA, array.layout.index)
     if dl_device is not None and tuple(dl_device) != own:
         raise DeviceError(f"DLPack: the tensor is on device {own}, and dl_device is {tuple(dl_device)}")
-    if copy:
-        raise ValueArgumentError("DLPack: copy=True is not supported; export x.clone()")
+    if needs_copy(array.layout.strides, copy):
+        array = casting.copy_array(array)
     _make_consumer_wait(array, stream)
     return library().capsule(array, max_version)
 

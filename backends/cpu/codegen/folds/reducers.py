@@ -218,7 +218,7 @@ class RowFold(NamedTuple):
     @property
     def dtype(self) -> DType:
         """The dtype that the fold computes in."""
-        return self.source if self.out is None else self.fold.compute_dtype(self.source, self.out)
+        return self.source if self.out is None else self.fold.accumulation_dtype(self.source, self.out)
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Elementary functions as nodes of the scalar IR."""
+"""Elementary functions as nodes of the scalar IR: polynomials on vectors, in place of calls of libmvec or SVML."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """LLVM IR to machine code in this process: optimize, emit an object, link it, store the object in the disk cache.
 
 `compile_ir(ir, exports)` returns the addresses of the exported functions. Code refers to external functions by name
-(CPython, NumPy, libc, libm, libmvec), so its object is position independent and can be cached.
+(CPython, NumPy, libc, libm), so its object is position independent and can be cached. Emitted code does not call
+libmvec: its elementary functions are polynomials (`codegen/functions/table.py`). Users' LLVM kernels may.
 
 LLVM runs on a thread of its own (`background.run`): llvmlite frees a handle twice if an interrupt arrives between
 freeing it and recording that. Each module is parsed into its own context, freed with it; the global context would keep
@@ -34,7 +35,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _lock = locks.make_lock("engine")
 _serial = itertools.count()
-VECTOR_LIBRARIES = ("libm.so.6", "libmvec.so.1")
+MATH_LIBRARIES = ("libm.so.6", "libmvec.so.1")
 
 
 class KeepFirst(Generic[P, T]):
@@ -71,9 +72,9 @@ class Code(dict[str, int]):
 
 @KeepFirst
 def _open_libraries() -> list[Any]:
-    """Make the functions of libm and libmvec visible to the linker; a missing library is skipped."""
+    """Make the functions of libm, and of libmvec for users' kernels, visible to the linker; skip a missing library."""
     result = []
-    for name in VECTOR_LIBRARIES:
+    for name in MATH_LIBRARIES:
         try:
             result.append(ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL))
         except OSError:
@@ -82,7 +83,7 @@ def _open_libraries() -> list[Any]:
 
 
 def has_symbol(name: str) -> bool:
-    """Return whether a C symbol (such as `_ZGVdN8v_expf`) can be linked in this process."""
+    """Return whether a user's LLVM kernel can call a C function, such as libmvec's `_ZGVdN8v_expf`."""
     return any(hasattr(lib, name) for lib in [*_open_libraries(), ctypes.pythonapi])
 
 

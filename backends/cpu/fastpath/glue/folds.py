@@ -36,7 +36,7 @@ def serves(fold: Fold, source: DType, out: DType) -> bool:
     """Return whether there is a loop; of complex numbers for tests of truth, and nodes that are written out."""
     if "c" not in (source.kind, out.kind):
         return source is not dt.float16 or vector_target().f16c
-    if not fold.is_plain or fold.compute_dtype(source, out) is dt.bool_:
+    if not fold.is_plain or fold.accumulation_dtype(source, out) is dt.bool_:
         return fold.is_plain
     return source is out and fold.node(out) != "" and not calls_ufunc(fold.combined(out))
 
@@ -98,14 +98,14 @@ def fold_array(fold: Fold, array: Any, axes: tuple[int, ...], out: Any) -> bool:
 
 def keeps_order(fold: Fold, source: DType, out: DType) -> bool:
     """Return whether the loop of a fold keeps the order that `codegen.folds.order` defines."""
-    return out.kind == "c" or is_ordered(fold, fold.compute_dtype(source, out))
+    return out.kind == "c" or is_ordered(fold, fold.accumulation_dtype(source, out))
 
 
 def has_own_order(fold: Fold, source: DType, out: DType) -> bool:
     """Return whether only the loop here has the bits of a fold; NumPy has those of folds in any order."""
     if "c" in (source.kind, out.kind):
         return source is out and fold.is_plain and fold.node(out) == "add"
-    dtype = fold.compute_dtype(source, out)
+    dtype = fold.accumulation_dtype(source, out)
     if fold.returns_index or (fold.is_plain and fold.node(dtype) and not fold.rounds(dtype)):
         return False
     return dt.float16 not in (source, out) or vector_target().f16c

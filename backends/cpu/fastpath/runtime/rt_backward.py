@@ -304,18 +304,18 @@ def deliver(entry: BackwardEntry, args: PassArguments, edge: EdgeObject, gradien
     g: base.Globals = entry.globals_
     target = edge.target
     if capi.type_of(target) == g.meta:
-        return accumulate(args.leaves, target, gradient)
+        return add_to_table(args.leaves, target, gradient)
     if capi.type_of(target) == g.node and edge.index == g.zero:
         given = capi.PyDict_GetItemWithError(args.pending, target)
         if given == NULL:
             return announce(entry, args, target, gradient)
-        return accumulate(given, g.zero, gradient)
+        return add_to_table(given, g.zero, gradient)
     return capi.succeeds(args.deliver, stack_of(target, edge.index, gradient), 3)
 
 
 @native
-def accumulate(table: ptr, key: ptr, gradient: ptr) -> bool:
-    """Set an item of a dict, or add to it."""
+def add_to_table(table: ptr, key: ptr, gradient: ptr) -> bool:
+    """Set an item of the pass's dict of gradients, or add to it; return false with an exception set."""
     there = capi.PyDict_GetItemWithError(table, key)
     if there == NULL:
         return bool(capi.PyDict_SetItem(table, key, gradient) == 0)

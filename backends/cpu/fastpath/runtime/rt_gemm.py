@@ -53,9 +53,11 @@ ISIZE: i64 = template(4)  # bytes of an element as it is multiplied: 16-bit floa
 PARTS: i64 = template(1)  # 2 for complex elements, of two T each
 WRAPS: i64 = template(0)  # 1: elements are integers
 HALF: i64 = template(0)  # 1: elements are 16-bit floats
-SMALL: i64 = 1048576  # multiplications: up to here BLAS has code, with bits of its own, for each layout
-SIDE: i64 = 256  # a product with no more rows and columns, and no more than
-BLOCK: i64 = 32768  # elements of the result, is small along a depth of
+# A product is small if it has at most SMALL multiplications (up to there OpenBLAS has a kernel for each layout, and
+# their bits differ), or at most SIDE rows, SIDE columns, BLOCK elements in its result and a depth of DEEP.
+SMALL: i64 = 1048576
+SIDE: i64 = 256
+BLOCK: i64 = 32768
 DEEP: i64 = 1024
 LARGEST: i64 = 2147483647  # BLAS uses 32-bit integers
 MOST_AXES: i64 = 64
@@ -69,8 +71,8 @@ columns_by_vector = extern("columns_by_vector", "None(ptr, ptr, ptr, i64, i64, i
 
 
 @native
-def is_small(m: i64, k: i64, n: i64) -> bool:
-    """Return whether a product of real matrices uses prewritten code rather than BLAS."""
+def is_small_product(m: i64, k: i64, n: i64) -> bool:
+    """Return whether a product of real matrices runs `codegen.small_product` rather than BLAS."""
     return m * k * n <= SMALL or (m <= SIDE and n <= SIDE and m * n <= BLOCK and k <= DEEP)
 
 
@@ -95,7 +97,7 @@ def real_product(a: ptr, b: ptr, c: ptr, call: ProductCall, keep: i64) -> None:
             done = multiply_real_by_vector(one, b, call.bk, c, keep)
         elif m == 1:
             done = multiply_real_by_vector(stack_of(b, call.bn, call.bk, n, k), a, call.ak, c, keep)
-    if not done and (PARTS == 2 or (m != 1 and n != 1 and not is_small(m, k, n))):
+    if not done and (PARTS == 2 or (m != 1 and n != 1 and not is_small_product(m, k, n))):
         done = multiply_by_blas(one, two, c, keep)
     if not done:  # also if there is no memory for a copy
         multiply_small(a, b, c, call, keep)
