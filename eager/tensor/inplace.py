@@ -15,8 +15,10 @@ from ...errors import DTypeError, ShapeError, UnsupportedError
 from ...operators.declare.declaration import LIBRARY, Declaration
 from ...operators.indexing.gather import index_put, write_at_indices
 from ...operators.indexing.slicing import basic_put, to_numpy_index
+from ...operators.scalar_ir.numpy_evaluation import cast_array
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.state import state
+from ...registry.dtype_functions import can_cast
 from ...registry.dtypes import bool_
 from ...registry.function import functions, make_function
 from ...registry.lazy_operators import find_lazy, register_lazy
@@ -48,12 +50,12 @@ def inplace_schema(schema: Schema) -> Schema:
 
 
 def check_fits(name: str, target: Tensor | TensorSpec, result: TensorSpec) -> None:
-    """Raise an error for a result whose shape or dtype differs from the target's."""
+    """Raise an error for a result of another shape than the target's, or of a dtype of a wider kind, as in NumPy."""
     if result.shape != target.shape:
         raise ShapeError(
             f"{name}: the result has shape {result.shape} and does not fit into {describe(target)}"
         )
-    if result.dtype is not target.dtype:
+    if result.dtype is not target.dtype and not can_cast(result.dtype, target.dtype, "same_kind"):
         raise DTypeError(
             f"{name}: the result is {result.dtype} and cannot be written into {describe(target)}; cast an argument "
             "with astype, or use the functional operator"
@@ -89,6 +91,7 @@ def _make_kernel(op: Operator, inner: Operator) -> Callable[..., Tensor]:
         computed, target = result._array, self._array
         if computed.dtype != target.dtype or computed.shape != target.shape:
             check_fits(op.schema.name, self, result.spec)
+            computed = cast_array(computed, self.dtype)
         np.copyto(target, computed)
         return self
 

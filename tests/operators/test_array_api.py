@@ -1,5 +1,6 @@
 """The Array API standard: the namespace protocol, and functions that are not operators."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import tandem as td
 from hypothesis import given
 from hypothesis import strategies as st
 from tandem.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError, ValueArgumentError
+from tandem.registry.dtypes import COMPLEX, REAL
 
 X = td.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -182,6 +184,21 @@ def test_ranks_and_pseudo_inverses_take_a_tolerance_for_each_matrix():
     np.testing.assert_allclose(of_one[1].numpy(), np.linalg.pinv(a, limits[1]))
     with pytest.raises(ShapeError, match="rtol"):
         td.linalg.pinv(x[0], rtol=rtol)
+
+
+def test_sign_of_zero_is_positive_zero():
+    for sign in (td.sign, td.jit(td.sign)):
+        for dtype in (td.float16, td.float32, td.float64):
+            signs = sign(td.asarray([-0.0, 0.0, -2.0, float("nan")], dtype=dtype)).numpy()
+            assert np.signbit(signs[:3]).tolist() == [False, False, True] and np.isnan(signs[3])
+
+
+def test_casting_rules_are_those_of_numpy():
+    for one, other in itertools.product((td.bool, *REAL, *COMPLEX), repeat=2):
+        if td.bfloat16 in (one, other):
+            continue
+        wanted = np.can_cast(one.np, other.np, "same_kind")
+        assert td.can_cast(one, other, "same_kind") is wanted, (one, other)
 
 
 def test_sign_of_a_complex_zero_is_positive_zero():
