@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ... import lazy
 from ...errors import DTypeError, ShapeError, UnsupportedError
 from ...operators.declare.declaration import LIBRARY, Declaration
 from ...operators.indexing.gather import index_put, write_at_indices
@@ -18,7 +19,6 @@ from ...operators.indexing.slicing import basic_put, to_numpy_index
 from ...operators.scalar_ir.numpy_evaluation import cast_array
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.state import state
-from ...registry.dtype_functions import can_cast
 from ...registry.dtypes import bool_
 from ...registry.function import functions, make_function
 from ...registry.lazy_operators import find_lazy, register_lazy
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, Number
 
+_dtypes = lazy.Module(".registry.dtype_functions")
 # in-place operator -> the operator whose result it writes
 functional: dict[Operator, Operator] = {}
 WRITES = Alias(("a",), is_write=True)
@@ -55,7 +56,7 @@ def check_fits(name: str, target: Tensor | TensorSpec, result: TensorSpec) -> No
         raise ShapeError(
             f"{name}: the result has shape {result.shape} and does not fit into {describe(target)}"
         )
-    if result.dtype is not target.dtype and not can_cast(result.dtype, target.dtype, "same_kind"):
+    if result.dtype is not target.dtype and not _dtypes.can_cast(result.dtype, target.dtype, "same_kind"):
         raise DTypeError(
             f"{name}: the result is {result.dtype} and cannot be written into {describe(target)}; cast an argument "
             "with astype, or use the functional operator"
