@@ -22,6 +22,19 @@ def test_tensor_names_its_namespace():
         X.__array_namespace__(api_version="2019.12")
 
 
+def test_earlier_version_is_the_module_with_a_list_of_devices():
+    earlier = X.__array_namespace__(api_version="2024.12")
+    assert earlier.__array_api_version__ == "2024.12" and earlier is X.__array_namespace__(
+        api_version="2024.12"
+    )
+    assert earlier.sum is td.sum and earlier.linalg is td.linalg and set(td.__all__) <= set(dir(earlier))
+    for namespace, kind in ((earlier, list), (td, tuple)):
+        assert type(namespace.__array_namespace_info__().devices()) is kind
+    assert earlier.__array_namespace_info__().dtypes() == td.__array_namespace_info__().dtypes()
+    with pytest.raises(AttributeError, match="tandem"):
+        earlier.summ  # noqa: B018
+
+
 def test_traced_value_has_a_namespace():
     f = td.jit(lambda x: x.__array_namespace__().sum(x.to_device(x.device)))
     assert f(X).item() == 21
