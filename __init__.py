@@ -134,6 +134,7 @@ _ATTRIBUTES = {
         "printoptions set_printoptions shape size"
     ),
     ".linalg.polynomials": "poly polyfit roots",
+    ".numpy.writing": "fill_diagonal put_along_axis",
     ".operators.contraction.einsum": "einsum",
     ".operators.creation.creation": "euler_gamma",
     ".operators.indexing.choosing": "piecewise",

@@ -114,6 +114,8 @@ from .jit.api import jit as jit
 from .linalg.polynomials import poly as poly
 from .linalg.polynomials import polyfit as polyfit
 from .linalg.polynomials import roots as roots
+from .numpy.writing import fill_diagonal as fill_diagonal
+from .numpy.writing import put_along_axis as put_along_axis
 from .operators.contraction.einsum import einsum as einsum
 from .operators.creation.creation import e as e
 from .operators.creation.creation import euler_gamma as euler_gamma
@@ -1612,15 +1614,6 @@ def fabs(
     self: _TensorLike,
 ) -> Tensor:
     """The magnitude of each element, as a float."""
-
-def fill_diagonal(
-    self: _TensorLike,
-    val: _TensorLike,
-    wrap: _b.bool = False,
-    *,
-    inplace: _b.bool = False,
-) -> Tensor:
-    """The tensor with values on its main diagonal."""
 
 def fix(
     self: _TensorLike,
@@ -3153,28 +3146,6 @@ def ptp(
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The largest element less the smallest one ('peak to peak')."""
-
-@overload
-def put_along_axis(
-    self: _TensorLike,
-    indices: _TensorLike,
-    values: _TensorLike,
-    axis: _b.int | None = -1,
-    *,
-    inplace: _b.bool = False,
-) -> Tensor:
-    """The tensor with values at the positions along an axis that `indices` has for each element."""
-
-@overload
-def put_along_axis(
-    self: _TensorLike,
-    indices: _TensorLike,
-    values: _TensorLike,
-    dim: _b.int | None = -1,
-    *,
-    inplace: _b.bool = False,
-) -> Tensor:
-    """The tensor with values at the positions along an axis that `indices` has for each element."""
 
 @overload
 def quantile(
