@@ -99,6 +99,16 @@ def format_elements(self: Tensor) -> str:
     return str(_printing.to_string(self))
 
 
+def format_html(self: Tensor) -> str:
+    """The HTML that notebooks show."""
+    return str(_printing.to_html(self))
+
+
+def tobytes(self: Tensor) -> bytes:
+    """The elements as bytes, in row-major order."""
+    return bytes(self.numpy().tobytes())
+
+
 def at(self: Tensor) -> At:
     """Functional updates: ``x.at[index].set(v)``, ``.add``, ``.multiply``, ``.divide``, ``.min``, ``.max``."""
     return At(self)
@@ -264,6 +274,9 @@ METHODS: dict[str, Function] = {
     "__reduce_ex__": reduce_ex,
     "__repr__": format_tensor,
     "__str__": format_elements,
+    "__bytes__": tobytes,
+    "_repr_html_": format_html,
+    "tobytes": tobytes,
     "__deepcopy__": deepcopy,
     "__copy__": shallow_copy,
     "__array_namespace__": array_namespace,

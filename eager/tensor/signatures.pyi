@@ -3085,6 +3085,10 @@ class TensorMethods(TensorBase):
         **options: Any,
     ) -> object:
         """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
+    def __bytes__(
+        self,
+    ) -> bytes:
+        """The elements as bytes, in row-major order."""
     def __contains__(
         self,
         value: _TensorLike,
@@ -3127,6 +3131,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> _b.str:
         """``str`` of a tensor."""
+    def _repr_html_(
+        self,
+    ) -> _b.str:
+        """The HTML that notebooks show."""
     @property
     def _version(self) -> _b.int:
         """The number of in-place writes into the memory."""
@@ -3944,6 +3952,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> SparseTensor:
         """The matrix in the layout ``td.sparse_csr``."""
+    def tobytes(
+        self,
+    ) -> bytes:
+        """The elements as bytes, in row-major order."""
     def transpose_(
         self,
         dim0: _b.int,
