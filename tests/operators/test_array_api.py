@@ -218,3 +218,11 @@ def test_sign_of_a_complex_zero_is_positive_zero():
     zeros = td.asarray([complex(-0.0, -0.0), complex(0.0, -0.0)])
     for sign in (td.sign, td.jit(td.sign)):
         assert np.signbit(sign(zeros).numpy().view(np.float32)).tolist() == [False] * 4
+
+
+def test_dtype_has_the_attributes_of_numpys():
+    for dtype in (td.bool, td.int64, td.float32, td.complex128, td.bfloat16):
+        for name in ("char", "str", "num", "byteorder", "alignment", "isnative", "names", "fields"):
+            assert getattr(dtype, name) == getattr(dtype.np, name), (dtype, name)
+        with pytest.raises(AttributeError, match="a dtype has no attribute 'chars'"):
+            dtype.chars  # noqa: B018
