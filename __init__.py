@@ -211,6 +211,9 @@ __version__ = "0.2.0.dev0"
 __array_api_version__ = "2025.12"
 
 _cpu_kernels.register()
+_lazy.when_imported("einops._backends", _partial(_lazy.module, ".eager.tensor.einops_backend"))
+for _name in ("cloudpickle.cloudpickle", "joblib.externals.cloudpickle.cloudpickle"):
+    _lazy.when_imported(_name, _partial(_lazy.Functions(".jit.by_value").register, _name))
 _register_lazy_fallbacks(_partial(_lazy.module, ".eager.layers.fallbacks"))
 _register_lazy_fallbacks(_partial(_lazy.module, ".transforms.vmap"))
 for _load, _names in _lazy.loaders(_LAZY_OPERATORS):
