@@ -135,6 +135,16 @@ def transpose_matrices(self: Tensor) -> Tensor:
     return permute(self, (*range(rank - 2), rank - 1, rank - 2))
 
 
+def real_part(self: Tensor) -> Tensor:
+    """The real part of each element; real elements are unchanged."""
+    return by_name("real")(self)
+
+
+def imaginary_part(self: Tensor) -> Tensor:
+    """The imaginary part of each element; 0 for real elements."""
+    return by_name("imag")(self)
+
+
 def detach(self: Tensor) -> Tensor:
     """A view of all elements that is detached from the graph: no gradient flows through it."""
     if is_weak(self):
@@ -298,6 +308,8 @@ PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "T": reverse_axes,
     "mT": transpose_matrices,
     "at": at,
+    "imag": imaginary_part,
+    "real": real_part,
 }
 
 

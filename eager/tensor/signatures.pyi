@@ -1267,14 +1267,6 @@ class TensorMethods(TensorBase):
         other: _TensorLike,
     ) -> Tensor:
         """The length of the hypotenuse, sqrt(self**2 + other**2), without intermediate overflow."""
-    def imag(
-        self,
-    ) -> Tensor:
-        """The imaginary part of each element; 0 for real elements."""
-    def imag_(
-        self,
-    ) -> Tensor:
-        """The imaginary part of each element; 0 for real elements."""
     @overload
     def index_add(
         self,
@@ -2219,14 +2211,6 @@ class TensorMethods(TensorBase):
         copy: _b.bool | None = None,
     ) -> Tensor:
         """Consecutive axes merged into one; by default all of them. Also called ``ravel``."""
-    def real(
-        self,
-    ) -> Tensor:
-        """The real part of each element; real elements are unchanged."""
-    def real_(
-        self,
-    ) -> Tensor:
-        """The real part of each element; real elements are unchanged."""
     def reciprocal(
         self,
     ) -> Tensor:
@@ -3432,6 +3416,9 @@ class TensorMethods(TensorBase):
         other: Tensor,
     ) -> Tensor:
         """The regularized upper incomplete gamma function: :func:`tandem.special.gammaincc`."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part of each element; 0 for real elements."""
     def index_put(
         self,
         indices: Sequence[Tensor],
@@ -3765,6 +3752,9 @@ class TensorMethods(TensorBase):
         generator: Generator | None = None,
     ) -> Tensor:
         """Fill the tensor with random integers: below one bound, from one to below the other, or ..."""
+    @property
+    def real(self) -> Tensor:
+        """The real part of each element; real elements are unchanged."""
     def register_hook(
         self,
         hook: Hook,

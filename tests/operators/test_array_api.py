@@ -226,3 +226,12 @@ def test_dtype_has_the_attributes_of_numpys():
             assert getattr(dtype, name) == getattr(dtype.np, name), (dtype, name)
         with pytest.raises(AttributeError, match="a dtype has no attribute 'chars'"):
             dtype.chars  # noqa: B018
+
+
+def test_parts_of_complex_numbers_are_attributes():
+    z = td.asarray([1 + 2j, -3j])
+    assert z.real.tolist() == [1.0, 0.0] and z.imag.tolist() == [2.0, -3.0]
+    assert X.real.tolist() == X.tolist() and not X.imag.any()
+    assert td.jit(lambda z: z.real * z.imag)(z).tolist() == [2.0, 0.0]
+    assert td.grad(lambda x: (x * (1 + 2j)).imag.sum())(X[0]).tolist() == [2.0, 2.0, 2.0]
+    assert td.vmap(lambda z: z.real)(z).tolist() == [1.0, 0.0]
