@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..eager.tensor.construct import asarray
 from ..errors import ConcretizationError, ShapeError, UnsupportedError, ValueArgumentError
 from ..operators.creation.grids import indices
+from ..operators.declare.array_arguments import accept_arrays
 from ..operators.declare.shape_rules import broadcast_shapes, is_tensor, normalize_axis, spec_of
 from ..operators.shape.joining import stack, unstack
 from ..operators.shape.rearrange import expand_dims, moveaxis
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor
 
 
+@accept_arrays
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Tensor, *args: object, **kwargs: object
 ) -> Any:
@@ -71,6 +73,7 @@ def _apply_to_each(function: Callable[[Tensor], Any], axis: int, arr: Tensor) ->
     return moveaxis(reshape(results, (*rest, *inner)), tuple(order), tuple(range(axis, axis + len(inner))))
 
 
+@accept_arrays
 def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: int | Sequence[int]) -> Tensor:
     """A reduction applied over several axes, one after the other.
 

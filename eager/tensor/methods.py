@@ -136,13 +136,13 @@ def transpose_matrices(self: Tensor) -> Tensor:
 
 
 def real_part(self: Tensor) -> Tensor:
-    """The real part of each element; real elements are unchanged."""
-    return by_name("real")(self)
+    """The real part of each element; the tensor itself if they are real."""
+    return by_name("real")(self) if self.dtype.kind == "c" else self
 
 
 def imaginary_part(self: Tensor) -> Tensor:
     """The imaginary part of each element; 0 for real elements."""
-    return by_name("imag")(self)
+    return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
 
 
 def detach(self: Tensor) -> Tensor:

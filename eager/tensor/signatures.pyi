@@ -3754,7 +3754,7 @@ class TensorMethods(TensorBase):
         """Fill the tensor with random integers: below one bound, from one to below the other, or ..."""
     @property
     def real(self) -> Tensor:
-        """The real part of each element; real elements are unchanged."""
+        """The real part of each element; the tensor itself if they are real."""
     def register_hook(
         self,
         hook: Hook,
