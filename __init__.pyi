@@ -2671,6 +2671,7 @@ def nanmean(
     self: _TensorLike,
     axis: Sequence[_b.int] | _b.int | None = None,
     *,
+    dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -2680,6 +2681,7 @@ def nanmean(
     self: _TensorLike,
     dim: Sequence[_b.int] | _b.int | None = None,
     *,
+    dtype: _DTypeLike | None = None,
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -2790,6 +2792,7 @@ def nanstd(
     axis: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The standard deviation of the elements that are not NaN; NaN if there are too few."""
@@ -2800,6 +2803,7 @@ def nanstd(
     dim: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The standard deviation of the elements that are not NaN; NaN if there are too few."""
@@ -2830,6 +2834,7 @@ def nanvar(
     axis: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The variance of the elements that are not NaN; NaN if there are too few."""
@@ -2840,6 +2845,7 @@ def nanvar(
     dim: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The variance of the elements that are not NaN; NaN if there are too few."""

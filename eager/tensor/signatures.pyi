@@ -1923,6 +1923,7 @@ class TensorMethods(TensorBase):
         self,
         axis: Sequence[_b.int] | _b.int | None = None,
         *,
+        dtype: _DTypeLike | None = None,
         keepdims: _b.bool = False,
     ) -> Tensor:
         """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -1931,6 +1932,7 @@ class TensorMethods(TensorBase):
         self,
         dim: Sequence[_b.int] | _b.int | None = None,
         *,
+        dtype: _DTypeLike | None = None,
         keepdim: _b.bool = False,
     ) -> Tensor:
         """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
