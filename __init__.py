@@ -142,6 +142,7 @@ _ATTRIBUTES = {
     ".operators.indexing.index_sets": "diag_indices_from mask_indices tril_indices_from triu_indices_from",
     ".operators.shape.blocks": "block",
     ".operators.shape.inserting": "trim_zeros",
+    ".operators.shape.several": "atleast_1d atleast_2d atleast_3d",
     ".operators.reductions.histogram_grids": "histogramdd",
     ".operators.reductions.signals": "gradient",
     ".operators.reductions.sets": "unique_all unique_counts unique_inverse",

@@ -141,6 +141,9 @@ from .operators.shape.blocks import block as block
 from .operators.shape.grids import broadcast_arrays as broadcast_arrays
 from .operators.shape.grids import meshgrid as meshgrid
 from .operators.shape.inserting import trim_zeros as trim_zeros
+from .operators.shape.several import atleast_1d as atleast_1d
+from .operators.shape.several import atleast_2d as atleast_2d
+from .operators.shape.several import atleast_3d as atleast_3d
 from .registry.dispatch.guards import dispatch_state as dispatch_state
 from .registry.dispatch.guards import exclude_keys as exclude_keys
 from .registry.dispatch.guards import force_keys as force_keys
@@ -687,27 +690,6 @@ def atanh(
     self: _TensorLike,
 ) -> Tensor:
     """The number whose hyperbolic tangent is each element; NaN outside of [-1, 1]."""
-
-def atleast_1d(
-    self: _TensorLike,
-    *,
-    copy: _b.bool | None = None,
-) -> Tensor:
-    """The tensor with at least one axis."""
-
-def atleast_2d(
-    self: _TensorLike,
-    *,
-    copy: _b.bool | None = None,
-) -> Tensor:
-    """The tensor with at least two axes; new axes are in front."""
-
-def atleast_3d(
-    self: _TensorLike,
-    *,
-    copy: _b.bool | None = None,
-) -> Tensor:
-    """The tensor with at least three axes: of shape (1, n, 1) for a vector, (m, n, 1) for a m..."""
 
 @overload
 def average(

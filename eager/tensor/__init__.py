@@ -6,7 +6,8 @@ attributes.py: attributes of tensors as PyTorch names them, and small methods.
 construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
 copies.py: pickling and copying.
-dunders.py: the special methods of arithmetic and comparison.
+dunders.py: the special methods of arithmetic, comparison, round and divmod.
+einops_backend.py: the backend by which einops finds tensors.
 forwards.py: functions of ``td.linalg`` and ``td.special`` under PyTorch's names.
 functions.py: the operator functions in the namespace ``td``.
 files.py: ``save`` and ``load``, npz and safetensors files.
