@@ -1,7 +1,8 @@
 """Random programs of indexing, ``.at`` and assignments agree with NumPy: eager, jitted, vmapped and under grad.
 
-The default run takes a sample by seed; ``-m full`` runs 50,000 eager and 5,000 jitted programs, 100,000 and 10,000 statements. Both mean most beside
-the fence of :mod:`fence`, which ends the process at a read or a write outside of an array.
+The default run takes a sample by seed; ``-m full`` runs 50,000 eager and 5,000 jitted programs: 100,000 and 10,000
+statements. Both mean most beside the fence of :mod:`fence`, which ends the process at a read or a write outside of an
+array.
 """
 
 import os
