@@ -134,6 +134,7 @@ _ATTRIBUTES = {
         "printoptions set_printoptions shape size"
     ),
     ".linalg.polynomials": "poly polyfit roots",
+    ".numpy.writing": "fill_diagonal put_along_axis",
     ".operators.contraction.einsum": "einsum",
     ".operators.creation.creation": "euler_gamma",
     ".operators.indexing.choosing": "piecewise",
@@ -141,6 +142,7 @@ _ATTRIBUTES = {
     ".operators.indexing.index_sets": "diag_indices_from mask_indices tril_indices_from triu_indices_from",
     ".operators.shape.blocks": "block",
     ".operators.shape.inserting": "trim_zeros",
+    ".operators.shape.several": "atleast_1d atleast_2d atleast_3d",
     ".operators.reductions.histogram_grids": "histogramdd",
     ".operators.reductions.signals": "gradient",
     ".operators.reductions.sets": "unique_all unique_counts unique_inverse",
@@ -210,6 +212,9 @@ __version__ = "0.2.0.dev0"
 __array_api_version__ = "2025.12"
 
 _cpu_kernels.register()
+_lazy.when_imported("einops._backends", _partial(_lazy.module, ".eager.tensor.einops_backend"))
+for _name in ("cloudpickle.cloudpickle", "joblib.externals.cloudpickle.cloudpickle"):
+    _lazy.when_imported(_name, _partial(_lazy.Functions(".jit.by_value").register, _name))
 _register_lazy_fallbacks(_partial(_lazy.module, ".eager.layers.fallbacks"))
 _register_lazy_fallbacks(_partial(_lazy.module, ".transforms.vmap"))
 for _load, _names in _lazy.loaders(_LAZY_OPERATORS):

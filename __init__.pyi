@@ -114,6 +114,8 @@ from .jit.api import jit as jit
 from .linalg.polynomials import poly as poly
 from .linalg.polynomials import polyfit as polyfit
 from .linalg.polynomials import roots as roots
+from .numpy.writing import fill_diagonal as fill_diagonal
+from .numpy.writing import put_along_axis as put_along_axis
 from .operators.contraction.einsum import einsum as einsum
 from .operators.creation.creation import e as e
 from .operators.creation.creation import euler_gamma as euler_gamma
@@ -139,6 +141,9 @@ from .operators.shape.blocks import block as block
 from .operators.shape.grids import broadcast_arrays as broadcast_arrays
 from .operators.shape.grids import meshgrid as meshgrid
 from .operators.shape.inserting import trim_zeros as trim_zeros
+from .operators.shape.several import atleast_1d as atleast_1d
+from .operators.shape.several import atleast_2d as atleast_2d
+from .operators.shape.several import atleast_3d as atleast_3d
 from .registry.dispatch.guards import dispatch_state as dispatch_state
 from .registry.dispatch.guards import exclude_keys as exclude_keys
 from .registry.dispatch.guards import force_keys as force_keys
@@ -685,27 +690,6 @@ def atanh(
     self: _TensorLike,
 ) -> Tensor:
     """The number whose hyperbolic tangent is each element; NaN outside of [-1, 1]."""
-
-def atleast_1d(
-    self: _TensorLike,
-    *,
-    copy: _b.bool | None = None,
-) -> Tensor:
-    """The tensor with at least one axis."""
-
-def atleast_2d(
-    self: _TensorLike,
-    *,
-    copy: _b.bool | None = None,
-) -> Tensor:
-    """The tensor with at least two axes; new axes are in front."""
-
-def atleast_3d(
-    self: _TensorLike,
-    *,
-    copy: _b.bool | None = None,
-) -> Tensor:
-    """The tensor with at least three axes: of shape (1, n, 1) for a vector, (m, n, 1) for a m..."""
 
 @overload
 def average(
@@ -1612,15 +1596,6 @@ def fabs(
     self: _TensorLike,
 ) -> Tensor:
     """The magnitude of each element, as a float."""
-
-def fill_diagonal(
-    self: _TensorLike,
-    val: _TensorLike,
-    wrap: _b.bool = False,
-    *,
-    inplace: _b.bool = False,
-) -> Tensor:
-    """The tensor with values on its main diagonal."""
 
 def fix(
     self: _TensorLike,
@@ -2678,6 +2653,7 @@ def nanmean(
     self: _TensorLike,
     axis: Sequence[_b.int] | _b.int | None = None,
     *,
+    dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -2687,6 +2663,7 @@ def nanmean(
     self: _TensorLike,
     dim: Sequence[_b.int] | _b.int | None = None,
     *,
+    dtype: _DTypeLike | None = None,
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -2797,6 +2774,7 @@ def nanstd(
     axis: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The standard deviation of the elements that are not NaN; NaN if there are too few."""
@@ -2807,6 +2785,7 @@ def nanstd(
     dim: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The standard deviation of the elements that are not NaN; NaN if there are too few."""
@@ -2837,6 +2816,7 @@ def nanvar(
     axis: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The variance of the elements that are not NaN; NaN if there are too few."""
@@ -2847,6 +2827,7 @@ def nanvar(
     dim: Sequence[_b.int] | _b.int | None = None,
     *,
     correction: _b.float = ...,
+    dtype: _DTypeLike | None = None,
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The variance of the elements that are not NaN; NaN if there are too few."""
@@ -3153,28 +3134,6 @@ def ptp(
     keepdim: _b.bool = False,
 ) -> Tensor:
     """The largest element less the smallest one ('peak to peak')."""
-
-@overload
-def put_along_axis(
-    self: _TensorLike,
-    indices: _TensorLike,
-    values: _TensorLike,
-    axis: _b.int | None = -1,
-    *,
-    inplace: _b.bool = False,
-) -> Tensor:
-    """The tensor with values at the positions along an axis that `indices` has for each element."""
-
-@overload
-def put_along_axis(
-    self: _TensorLike,
-    indices: _TensorLike,
-    values: _TensorLike,
-    dim: _b.int | None = -1,
-    *,
-    inplace: _b.bool = False,
-) -> Tensor:
-    """The tensor with values at the positions along an axis that `indices` has for each element."""
 
 @overload
 def quantile(

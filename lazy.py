@@ -9,6 +9,7 @@ would be, and is imported at the first use:
 - :func:`attach`: public names that other modules define, by a module's ``__getattr__`` (PEP 562)
 - :func:`loaders`: functions that import the modules of a table
 - :func:`module`: import now
+- :func:`when_imported`: what another package needs of this one, once that is imported
 
 A name that begins with a dot is that of a module of this package. Names are literals, because a test reads them
 (``tests/harness/lazy_imports.py``): it checks that the modules exist, and knows each import of a higher part.
@@ -185,6 +186,42 @@ def attach(
 def loaders(table: Mapping[str, str]) -> Iterator[tuple[Callable[[], ModuleType], str]]:
     """For each module of a table, a function that imports it, and the module's text."""
     return ((partial(module, name), text) for name, text in table.items())
+
+
+class _ImportWatcher:
+    """A finder that runs an action after the import of a module of another package."""
+
+    def __init__(self, name: str, action: Callable[[], object]):
+        self.name, self.action = name, action
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find the watched module as Python does, and run the action when it has been executed."""
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = module("importlib.util").find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_act(loaded: ModuleType) -> None:
+                execute(loaded)
+                self.action()
+
+            spec.loader.exec_module = execute_and_act
+        return spec
+
+
+def when_imported(name: str, action: Callable[[], object]) -> None:
+    """Run an action after the import of a module of another package, or now if it has been imported.
+
+    Args:
+        name: the module's full name.
+        action: called without arguments.
+    """
+    if name in sys.modules:
+        action()
+    else:
+        sys.meta_path.insert(0, _ImportWatcher(name, action))
 
 
 @cache

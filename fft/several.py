@@ -51,9 +51,9 @@ def _irfft_axes(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str) -> Tenso
     return result
 
 
-_UNIT = "td.fft.{}(td.ones((2, 2))).real().tolist()\n    [[4.0, 0.0], [0.0, 0.0]]"
-_INVERSE = "td.fft.{}(td.ones((2, 2)) * 4).real().tolist()\n    [[4.0, 0.0], [0.0, 0.0]]"
-_HALF = "td.fft.{}(td.ones((2, 2))).real().tolist()\n    [[4.0, 0.0], [0.0, 0.0]]"
+_UNIT = "td.fft.{}(td.ones((2, 2))).real.tolist()\n    [[4.0, 0.0], [0.0, 0.0]]"
+_INVERSE = "td.fft.{}(td.ones((2, 2)) * 4).real.tolist()\n    [[4.0, 0.0], [0.0, 0.0]]"
+_HALF = "td.fft.{}(td.ones((2, 2))).real.tolist()\n    [[4.0, 0.0], [0.0, 0.0]]"
 _BACK = "td.fft.{}(td.ones((2, 2))).tolist()\n    [[1.0, 0.0], [0.0, 0.0]]"
 
 

@@ -4,6 +4,7 @@ api.py: the public ``jit``
 function.py: ``JitFunction``: lookup of specializations, and the cache
 interceptors.py: what answers a call before the cache is searched: traces, modes, the profiler, transforms
 arguments.py: binding and flattening of a call's arguments
+by_value.py: pickles of jitted functions that have no name
 guards/: cache keys and guards of leaves, variables, integers and the registry
 specialize.py: tracing a call to a specialization
 specialization.py: one specialization: guards and compiled code

@@ -10,6 +10,7 @@ from ..errors import ShapeError, UnsupportedError, ValueArgumentError
 from ..operators.contraction.matmul import matmul, outer
 from ..operators.creation.creation import eye, full
 from ..operators.creation.grids import vander
+from ..operators.declare.array_arguments import accept_arrays
 from ..operators.declare.shape_rules import promoted_dtype, result_dtype, spec_of
 from ..operators.elementwise.casting import cast
 from ..operators.elementwise.complex_parts import real
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..registry.types import Tensor
 
 
+@accept_arrays
 def poly(seq_of_zeros: Tensor) -> Tensor:
     """The polynomial with some zeros, or the characteristic polynomial of a matrix.
 
@@ -58,6 +60,7 @@ def poly(seq_of_zeros: Tensor) -> Tensor:
     return real(result) if len(spec.shape) == 2 and dtype.kind != "c" else result
 
 
+@accept_arrays
 def roots(p: Tensor, *, strip_zeros: bool = True) -> Tensor:
     """The zeros of a polynomial.
 
@@ -102,6 +105,7 @@ def roots(p: Tensor, *, strip_zeros: bool = True) -> Tensor:
     return concat([eigvals(companion), rest])
 
 
+@accept_arrays
 def polyfit(
     x: Tensor,
     y: Tensor,

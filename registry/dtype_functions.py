@@ -169,8 +169,7 @@ def can_cast(from_: DTypeLike | TensorLike, to: DTypeLike, /, casting: str = "sa
     if casting in ("no", "equiv"):
         return False
     if casting == "same_kind":
-        signed = source.kind == "i" and target.kind == "u"
-        return signed or _ORDER.index(source.kind) <= _ORDER.index(target.kind)
+        return _ORDER.index(source.kind) <= _ORDER.index(target.kind)
     if casting != "safe":
         raise ValueArgumentError(
             f"can_cast: casting must be 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', not {casting!r}"

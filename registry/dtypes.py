@@ -49,9 +49,14 @@ class DType:
             self.np = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
-        """Load the package that defines the NumPy dtype, at the first access of ``np``."""
+        """Load the package that defines the NumPy dtype, at the first access of ``np``; other attributes are its own.
+
+        Libraries read them from the dtype of any array: ``char``, ``str``, ``byteorder``, ``num``.
+        """
         if attribute != "np":
-            raise AttributeError(f"a dtype has no attribute {attribute!r}")
+            if attribute.startswith("_") or not hasattr(self.np, attribute):
+                raise AttributeError(f"a dtype has no attribute {attribute!r}")
+            return getattr(self.np, attribute)
         self.np = np.dtype(getattr(lazy.module(_EXTENSION_DTYPES[self.name]), self.name))
         for action in _load_actions.get(self.name, ()):
             action(self)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.inplace import check_fits
 from ..errors import UnsupportedError
+from ..operators.elementwise.casting import cast
 from ..registry.operator import Operator, operators
 from ..registry.source import source_line
 from .aliases import can_write, write_value
@@ -67,8 +68,11 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwar
     node, _ = add_node(
         trace, functional, lifted, {name: lift(trace, value) for name, value in kwargs.items()}
     )
-    check_fits(op.schema.name, target, node.outputs[0].spec)
-    write_value(target, node.outputs[0], _make_call(trace))
+    call, value = _make_call(trace), node.outputs[0]
+    check_fits(op.schema.name, target, value.spec)
+    if value.spec.dtype is not target.dtype:
+        value = call(cast.operator, (value, target.dtype))
+    write_value(target, value, call)
     trace.note_write(target)
     return target
 

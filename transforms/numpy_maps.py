@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.construct import asarray
-from ..errors import ShapeError, ValueArgumentError
+from ..errors import ConcretizationError, ShapeError, UnsupportedError, ValueArgumentError
 from ..operators.creation.grids import indices
+from ..operators.declare.array_arguments import accept_arrays
 from ..operators.declare.shape_rules import broadcast_shapes, is_tensor, normalize_axis, spec_of
-from ..operators.shape.joining import unstack
-from ..operators.shape.rearrange import expand_dims
-from ..operators.shape.views import broadcast_to
+from ..operators.shape.joining import stack, unstack
+from ..operators.shape.rearrange import expand_dims, moveaxis
+from ..operators.shape.views import broadcast_to, reshape
 from ..registry.dtypes import DEFAULT_FLOAT
 from .vmap import vmap
 
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor
 
 
+@accept_arrays
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Tensor, *args: object, **kwargs: object
 ) -> Any:
     """A function of vectors applied to the vectors along an axis, with :func:`vmap`.
+
+    A function that cannot be batched, such as one of ``x[x > 0]``, is called once for each vector.
 
     Args:
         func1d: a function of a tensor of one axis.
@@ -48,13 +52,28 @@ def apply_along_axis(
     def function(row: Tensor) -> Any:
         return func1d(row, *args, **kwargs)
 
+    batched = function
     for at in range(1, rank - along):
-        function = vmap(function, in_axes=at, out_axes=-1)
+        batched = vmap(batched, in_axes=at, out_axes=-1)
     for _ in range(along):
-        function = vmap(function)
-    return function(arr)
+        batched = vmap(batched)
+    try:
+        return batched(arr)
+    except (ConcretizationError, UnsupportedError):
+        return _apply_to_each(function, along, arr)
 
 
+def _apply_to_each(function: Callable[[Tensor], Any], axis: int, arr: Tensor) -> Tensor:
+    """Apply a function to the vectors along an axis, one after the other."""
+    shape = spec_of(arr).shape
+    rows = reshape(moveaxis(arr, axis, -1), (-1, shape[axis]))
+    results = stack([asarray(function(row)) for row in unstack(rows, 0)])
+    rest, inner = (*shape[:axis], *shape[axis + 1 :]), results.shape[1:]
+    order = range(len(rest), len(rest) + len(inner))
+    return moveaxis(reshape(results, (*rest, *inner)), tuple(order), tuple(range(axis, axis + len(inner))))
+
+
+@accept_arrays
 def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: int | Sequence[int]) -> Tensor:
     """A reduction applied over several axes, one after the other.
 

@@ -402,7 +402,7 @@ def _tangent_written(derivative: OperatorDerivative, level: Level, args: Any, kw
     raw_args = tuple([copy_if_aliased(args[0], unwrap_deep(level, arg)) for arg in args])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}
     out = functions.get(inner.op.name, inner.op)(*raw_args, **raw_kwargs)
-    return derive(inner, mask, tangents, raw_args, raw_kwargs, out)
+    return fit_all(derive(inner, mask, tangents, raw_args, raw_kwargs, out), args[0])
 
 
 def _rebase(level: Level, target: Tensor, tangent: Any, source: Source) -> None:

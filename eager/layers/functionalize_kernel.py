@@ -19,6 +19,7 @@ from ...locks import ThreadLocal
 from ...operators.declare.declaration import LIBRARY
 from ...operators.declare.ownership import shares_memory, unwrap_levels
 from ...operators.declare.view_spec import row_major_strides
+from ...operators.elementwise.casting import cast
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOCAST, DispatchKey, below
 from ...registry.dispatch.state import set_keys, state
@@ -251,6 +252,8 @@ def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
     if inner is not None:
         result = run.call(inner, tuple(raw), raw_kwargs)
         inplace.check_fits(op.schema.name, targets[0], result.spec)
+        if result.dtype is not targets[0].dtype:
+            result = run.call(cast.operator, (result, targets[0].dtype), {})
         write(targets[0], result)
         return args[0]
     # no functional form: it writes into copies, which become the new values

@@ -1,11 +1,12 @@
 """The Array API standard's protocol: ``x.__array_namespace__()``, its inspection functions, ``x.to_device``.
 
-Source: the Array API standard 2024.12, sections "Inspection" and "Device support".
+Source: the Array API standard 2025.12, sections "Inspection" and "Device support".
 """
 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,37 @@ _DTYPES: tuple[DType, ...] = (
 
 
 def find_namespace(api_version: str | None) -> ModuleType:
-    """The module ``tandem``, for a version of the standard; see :func:`.methods.array_namespace`."""
+    """The module ``tandem``, for a version of the standard; see :func:`.methods.array_namespace`.
+
+    A version before 2025.12 differs in one thing: ``__array_namespace_info__().devices()`` returns a list.
+    """
     if api_version not in (None, *VERSIONS):
         raise ValueArgumentError(
             f"__array_namespace__: api_version must be one of {', '.join(VERSIONS)}, not {api_version!r}"
         )
-    return sys.modules[lazy.__package__]
+    newest = sys.modules[lazy.__package__]
+    return newest if api_version in (None, VERSIONS[-1]) else _make_earlier_namespace(newest, api_version)
+
+
+class _EarlierNamespace(ModuleType):
+    """The module ``tandem`` for an earlier version of the standard: it has the attributes of the module."""
+
+    newest: ModuleType
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.newest, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.newest)
+
+
+@cache
+def _make_earlier_namespace(newest: ModuleType, version: str) -> ModuleType:
+    earlier = _EarlierNamespace(newest.__name__, newest.__doc__)
+    vars(earlier).update(
+        newest=newest, __array_api_version__=version, __array_namespace_info__=_EarlierNamespaceInfo
+    )
+    return earlier
 
 
 def to_device(
@@ -110,6 +136,14 @@ class __array_namespace_info__:
     def devices(self) -> tuple[str, ...]:
         """The devices that can hold data."""
         return ("cpu", *(f"cuda:{index}" for index in range(_cuda.device_count())))
+
+
+class _EarlierNamespaceInfo(__array_namespace_info__):
+    """Inspection of the namespace before the version 2025.12 of the standard."""
+
+    def devices(self) -> list[str]:  # type: ignore[override]
+        """The devices that can hold data, as a list."""
+        return list(super().devices())
 
 
 def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:

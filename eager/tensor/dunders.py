@@ -5,6 +5,7 @@ Each is a callable object, not a function, so that it can hold the native entry 
 
 from __future__ import annotations
 
+import math
 from types import MethodType
 from typing import TYPE_CHECKING
 
@@ -124,8 +125,38 @@ def _method(name: str, function: OperatorFunction[Tensor], swapped: bool = False
     setattr(Tensor, name, as_function(methods[name]) if no_native_code else methods[name])
 
 
+# -- Python's built-in functions ---------------------------------------------------------------------------------------
+def round_(self: Tensor, ndigits: int | None = None) -> Tensor:
+    """``round(x)`` and ``round(x, 2)``: a tensor of the same dtype."""
+    return by_name("round")(self) if ndigits is None else by_name("round")(self, decimals=ndigits)
+
+
+def divmod_(self: Tensor, other: object) -> object:
+    """``divmod(x, y)``: the pair ``(x // y, x % y)``."""
+    if not is_operand(other):
+        return NotImplemented
+    return by_name("floor_divide")(self, other), by_name("remainder")(self, other)
+
+
+def rdivmod(self: Tensor, other: object) -> object:
+    """``divmod(y, x)``."""
+    if not is_operand(other):
+        return NotImplemented
+    return by_name("floor_divide")(other, self), by_name("remainder")(other, self)
+
+
+def trunc(self: Tensor) -> int:
+    """``math.trunc(x)``: the only element without its fraction."""
+    return math.trunc(float(self))
+
+
+BUILTINS = {"__round__": round_, "__divmod__": divmod_, "__rdivmod__": rdivmod, "__trunc__": trunc}
+
+
 def attach() -> None:
     """Attach the special methods to Tensor."""
+    for name, method in BUILTINS.items():
+        setattr(Tensor, name, method)
     for name, operator in BINARY.items():
         _method(f"__{name}__", by_name(operator))
         _method(f"__r{name}__", by_name(operator), True)

@@ -21,8 +21,8 @@ NAMESPACED = ("random_", "linalg_", "fft_", "special_")
 # Operators used by composites only, available as td.ops.td.<name>.
 INTERNAL = frozenset(
     (
-        "basic_index basic_put cast clip_max clip_min gelu_erf gelu_tanh index index_put random_bits "
-        "running_max running_min"
+        "atleast_1d atleast_2d atleast_3d basic_index basic_put cast clip_max clip_min fill_diagonal gelu_erf "
+        "gelu_tanh index index_put put_along_axis random_bits running_max running_min"
     ).split()
 )
 

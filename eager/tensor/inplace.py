@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ... import lazy
 from ...errors import DTypeError, ShapeError, UnsupportedError
 from ...operators.declare.declaration import LIBRARY, Declaration
 from ...operators.indexing.gather import index_put, write_at_indices
 from ...operators.indexing.slicing import basic_put, to_numpy_index
+from ...operators.scalar_ir.numpy_evaluation import cast_array
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.state import state
 from ...registry.dtypes import bool_
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, Number
 
+_dtypes = lazy.Module(".registry.dtype_functions")
 # in-place operator -> the operator whose result it writes
 functional: dict[Operator, Operator] = {}
 WRITES = Alias(("a",), is_write=True)
@@ -48,12 +51,12 @@ def inplace_schema(schema: Schema) -> Schema:
 
 
 def check_fits(name: str, target: Tensor | TensorSpec, result: TensorSpec) -> None:
-    """Raise an error for a result whose shape or dtype differs from the target's."""
+    """Raise an error for a result of another shape than the target's, or of a dtype of a wider kind, as in NumPy."""
     if result.shape != target.shape:
         raise ShapeError(
             f"{name}: the result has shape {result.shape} and does not fit into {describe(target)}"
         )
-    if result.dtype is not target.dtype:
+    if result.dtype is not target.dtype and not _dtypes.can_cast(result.dtype, target.dtype, "same_kind"):
         raise DTypeError(
             f"{name}: the result is {result.dtype} and cannot be written into {describe(target)}; cast an argument "
             "with astype, or use the functional operator"
@@ -89,6 +92,7 @@ def _make_kernel(op: Operator, inner: Operator) -> Callable[..., Tensor]:
         computed, target = result._array, self._array
         if computed.dtype != target.dtype or computed.shape != target.shape:
             check_fits(op.schema.name, self, result.spec)
+            computed = cast_array(computed, self.dtype)
         np.copyto(target, computed)
         return self
 

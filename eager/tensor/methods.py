@@ -99,6 +99,16 @@ def format_elements(self: Tensor) -> str:
     return str(_printing.to_string(self))
 
 
+def format_html(self: Tensor) -> str:
+    """The HTML that notebooks show."""
+    return str(_printing.to_html(self))
+
+
+def tobytes(self: Tensor) -> bytes:
+    """The elements as bytes, in row-major order."""
+    return bytes(self.numpy().tobytes())
+
+
 def at(self: Tensor) -> At:
     """Functional updates: ``x.at[index].set(v)``, ``.add``, ``.multiply``, ``.divide``, ``.min``, ``.max``."""
     return At(self)
@@ -123,6 +133,16 @@ def transpose_matrices(self: Tensor) -> Tensor:
     if rank < 2:
         raise ShapeAttributeError(f"x.mT needs at least two axes, and the shape is {self.shape}")
     return permute(self, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def real_part(self: Tensor) -> Tensor:
+    """The real part of each element; the tensor itself if they are real."""
+    return by_name("real")(self) if self.dtype.kind == "c" else self
+
+
+def imaginary_part(self: Tensor) -> Tensor:
+    """The imaginary part of each element; 0 for real elements."""
+    return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
 
 
 def detach(self: Tensor) -> Tensor:
@@ -264,6 +284,9 @@ METHODS: dict[str, Function] = {
     "__reduce_ex__": reduce_ex,
     "__repr__": format_tensor,
     "__str__": format_elements,
+    "__bytes__": tobytes,
+    "_repr_html_": format_html,
+    "tobytes": tobytes,
     "__deepcopy__": deepcopy,
     "__copy__": shallow_copy,
     "__array_namespace__": array_namespace,
@@ -285,6 +308,8 @@ PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "T": reverse_axes,
     "mT": transpose_matrices,
     "at": at,
+    "imag": imaginary_part,
+    "real": real_part,
 }
 
 

@@ -217,7 +217,7 @@ def apply_function(function: Function, args: Args, kwargs: Kwargs) -> object:
     options = {name: value for name, value in kwargs.items() if not _is_default(function, name, value)}
     ours = find_function(function)
     if ours is not None:
-        result = _call_or_refuse(ours, *_convert_lists(ours, args, options))
+        result = _call_or_refuse(ours, args, options)
         if result is not NotImplemented:
             return result
     return run_numpy(function, args, options)
@@ -252,7 +252,9 @@ def _defaults(function: Function) -> dict[str, object]:
 
 
 def _convert_lists(function: Function, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments with tensors in place of lists of numbers, where the schema of an operator has a tensor."""
+    """The arguments with tensors in place of lists of numbers, where the schema or the signature has a tensor."""
+    if getattr(function, "accepts_arrays", False):
+        return tuple(map(_convert_by_annotation, _annotations(function, len(args)), args)), kwargs
     wrapped = getattr(function, "__wrapped__", function)
     operator = getattr(function, "operator", None) or getattr(wrapped, "operator", None)
     if operator is None or not any(isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())):
@@ -261,6 +263,20 @@ def _convert_lists(function: Function, args: Args, kwargs: Kwargs) -> tuple[Args
     given = [_convert_list(kind, value) for kind, value in zip(schema.values(), args)]
     options = {name: _convert_list(schema.get(name), value) for name, value in kwargs.items()}
     return (*given, *args[len(given) :]), options
+
+
+def _annotations(function: Function, count: int) -> list[str]:
+    """The annotations of the first ``count`` positional arguments of a call."""
+    result: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        result += [parameter.annotation] * (count if parameter.kind is parameter.VAR_POSITIONAL else 1)
+    return [*result, *[""] * count][:count]
+
+
+def _convert_by_annotation(annotation: str, value: object) -> object:
+    if annotation == "Tensor" and (value is None or isinstance(value, (str, bytes))):
+        raise ArgumentError(f"a tensor cannot hold {value!r}")
+    return _numpy.asarray(value) if annotation == "Tensor" and isinstance(value, (list, tuple)) else value
 
 
 def _convert_list(kind: Any, value: object) -> object:
@@ -274,7 +290,8 @@ def _convert_list(kind: Any, value: object) -> object:
 def _call_or_refuse(function: Function, args: Args, kwargs: Kwargs) -> object:
     """Call a function of tandem; NotImplemented if it does not take these arguments."""
     try:
-        return function(*args, **kwargs)
+        given, options = _convert_lists(function, args, kwargs)
+        return function(*given, **options)
     except ArgumentError as error:
         if type(error) is not ArgumentError:
             raise

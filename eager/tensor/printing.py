@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,35 @@ def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:
     if meta is not None and meta.requires_grad:
         notes.append("requires_grad=True" if meta.node is None else f"grad_fn={meta.node.name}")
     return f"{name}({', '.join([text, *notes])})"
+
+
+def to_html(tensor: Tensor) -> str:
+    """The text that a notebook shows: a table of a matrix or a vector with its dtype and shape, else ``repr``."""
+    if tensor.ndim not in (1, 2) or not tensor.size or type(tensor) is not Tensor:
+        return f"<pre>{html.escape(repr(tensor))}</pre>"
+    rows = tensor._host("printing")
+    rows = rows if tensor.ndim == 2 else rows[None]
+    cells = [
+        ["&hellip;"] if row is None else [_format_cell(cell) for cell in _shorten(row)]
+        for row in _shorten(rows)
+    ]
+    lines = ["<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells]
+    caption = f"{tensor.dtype.name}{list(tensor.shape)} on {tensor.device}"
+    return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
+
+
+def _shorten(items: Array) -> list[Any]:
+    """The items of an array; of a long one the first and last, and None between."""
+    shown: int = np.get_printoptions()["edgeitems"]
+    if len(items) <= 4 * shown:
+        return [*items]
+    return [*items[: 2 * shown], None, *items[-2 * shown :]]
+
+
+def _format_cell(cell: Any) -> str:
+    return (
+        "&hellip;" if cell is None else html.escape(f"{cell:.6g}" if cell.dtype.kind in "fV" else str(cell))
+    )
 
 
 def to_string(tensor: Tensor) -> str:

@@ -1267,14 +1267,6 @@ class TensorMethods(TensorBase):
         other: _TensorLike,
     ) -> Tensor:
         """The length of the hypotenuse, sqrt(self**2 + other**2), without intermediate overflow."""
-    def imag(
-        self,
-    ) -> Tensor:
-        """The imaginary part of each element; 0 for real elements."""
-    def imag_(
-        self,
-    ) -> Tensor:
-        """The imaginary part of each element; 0 for real elements."""
     @overload
     def index_add(
         self,
@@ -1931,6 +1923,7 @@ class TensorMethods(TensorBase):
         self,
         axis: Sequence[_b.int] | _b.int | None = None,
         *,
+        dtype: _DTypeLike | None = None,
         keepdims: _b.bool = False,
     ) -> Tensor:
         """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -1939,6 +1932,7 @@ class TensorMethods(TensorBase):
         self,
         dim: Sequence[_b.int] | _b.int | None = None,
         *,
+        dtype: _DTypeLike | None = None,
         keepdim: _b.bool = False,
     ) -> Tensor:
         """The arithmetic mean of the elements that are not NaN; NaN if there are none."""
@@ -2219,14 +2213,6 @@ class TensorMethods(TensorBase):
         copy: _b.bool | None = None,
     ) -> Tensor:
         """Consecutive axes merged into one; by default all of them. Also called ``ravel``."""
-    def real(
-        self,
-    ) -> Tensor:
-        """The real part of each element; real elements are unchanged."""
-    def real_(
-        self,
-    ) -> Tensor:
-        """The real part of each element; real elements are unchanged."""
     def reciprocal(
         self,
     ) -> Tensor:
@@ -3085,6 +3071,10 @@ class TensorMethods(TensorBase):
         **options: Any,
     ) -> object:
         """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
+    def __bytes__(
+        self,
+    ) -> bytes:
+        """The elements as bytes, in row-major order."""
     def __contains__(
         self,
         value: _TensorLike,
@@ -3127,6 +3117,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> _b.str:
         """``str`` of a tensor."""
+    def _repr_html_(
+        self,
+    ) -> _b.str:
+        """The HTML that notebooks show."""
     @property
     def _version(self) -> _b.int:
         """The number of in-place writes into the memory."""
@@ -3424,6 +3418,9 @@ class TensorMethods(TensorBase):
         other: Tensor,
     ) -> Tensor:
         """The regularized upper incomplete gamma function: :func:`tandem.special.gammaincc`."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part of each element; 0 for real elements."""
     def index_put(
         self,
         indices: Sequence[Tensor],
@@ -3757,6 +3754,9 @@ class TensorMethods(TensorBase):
         generator: Generator | None = None,
     ) -> Tensor:
         """Fill the tensor with random integers: below one bound, from one to below the other, or ..."""
+    @property
+    def real(self) -> Tensor:
+        """The real part of each element; the tensor itself if they are real."""
     def register_hook(
         self,
         hook: Hook,
@@ -3944,6 +3944,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> SparseTensor:
         """The matrix in the layout ``td.sparse_csr``."""
+    def tobytes(
+        self,
+    ) -> bytes:
+        """The elements as bytes, in row-major order."""
     def transpose_(
         self,
         dim0: _b.int,

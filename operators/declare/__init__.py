@@ -8,6 +8,7 @@ batching.py: helpers of batching rules, and the rules of the kinds
 docstrings.py: the docstring parts that operators of a kind share
 lazy_modules.py: the operators that are declared lazily, by module
 aliases.py: other names of operators, written from the declarations
+array_arguments.py: a decorator of functions written in Python, which converts arrays
 named_results.py: functions that return the results of an operator as a named tuple
 ownership.py: copies composite results that alias an argument
 quiet.py: runs NumPy functions without floating-point warnings

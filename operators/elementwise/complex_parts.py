@@ -25,6 +25,7 @@ real = unary(
     reference="numpy.real",
     dtypes=NUMERIC,
     result="real",
+    method=False,
     derivative=Linear({"self": lambda g: g}),
 )
 
@@ -41,6 +42,7 @@ imag = unary(
     reference="numpy.imag",
     dtypes=NUMERIC,
     result="real",
+    method=False,
     derivative=Linear({"self": _imag_transpose}),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import DTypeError, ValueArgumentError
 from ...registry.dtypes import ALL, INTEGERS, bool_, int64
 from ..creation.creation import full
+from ..declare.array_arguments import accept_arrays
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import broadcast_shapes, is_tensor, spec_of
@@ -125,6 +126,7 @@ def _split_conditions(x: Tensor, condlist: Sequence[Tensor] | Tensor) -> Sequenc
     return unstack(condlist, 0) if len(spec_of(condlist).shape) > len(spec_of(x).shape) else [condlist]
 
 
+@accept_arrays
 def piecewise(
     x: Tensor,
     condlist: Sequence[Tensor] | Tensor,

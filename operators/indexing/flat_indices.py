@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import INTEGERS, bool_, int64
 from ..creation.full import zeros
+from ..declare.array_arguments import accept_arrays
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import check_shape, spec_of
@@ -120,6 +121,7 @@ def unravel_index(self: Tensor, shape: tuple[int, ...], order: str) -> tuple[Ten
     return tuple(flat // max(stride, 1) % max(size, 1) for size, stride in zip(sizes, _strides(sizes, order)))
 
 
+@accept_arrays
 def ix_(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Index tensors for the grid of some positions along each axis: ``x[td.ix_(rows, columns)]``.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...errors import ShapeError
 from ..creation.creation import full
 from ..creation.grids import diag_indices, tril_indices, triu_indices
+from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import check_shape, spec_of
 from .take import nonzero
 
@@ -40,6 +41,7 @@ def mask_indices(
     return nonzero(mask_func(full(check_shape("mask_indices", (n, n)), 1), k), size=size)
 
 
+@accept_arrays
 def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of a tensor whose axes all have one length; see :func:`diag_indices`.
 
@@ -63,6 +65,7 @@ def _matrix_shape(name: str, arr: Tensor) -> tuple[int, ...]:
     return shape
 
 
+@accept_arrays
 def tril_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
     """The indices of the elements on and below a diagonal of a matrix; see :func:`tril_indices`.
 
@@ -77,6 +80,7 @@ def tril_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
     return tril_indices(rows, k, columns)
 
 
+@accept_arrays
 def triu_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:
     """The indices of the elements on and above a diagonal of a matrix; see :func:`triu_indices`.
 

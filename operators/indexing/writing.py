@@ -1,4 +1,4 @@
-"""put_along_axis and fill_diagonal, which return a new tensor."""
+"""put_along_axis and fill_diagonal, which return a new tensor; ``td`` has NumPy's, which write in place."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Raises:
     OutOfBoundsError: a position or the axis is out of bounds.
     IndexArgumentError: ``indices`` are not integers.
     UnsupportedError: ``inplace`` is True.""",
-        "td.put_along_axis(td.asarray([[1, 2], [3, 4]]), td.asarray([[1], [0]]), 9) -> [[1, 9], [9, 4]]",
+        "td.ops.td.put_along_axis(td.asarray([[1, 2], [3, 4]]), td.asarray([[1], [0]]), 9) -> [[1, 9], [9, 4]]",
     ),
     reference="references.numpy_functions.put_along_axis",
     samples="samples.indexing.put_along_samples",
@@ -106,7 +106,7 @@ Returns:
 Raises:
     ShapeError: there are fewer than two axes, or more whose lengths differ, or no values.
     UnsupportedError: ``inplace`` is True.""",
-        "td.fill_diagonal(td.zeros((2, 2)), 5) -> [[5.0, 0.0], [0.0, 5.0]]",
+        "td.ops.td.fill_diagonal(td.zeros((2, 2)), 5) -> [[5.0, 0.0], [0.0, 5.0]]",
     ),
     reference="references.numpy_functions.fill_diagonal",
     samples="samples.indexing.fill_diagonal_samples",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, ShapeError
 from ...registry.dtypes import DEFAULT_FLOAT
+from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import is_tensor, result_dtype, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import logical_and, lt
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ...registry.types import Tensor
 
 
+@accept_arrays
 def histogramdd(
     sample: Tensor | Sequence[Tensor],
     bins: int | Sequence[int | Tensor] = 10,

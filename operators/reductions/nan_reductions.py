@@ -37,6 +37,7 @@ _SEVERAL = "an axis, several, or None for all."
 _ONE = "an axis, or None for the flattened tensor."
 _KEEPDIMS = "\n    keepdims: whether reduced axes remain, with length 1."
 _DTYPE = "\n    dtype: dtype of the result; by default the tensor's, int64 or uint64 for integers."
+_CAST = "\n    dtype: the dtype that the elements are cast to before they are combined; None: the tensor's."
 _CORRECTION = "\n    correction: the sum of squares is divided by the number of elements less the correction."
 _ERRORS = "samples.kinds.reduction_errors"
 
@@ -53,6 +54,10 @@ def _doc(
     return make_docstring(
         summary, _ARGS.format(dtypes=dtypes, axis=axis, more=more, returns=returns), example
     )
+
+
+def _cast_to(self: Tensor, dtype: DType | None) -> Tensor:
+    return self if dtype is None else cast(self, dtype)
 
 
 def _replace_nan(self: Tensor, value: float) -> Tensor:
@@ -228,11 +233,12 @@ def _count(self: Tensor, axis: tuple[int, ...] | None, keepdims: bool) -> Tensor
 
 
 @composite(
-    "nanmean(Tensor self, int[]? axis=None, *, bool keepdims=False) -> Tensor",
+    "nanmean(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
     doc=_doc(
         "The arithmetic mean of the elements that are not NaN; NaN if there are none.",
         "td.nanmean(td.asarray([1.0, td.nan, 2.0])) -> 1.5",
         dtypes="numeric",
+        more=_CAST + _KEEPDIMS,
     ),
     reference="references.numpy_functions.nanmean",
     samples="samples.reductions.nan_samples",
@@ -240,7 +246,8 @@ def _count(self: Tensor, axis: tuple[int, ...] | None, keepdims: bool) -> Tensor
     dtypes=ALL[1:],
     autocast="float32",
 )
-def nanmean(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tensor:
+def nanmean(self: Tensor, axis: tuple[int, ...] | None, *, dtype: DType | None, keepdims: bool) -> Tensor:
+    self = _cast_to(self, dtype)
     wide = widen_halves(self)
     total = sum(_replace_nan(wide, 0), axis, keepdims=keepdims)
     return narrow_halves(total / _count(wide, axis, keepdims), self)
@@ -256,12 +263,13 @@ def _nan_variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float,
 
 
 @composite(
-    "nanvar(Tensor self, int[]? axis=None, *, float correction=0.0, bool keepdims=False) -> Tensor",
+    "nanvar(Tensor self, int[]? axis=None, *, float correction=0.0, ScalarType? dtype=None, bool keepdims=False)"
+    " -> Tensor",
     doc=_doc(
         "The variance of the elements that are not NaN; NaN if there are too few.",
         "td.nanvar(td.asarray([1.0, td.nan, 3.0])) -> 1.0",
         dtypes="integer or real floating",
-        more=_CORRECTION + _KEEPDIMS,
+        more=_CORRECTION + _CAST + _KEEPDIMS,
     ),
     reference="references.numpy_functions.nanvar",
     samples="samples.reductions.nan_samples",
@@ -271,17 +279,21 @@ def _nan_variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float,
     autocast="float32",
     spellings={"ddof": "correction"},
 )
-def nanvar(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdims: bool) -> Tensor:
+def nanvar(
+    self: Tensor, axis: tuple[int, ...] | None, *, correction: float, dtype: DType | None, keepdims: bool
+) -> Tensor:
+    self = _cast_to(self, dtype)
     return narrow_halves(_nan_variance(widen_halves(self), axis, correction, keepdims), self)
 
 
 @composite(
-    "nanstd(Tensor self, int[]? axis=None, *, float correction=0.0, bool keepdims=False) -> Tensor",
+    "nanstd(Tensor self, int[]? axis=None, *, float correction=0.0, ScalarType? dtype=None, bool keepdims=False)"
+    " -> Tensor",
     doc=_doc(
         "The standard deviation of the elements that are not NaN; NaN if there are too few.",
         "td.nanstd(td.asarray([1.0, td.nan, 3.0])) -> 1.0",
         dtypes="integer or real floating",
-        more=_CORRECTION + _KEEPDIMS,
+        more=_CORRECTION + _CAST + _KEEPDIMS,
     ),
     reference="references.numpy_functions.nanstd",
     samples="samples.reductions.nan_samples",
@@ -291,5 +303,8 @@ def nanvar(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, kee
     autocast="float32",
     spellings={"ddof": "correction"},
 )
-def nanstd(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdims: bool) -> Tensor:
+def nanstd(
+    self: Tensor, axis: tuple[int, ...] | None, *, correction: float, dtype: DType | None, keepdims: bool
+) -> Tensor:
+    self = _cast_to(self, dtype)
     return narrow_halves(sqrt(_nan_variance(widen_halves(self), axis, correction, keepdims)), self)

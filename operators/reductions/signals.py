@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import NUMERIC, REAL
+from ..declare.array_arguments import accept_arrays
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import (
@@ -232,6 +233,7 @@ def unwrap(self: Tensor, discont: float | None, axis: int, *, period: float) -> 
 
 
 # -- gradient ----------------------------------------------------------------------------------------------------------
+@accept_arrays
 def gradient(
     f: Tensor,
     *varargs: Tensor | Number,

@@ -256,11 +256,12 @@ def reciprocal(x: Expr) -> Expr:
 
 
 def sign(x: Expr) -> Expr:
-    """-1, 0 or 1; NaN stays NaN."""
+    """-1, 0 or 1; NaN stays NaN, and -0 becomes 0."""
     if x.dtype.kind == "u":
         return minimum(x, 1)
     one = const(1, x.dtype)
-    return select(gt(x, 0), one, select(lt(x, 0), const(-1, x.dtype), x))
+    rest = select(eq(x, 0), 0, x) if x.dtype.is_inexact else x
+    return select(gt(x, 0), one, select(lt(x, 0), const(-1, x.dtype), rest))
 
 
 def logical_not(x: Expr) -> Expr:

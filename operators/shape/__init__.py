@@ -10,6 +10,7 @@ grids.py: broadcast_arrays and meshgrid
 diagonals.py: diagonal, trace, diag
 triangles.py: tril and triu
 stacking.py: vstack, hstack, atleast_1d, ...
+several.py: atleast_1d, atleast_2d and atleast_3d of several tensors
 cutting.py: array_split, vsplit, hsplit, dsplit
 turning.py: rot90, fliplr, flipud, rollaxis, diagflat
 inserting.py: append, insert, delete, resize, trim_zeros

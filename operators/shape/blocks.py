@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, ValueArgumentError
+from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import spec_of
 from ..elementwise.casting import clone
 from .joining import concat, numbers_to_tensors
@@ -45,6 +46,7 @@ def _leaves(blocks: Any) -> list[Any]:  # noqa: ANN401
     return [leaf for one in blocks for leaf in _leaves(one)] if isinstance(blocks, list) else [blocks]
 
 
+@accept_arrays
 def block(arrays: Sequence[object] | Tensor) -> Tensor:
     """A tensor assembled from nested lists of blocks.
 

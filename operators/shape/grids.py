@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
+from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import broadcast_shapes, spec_of
 from .views import broadcast_to, reshape
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ...registry.types import Tensor
 
 
+@accept_arrays
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Broadcast tensors to their common shape.
 
@@ -32,6 +34,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     return tuple(broadcast_to(x, shape) for x in arrays)
 
 
+@accept_arrays
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid, one tensor for each axis.
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import ArgumentError, OutOfBoundsError, ShapeError, UnsupportedError, ValueArgumentError
 from ...registry.dtypes import ALL
 from ..creation.creation import full
+from ..declare.array_arguments import accept_arrays
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
@@ -202,6 +203,7 @@ def resize(self: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 # -- trim_zeros --------------------------------------------------------------------------------------------------------
+@accept_arrays
 def trim_zeros(filt: Tensor, trim: str = "fb") -> Tensor:
     """The vector without zeros at its ends; only outside of jit and vmap, because its length depends on data.
 

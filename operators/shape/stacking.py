@@ -117,7 +117,7 @@ Returns:
 @composite(
     "atleast_1d(Tensor(a) self) -> Tensor(a)",
     doc=make_docstring(
-        "The tensor with at least one axis.", _AXES_ARGS, "td.atleast_1d(td.asarray(3)) -> [3]"
+        "The tensor with at least one axis.", _AXES_ARGS, "td.ops.td.atleast_1d(td.asarray(3)) -> [3]"
     ),
     reference="numpy.atleast_1d",
     samples="samples.stacking.rank_samples",
@@ -133,7 +133,7 @@ def atleast_1d(self: Tensor) -> Tensor:
     doc=make_docstring(
         "The tensor with at least two axes; new axes are in front.",
         _AXES_ARGS,
-        "td.atleast_2d(td.asarray(3)) -> [[3]]",
+        "td.ops.td.atleast_2d(td.asarray(3)) -> [[3]]",
     ),
     reference="numpy.atleast_2d",
     samples="samples.stacking.rank_samples",
@@ -150,7 +150,7 @@ def atleast_2d(self: Tensor) -> Tensor:
     doc=make_docstring(
         "The tensor with at least three axes: of shape (1, n, 1) for a vector, (m, n, 1) for a matrix.",
         _AXES_ARGS,
-        "td.atleast_3d(td.asarray([3, 4])) -> [[[3], [4]]]",
+        "td.ops.td.atleast_3d(td.asarray([3, 4])) -> [[[3], [4]]]",
     ),
     reference="numpy.atleast_3d",
     samples="samples.stacking.rank_samples",

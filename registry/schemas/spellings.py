@@ -63,6 +63,8 @@ class CallSpellings:
             if spelling not in binder.names
         } | dict(names)
         self.variadic = variadic
+        # A view is not written anywhere: a tensor after its arguments is a mistake, not ``out``.
+        self.returns_view = any(result.type.aliases() for result in binder.schema.returns)
 
     def translate(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs, object]:
         """The arguments of a call in the spelling of the schema, and the value of ``out``.
@@ -86,7 +88,11 @@ class CallSpellings:
             name = self._option_for(value, options)
             if name:
                 options[name] = value
-            elif out is None and (isinstance(value, TensorBase) or (value is None and self.binder.keyword)):
+            elif (
+                out is None
+                and not self.returns_view
+                and (isinstance(value, TensorBase) or (value is None and self.binder.keyword))
+            ):
                 out = value
             else:
                 raise self.binder.refuse(

@@ -21,6 +21,8 @@ from ..numpy.searching import sort as sort
 from ..numpy.searching import unique as unique
 from ..numpy.writing import put_values as _put_values
 from ..numpy.writing import replace_at_mask as _place_values
+from ..operators.indexing.writing import fill_diagonal as fill_diagonal
+from ..operators.indexing.writing import put_along_axis as put_along_axis
 from ..registry.dtypes import DType as _DType
 from ..registry.types import TensorLike as _TensorLike
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
@@ -56,7 +58,8 @@ def _check_inplace(name: str, inplace: bool) -> None:
 
 ndarray, dtype = _Tensor, _DType
 __all__ = [
-    "ComplexWarning", "argsort", "argwhere", "array", "character", "dtype", "flatnonzero", "flexible", "frombuffer",
-    "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "savez", "sort", "unique",
+    "ComplexWarning", "argsort", "argwhere", "array", "character", "dtype", "fill_diagonal", "flatnonzero", "flexible",
+    "frombuffer", "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis", "savez",
+    "sort", "unique",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -258,7 +258,7 @@ def istft(
     is_half = not return_complex if onesided is None else onesided
     parts = (fft.irfft if is_half else fft.ifft)(spectra, n_fft, norm=norm)
     if not is_half and not return_complex:
-        parts = parts.real()
+        parts = parts.real
     count = spec.shape[-1]
     squares = (factors * factors).expand(1, count, n_fft)
     signals, weights = (_overlap(x, hop) for x in (parts * factors, squares))

@@ -161,6 +161,10 @@ def test_in_place():
         x.add_(td.ones((2, 3), device="cuda"))
     with pytest.raises(errors.DTypeError, match="cannot be written"):
         td.ones(2, device="cuda", dtype=td.int32).add_(0.5)
+    wide = td.asarray([0.5, 2.0], dtype=td.float64).to("cuda")
+    for _ in range(3):
+        narrow = td.ones(2, device="cuda", dtype=td.float32)
+        assert narrow.add_(wide).tolist() == [1.5, 3.0] and narrow.dtype is td.float32  # the result is cast
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,19 @@ def test_functions_without_an_operator_return_tensors():
         windows(td.asarray(V, requires_grad=True), 1)
 
 
+def test_arrays_and_lists_are_converted_by_functions_written_in_python():
+    x = td.asarray(V)
+    for function in (np.broadcast_arrays, np.meshgrid):
+        for other in (V, [1.0, 2.0, 3.0], [x[0], x[1], x[2]]):
+            wanted = function(V, np.asarray([float(item) for item in other]))
+            for one, array in zip(function(x, other), wanted, strict=True):
+                assert type(one) is td.Tensor
+                np.testing.assert_array_equal(one.numpy(), array)
+    assert np.gradient(x, V).tolist() == np.gradient(V, V).tolist()
+    numbers, nothing = np.broadcast_arrays(x, None)  # an array of objects: NumPy's result
+    assert type(numbers) is td.Tensor and nothing.dtype == object
+
+
 def test_functions_write_into_tensors():
     x, array = td.zeros((2, 3), dtype=td.float64), np.zeros((2, 3))
     for out in (x, array):

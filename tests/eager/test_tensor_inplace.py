@@ -1,6 +1,8 @@
 """Views and in-place operators: the same programs on tensors and on ndarrays, and what must not be written."""
 
 import gc
+import itertools
+import operator
 import weakref
 
 import numpy as np
@@ -99,7 +101,7 @@ def test_failed_writes_change_nothing():
     version, wanted = x.storage().version, x.tolist()
     for write in (
         lambda: x.add_(td.zeros((2, 4, 6))),
-        lambda: x.add_(td.zeros((4, 6), dtype=td.float64)),
+        lambda: x.add_(td.zeros((4, 6), dtype=td.complex64)),
         lambda: x.add_(1j),
         lambda: x.__setitem__(9, 1.0),
         lambda: x.__setitem__(0, td.zeros(5)),
@@ -146,6 +148,47 @@ def test_every_inplace_operator_is_its_functional_one(op):
     assert op(x, *rest) is x
     np.testing.assert_allclose(np.asarray(x), np.asarray(wanted), rtol=1e-14)
     np.testing.assert_array_equal(np.asarray(view), np.asarray(x)[0])
+
+
+DTYPES = "bool int8 int32 int64 uint8 uint64 float16 float32 float64 complex64 complex128".split()
+RUNS = {
+    "eager": lambda step, x, y: step(x, y),
+    "jit": lambda step, x, y: td.jit(lambda x, y: step(x.clone(), y))(x, y),
+    "vmap": lambda step, x, y: td.vmap(lambda x, y: step(x.clone(), y))(x, y),
+    "functionalize": lambda step, x, y: td.functionalize(lambda x, y: step(x.clone(), y))(x, y),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("step", [operator.iadd, operator.imul, operator.itruediv], ids=lambda f: f.__name__)
+def test_results_are_cast_within_their_kind(run, step):
+    """NumPy's rule: a result of the target's kind, or a narrower one, is cast to its dtype; others raise an error."""
+    for one, other in itertools.product(DTYPES, DTYPES):
+        x, y = np.array([1, 0, 3]).astype(one), np.array([2, 1, 1]).astype(other)
+        try:
+            wanted = step(x.copy(), y)
+        except TypeError:
+            with pytest.raises(TypeError):
+                RUNS[run](step, td.asarray(x), td.asarray(y))
+            continue
+        result = RUNS[run](step, td.asarray(x.copy()), td.asarray(y)).numpy()
+        assert result.dtype == wanted.dtype, (one, other)
+        np.testing.assert_allclose(result, wanted, rtol=1e-3 if one == "float16" else 1e-6)
+
+
+def test_cast_in_place_result_has_a_gradient():
+    def total(x, y):
+        z = x * 1
+        z *= y
+        return (z**2).sum()
+
+    x, y = td.asarray([1.0, 2.0]), td.asarray(np.array([3.0, 0.5]))
+    for function in (total, td.jit(total)):
+        by_x, by_y = td.grad(function, argnums=(0, 1))(x, y)
+        assert (by_x.dtype, by_y.dtype) == (td.float32, td.float64)
+        assert by_x.tolist() == [18.0, 1.0] and by_y.tolist() == [6.0, 4.0]
+        value, tangent = td.jvp(function, (x, y), (td.ones(2), td.zeros(2, dtype=td.float64)))
+        assert (value.item(), tangent.item(), tangent.dtype) == (10.0, 19.0, td.float32)
 
 
 def test_integer_tensors_take_no_fractions():

@@ -195,7 +195,7 @@ def test_eigenvectors_but_for_their_phase(x):
 
 def test_eigenvalues_that_are_equal():
     turn = f64([[0.0, 1.0], [-1.0, 0.0]])
-    assert td.grad(lambda x: td.linalg.eigvals(x).sum().real())(turn).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert td.grad(lambda x: td.linalg.eigvals(x).sum().real)(turn).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     slope = td.grad(lambda x: td.real(td.linalg.eig(x)[1][0]).sum())(f64(np.eye(2)))
     assert np.isnan(slope.numpy()).any()
 

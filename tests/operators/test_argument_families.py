@@ -215,3 +215,33 @@ def test_numpy_ufuncs_take_tensors_as_keywords():
 def test_real_transforms_need_an_axis(name):
     with pytest.raises(ShapeError, match="at least one axis"):
         getattr(td.fft, name)(td.asarray(1.0))
+
+
+# -- arrays of NumPy as arguments of functions that are written in Python ----------------------------------------------
+A, V, AT = np.arange(6.0).reshape(2, 3), np.arange(3.0), np.array([0, 1])
+OF_ARRAYS = {
+    "broadcast_arrays": lambda to: td.broadcast_arrays(to(V), to(A))[0],
+    "meshgrid": lambda to: td.meshgrid(to(V), to(V))[0],
+    "gradient": lambda to: td.gradient(to(V), to(V)),
+    "piecewise": lambda to: td.piecewise(to(V), [to(V < 1)], [0, 1]),
+    "ix_": lambda to: td.ix_(to(AT), to(AT))[0],
+    "block": lambda to: td.block([to(V), to(V), 1.0]),
+    "trim_zeros": lambda to: td.trim_zeros(to(V)),
+    "poly": lambda to: td.poly(to(V)),
+    "roots": lambda to: td.roots(to(V)),
+    "polyfit": lambda to: td.polyfit(to(V), to(V), 1),
+    "histogramdd": lambda to: td.histogramdd(to(A))[0],
+    "diag_indices_from": lambda to: td.diag_indices_from(to(np.eye(2)))[0],
+    "tril_indices_from": lambda to: td.tril_indices_from(to(A))[0],
+    "apply_along_axis": lambda to: td.apply_along_axis(td.sum, 0, to(A)),
+    "apply_over_axes": lambda to: td.apply_over_axes(td.sum, to(A), 0),
+    "unique_all": lambda to: td.unique_all(to(V)).values,
+    "einsum": lambda to: td.einsum("i,ji->j", to(V), to(A)),
+}
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_arrays_are_converted_by_functions_written_in_python(name):
+    result, wanted = OF_ARRAYS[name](lambda x: x), OF_ARRAYS[name](td.asarray)
+    assert type(result) is td.Tensor and result.dtype is wanted.dtype
+    np.testing.assert_array_equal(result.numpy(), wanted.numpy())

@@ -1,5 +1,6 @@
 """The Array API standard: the namespace protocol, and functions that are not operators."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import tandem as td
 from hypothesis import given
 from hypothesis import strategies as st
 from tandem.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError, ValueArgumentError
+from tandem.registry.dtypes import COMPLEX, REAL
 
 X = td.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -18,6 +20,19 @@ def test_tensor_names_its_namespace():
     assert X.__array_namespace__(api_version=td.__array_api_version__) is td
     with pytest.raises(ValueArgumentError, match="2024"):
         X.__array_namespace__(api_version="2019.12")
+
+
+def test_earlier_version_is_the_module_with_a_list_of_devices():
+    earlier = X.__array_namespace__(api_version="2024.12")
+    assert earlier.__array_api_version__ == "2024.12" and earlier is X.__array_namespace__(
+        api_version="2024.12"
+    )
+    assert earlier.sum is td.sum and earlier.linalg is td.linalg and set(td.__all__) <= set(dir(earlier))
+    for namespace, kind in ((earlier, list), (td, tuple)):
+        assert type(namespace.__array_namespace_info__().devices()) is kind
+    assert earlier.__array_namespace_info__().dtypes() == td.__array_namespace_info__().dtypes()
+    with pytest.raises(AttributeError, match="tandem"):
+        earlier.summ  # noqa: B018
 
 
 def test_traced_value_has_a_namespace():
@@ -184,7 +199,39 @@ def test_ranks_and_pseudo_inverses_take_a_tolerance_for_each_matrix():
         td.linalg.pinv(x[0], rtol=rtol)
 
 
+def test_sign_of_zero_is_positive_zero():
+    for sign in (td.sign, td.jit(td.sign)):
+        for dtype in (td.float16, td.float32, td.float64):
+            signs = sign(td.asarray([-0.0, 0.0, -2.0, float("nan")], dtype=dtype)).numpy()
+            assert np.signbit(signs[:3]).tolist() == [False, False, True] and np.isnan(signs[3])
+
+
+def test_casting_rules_are_those_of_numpy():
+    for one, other in itertools.product((td.bool, *REAL, *COMPLEX), repeat=2):
+        if td.bfloat16 in (one, other):
+            continue
+        wanted = np.can_cast(one.np, other.np, "same_kind")
+        assert td.can_cast(one, other, "same_kind") is wanted, (one, other)
+
+
 def test_sign_of_a_complex_zero_is_positive_zero():
     zeros = td.asarray([complex(-0.0, -0.0), complex(0.0, -0.0)])
     for sign in (td.sign, td.jit(td.sign)):
         assert np.signbit(sign(zeros).numpy().view(np.float32)).tolist() == [False] * 4
+
+
+def test_dtype_has_the_attributes_of_numpys():
+    for dtype in (td.bool, td.int64, td.float32, td.complex128, td.bfloat16):
+        for name in ("char", "str", "num", "byteorder", "alignment", "isnative", "names", "fields"):
+            assert getattr(dtype, name) == getattr(dtype.np, name), (dtype, name)
+        with pytest.raises(AttributeError, match="a dtype has no attribute 'chars'"):
+            dtype.chars  # noqa: B018
+
+
+def test_parts_of_complex_numbers_are_attributes():
+    z = td.asarray([1 + 2j, -3j])
+    assert z.real.tolist() == [1.0, 0.0] and z.imag.tolist() == [2.0, -3.0]
+    assert X.real.tolist() == X.tolist() and not X.imag.any()
+    assert td.jit(lambda z: z.real * z.imag)(z).tolist() == [2.0, 0.0]
+    assert td.grad(lambda x: (x * (1 + 2j)).imag.sum())(X[0]).tolist() == [2.0, 2.0, 2.0]
+    assert td.vmap(lambda z: z.real)(z).tolist() == [1.0, 0.0]

@@ -1,7 +1,8 @@
 """Random programs of indexing, ``.at`` and assignments agree with NumPy: eager, jitted, vmapped and under grad.
 
-The default run takes a sample by seed; ``-m full`` runs 20,000 eager and 2,000 jitted programs. Both mean most beside
-the fence of :mod:`fence`, which ends the process at a read or a write outside of an array.
+The default run takes a sample by seed; ``-m full`` runs 50,000 eager and 5,000 jitted programs: 100,000 and 10,000
+statements. Both mean most beside the fence of :mod:`fence`, which ends the process at a read or a write outside of an
+array.
 """
 
 import os
@@ -55,7 +56,7 @@ def test_eager_programs(part):
 @pytest.mark.full
 @PARTS
 def test_every_eager_program(part):
-    for seed in seeds(part, 20_000):
+    for seed in seeds(part, 50_000):
         check_eager(seed)
 
 
@@ -83,7 +84,7 @@ def test_jitted_programs(part):
 @pytest.mark.full
 @PARTS
 def test_every_jitted_program(part):
-    for seed in seeds(part, 2000, 50_000):
+    for seed in seeds(part, 5000, 50_000):
         check_jitted(seed)
 
 

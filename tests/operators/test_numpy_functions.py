@@ -172,6 +172,33 @@ def test_functions_along_axes(rng):
         td.apply_over_axes(lambda a, axis: td.zeros(()), td.asarray(x), 0)
 
 
+def test_reductions_that_skip_nan_take_a_dtype():
+    x = np.array([[1.0, np.nan, 3.0], [2.0, 5.0, 8.0]], np.float32)
+    for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd"):
+        for dtype in (np.float64, np.float32):
+            wanted = getattr(np, name)(x, axis=0, dtype=dtype)
+            for namespace in (td, np, td.numpy):
+                result = getattr(namespace, name)(td.asarray(x), axis=0, dtype=dtype)
+                assert result.dtype.np == wanted.dtype
+                np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
+
+
+def test_function_that_cannot_be_batched_is_applied_to_each_vector():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)) + 0.5
+    functions = (
+        lambda v: v[v > 0].sum(),
+        lambda v: v if v[0] > 0.5 else -v,
+        lambda v: np.outer(v, v) if float(v.sum()) > 1 else np.outer(v, -v),
+    )
+    for function in functions:
+        for axis in (0, 1, -1):
+            wanted = np.apply_along_axis(function, axis, x)
+            for apply in (td.apply_along_axis, np.apply_along_axis):
+                result = apply(function, axis, td.asarray(x))
+                assert type(result) is td.Tensor
+                np.testing.assert_allclose(result.numpy(), wanted)
+
+
 def test_vectorize(rng):
     x, y = rng.normal(size=(2, 1, 3)), rng.normal(size=(4, 3))
     choose = lambda a, b: td.where(a > b, a - b, a + b)  # noqa: E731

@@ -178,3 +178,36 @@ def test_namespaces_have_the_names_of_tandem():
         with pytest.raises(AttributeError, match="concatenate"):
             namespace.concatnate  # noqa: B018
         assert inspect.ismodule(namespace) and namespace.__name__.startswith("tandem.")
+
+
+VIEWS = {
+    "flip": lambda x, y: td.flip(x, 0, y),
+    "permute": lambda x, y: td.permute(x, (1, 0), y),
+    "squeeze": lambda x, y: td.squeeze(x, 0, y),
+    "broadcast_to": lambda x, y: td.broadcast_to(x, (1, 3), y),
+    "expand_dims": lambda x, y: td.expand_dims(x, 0, y),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_tensor_after_the_arguments_of_a_view_is_not_out(name):
+    x, y = td.ones((1, 3)), td.zeros((1, 3))
+    with pytest.raises(TypeError, match="positional arguments"):
+        VIEWS[name](x, y)
+    assert not y.any()
+
+
+@pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "atleast_3d"])
+def test_atleast_nd_takes_several_tensors(name):
+    for arrays in (
+        [np.array(3.0)],
+        [np.ones(2), np.array(1)],
+        [np.ones((2, 3)), np.ones(4), np.ones((1, 1, 1, 1))],
+    ):
+        wanted = getattr(np, name)(*arrays)
+        for namespace in (td, np, td.numpy):
+            result = getattr(namespace, name)(*map(td.asarray, arrays))
+            assert type(result) is type(wanted) or len(arrays) == 1
+            pairs = [(result, wanted)] if len(arrays) == 1 else zip(result, wanted, strict=True)
+            assert all(type(one) is td.Tensor and one.tolist() == other.tolist() for one, other in pairs)
+    assert td.jit(getattr(td, name))(td.ones(2)).tolist() == getattr(np, name)(np.ones(2)).tolist()

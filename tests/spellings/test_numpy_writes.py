@@ -48,6 +48,17 @@ def test_writes_are_those_of_numpy(name):
     assert x.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize("name", [name for name in WRITES if hasattr(td, name)])
+def test_tandem_writes_in_place_too(name):
+    """A library that finds NumPy's function in the namespace of a tensor relies on the write."""
+    x, want = td.asarray(X.copy()), X.copy()
+    assert WRITES[name](td, x, td.asarray(MASK)) is None
+    WRITES[name](numpy, want, MASK)
+    assert x.tolist() == want.tolist()
+    changed = td.jit(lambda x: (WRITES[name](td, x, td.asarray(MASK)), x)[1])(td.asarray(X.copy()))
+    assert changed.tolist() == want.tolist()
+
+
 @pytest.mark.parametrize("name", READS)
 def test_reads_are_those_of_numpy(name):
     result, want = READS[name](np), READS[name](numpy)

@@ -61,10 +61,10 @@ def make_inplace_kernel(op: Operator, functional: Operator) -> Kernel:
         check_writable(name, self, (*args, *options.values()))
         if decl.is_elementwise:
             operands = check_devices(name, (self, *args), constants=True)
-            inplace.check_fits(
-                name, self, decl.shape_rule(*(operand_spec(value, self) for value in operands))
-            )
-            if write_into(
+            spec = decl.shape_rule(*(operand_spec(value, self) for value in operands))
+            inplace.check_fits(name, self, spec)
+            is_exact = spec.dtype is self.dtype
+            if is_exact and write_into(
                 functional,
                 self,
                 tuple(_copy_if_overlapping(self._data, value) for value in operands),
