@@ -7,7 +7,6 @@ construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
 copies.py: pickling and copying.
 dlpack.py: DLPack capsules in the host's memory.
-dunders.py: the special methods of arithmetic and comparison.
 dunders.py: the special methods of arithmetic, comparison, round and divmod.
 einops_backend.py: the backend by which einops finds tensors.
 forwards.py: functions of ``td.linalg`` and ``td.special`` under PyTorch's names.
