@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
+from ..errors import UnknownNameError
 from . import synonyms
 
 _TANDEM = __package__.rpartition(".")[0]
@@ -58,7 +59,7 @@ def forward_to(namespace: str, module: str) -> tuple[Callable[[str], Any], Calla
 
     def get_attribute(name: str) -> Any:  # noqa: ANN401
         if name.startswith("_") or name not in list_source():
-            raise _unknown(namespace, name, list_names(), f"td.{module}.".replace("..", "."))
+            raise _unknown(namespace, name, list_names, f"td.{module}.".replace("..", "."))
         result: object = getattr(find_source(), name)
         result = getattr(result, "unchecked", result)  # under td.debug.strict_names
         setattr(own, name, result)
@@ -75,17 +76,20 @@ def refuse_unknown(namespace: str) -> Callable[[str], Any]:
     own, tandem = sys.modules[namespace], sys.modules[_TANDEM]
 
     def get_attribute(name: str) -> Any:  # noqa: ANN401
-        if name.startswith("_"):
-            near = ""
-        elif name in dir(tandem):
-            near = f"; did you mean td.{name}?"
-        else:
-            near = synonyms.suggest(name, vars(own), f"{namespace}.") or synonyms.suggest(name, dir(tandem))
-        raise AttributeError(f"module {namespace!r} has no attribute {name!r}{near}")
+        def find() -> str:
+            if name in dir(tandem):
+                return f"; did you mean td.{name}?"
+            return synonyms.suggest(name, vars(own), f"{namespace}.")
+
+        raise UnknownNameError(
+            f"module {namespace!r} has no attribute {name!r}", None if name.startswith("_") else find
+        )
 
     return get_attribute
 
 
-def _unknown(namespace: str, name: str, names: Iterable[str], prefix: str) -> AttributeError:
-    near = "" if name.startswith("_") else synonyms.suggest(name, names, prefix)
-    return AttributeError(f"module {namespace!r} has no attribute {name!r}{near}")
+def _unknown(namespace: str, name: str, list_names: Callable[[], list[str]], prefix: str) -> UnknownNameError:
+    return UnknownNameError(
+        f"module {namespace!r} has no attribute {name!r}",
+        None if name.startswith("_") else lambda: synonyms.suggest(name, list_names(), prefix),
+    )

@@ -71,6 +71,7 @@ UPWARD = {
     ("eager", "linalg"): "`np.linalg.norm` of a tensor",
     ("eager", "numpy"): "`np.mean` of a tensor",
     ("eager", "special"): "SciPy's ufuncs of a tensor",
+    ("eager", "spellings"): "the error for an attribute that arrays of another library have",
     ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",
     ("eager", "transforms"): "`td.autograd.gradcheck` is `td.check_grads` under PyTorch's name",
     ("backends", "jit"): "the compiler of hot calls of composites at the first one",
