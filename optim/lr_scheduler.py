@@ -91,6 +91,16 @@ class LambdaLR(LRScheduler):
         return [base * fn(self.last_epoch) for base, fn in zip(self.base_lrs, self.lr_lambdas)]
 
 
+class MultiplicativeLR(LambdaLR):
+    """Multiply the current learning rate by a function of the epoch; the arguments are those of :class:`LambdaLR`."""
+
+    def get_lr(self) -> list[float]:
+        """The current learning rates times the functions."""
+        if self.last_epoch == 0:
+            return self.base_lrs
+        return [lr * fn(self.last_epoch) for lr, fn in zip(self.get_last_lr(), self.lr_lambdas)]
+
+
 class StepLR(LRScheduler):
     """Multiply the learning rate by ``gamma`` after each ``step_size`` epochs."""
 

@@ -26,29 +26,22 @@ def forward_to_tandem(
     >>> np.linalg is np.linalg, "concatenate" in dir(np)
     (True, True)
     """
-    get_forwarded, list_forwarded = forward_to(namespace, "")
-    if own is None:
-        return get_forwarded, list_forwarded
-    get_own, list_own = own
-    known = {*list_own()}
-
-    def get_attribute(name: str) -> Any:  # noqa: ANN401
-        return (get_own if name in known else get_forwarded)(name)
-
-    def list_names() -> list[str]:
-        return sorted({*known, *list_forwarded()})
-
-    return get_attribute, list_names
+    return forward_to(namespace, "", own)
 
 
-def forward_to(namespace: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def forward_to(
+    namespace: str, module: str, own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names that it lacks.
 
     Args:
         namespace: the module's ``__name__``.
         module: the module of tandem that has them, such as ``"random"``; empty: ``tandem`` itself.
+        own: the result of ``lazy.attach``, for names of the module that are imported at their first use.
     """
-    own, tandem = sys.modules[namespace], sys.modules[_TANDEM]
+    owner, tandem = sys.modules[namespace], sys.modules[_TANDEM]
+    get_own, list_own = own or (None, list[str])
+    known = {*list_own()}
 
     def find_source() -> Any:  # noqa: ANN401
         return attrgetter(module)(tandem) if module else tandem
@@ -58,15 +51,17 @@ def forward_to(namespace: str, module: str) -> tuple[Callable[[str], Any], Calla
         return dir(source) if not module else getattr(source, "__all__", dir(source))
 
     def get_attribute(name: str) -> Any:  # noqa: ANN401
+        if get_own is not None and name in known:
+            return get_own(name)
         if name.startswith("_") or name not in list_source():
             raise _unknown(namespace, name, list_names, f"td.{module}.".replace("..", "."))
         result: object = getattr(find_source(), name)
         result = getattr(result, "unchecked", result)  # under td.debug.strict_names
-        setattr(own, name, result)
+        setattr(owner, name, result)
         return result
 
     def list_names() -> list[str]:
-        return sorted(name for name in {*vars(own), *list_source()} if not name.startswith("_"))
+        return sorted(name for name in {*known, *vars(owner), *list_source()} if not name.startswith("_"))
 
     return get_attribute, list_names
 

@@ -43,12 +43,12 @@ def numel(self: Tensor) -> int:
     >>> td.numel(td.zeros((2, 3)))
     6
     """
-    return self.size
+    return int(self.size)
 
 
 def nelement(self: Tensor) -> int:
     """The number of elements."""
-    return self.size
+    return int(self.size)
 
 
 def element_size(self: Tensor) -> int:

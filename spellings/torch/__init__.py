@@ -20,7 +20,8 @@ methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
 devices.py: device, Size
 typed_tensors.py: FloatTensor, LongTensor, ...
 func.py: torch.func, and vmap
-autograd.py, cuda.py, fft.py, linalg.py, special.py: the modules of these names
+autograd: ``torch.autograd`` and its modules
+cuda.py, fft.py, linalg.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
 optim: the optimizers and schedulers of ``tandem.optim``
 
@@ -125,5 +126,6 @@ _own = _lazy.attach(
             "ShortTensor"
         ),
     },
+    {"autograd": ".torch.autograd", "func": ".torch.func"},
 )
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own)

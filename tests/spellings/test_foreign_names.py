@@ -169,3 +169,27 @@ def test_methods_of_numpy_arrays():
 def test_tofile_writes_elements(tmp_path):
     td.arange(3, dtype=td.int8).tofile(tmp_path / "x.bin")
     assert (tmp_path / "x.bin").read_bytes() == b"\0\1\2"
+
+
+# -- positions with a number of their own, as in jax.numpy -------------------------------------------------------------
+@pytest.mark.parametrize("transform", [lambda f: f, td.jit], ids=["eager", "jit"])
+def test_jax_positions_take_size(transform):
+    jnp, x = tandem.jax.numpy, td.asarray([0, 2, 0, 3])
+    assert transform(lambda x: jnp.where(x > 0, size=3, fill_value=9))(x)[0].tolist() == [1, 3, 9]
+    assert transform(lambda x: jnp.argwhere(x, size=3))(x).tolist() == [[1], [3], [0]]
+    assert transform(lambda x: jnp.flatnonzero(x, size=1))(x).tolist() == [1]
+    assert transform(lambda x: jnp.where(x > 0, x, 7))(x).tolist() == [7, 2, 7, 3]
+    with pytest.raises(TypeError, match="two values"):
+        jnp.where(x > 0, x)
+    with pytest.raises(TypeError, match="two values"):
+        jnp.where(x > 0, x, x, size=3)
+
+
+def test_range_is_index():
+    x = td.arange(6).reshape(2, 3)
+    array = x.numpy().copy()
+    for f in (lambda x: x[range(2), [0, 2]], lambda x: x[:, range(1, 3)], lambda x: x[range(0)]):
+        assert f(x).tolist() == td.jit(f)(x).tolist() == f(array).tolist()
+    x[range(2), [0, 1]] = 9
+    array[range(2), [0, 1]] = 9
+    assert x.tolist() == array.tolist()

@@ -191,6 +191,7 @@ def test_save_and_load_take_open_files(tmp_path):
 # -- schedulers --------------------------------------------------------------------------------------------------------
 SCHEDULERS = {
     "constant": lambda s, o: s.ConstantLR(o, 0.5, 3),
+    "multiplicative": lambda s, o: s.MultiplicativeLR(o, lambda epoch: 0.9 + epoch / 100),
     "polynomial": lambda s, o: s.PolynomialLR(o, 8, 2.0),
     "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.01),
     "one cycle": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=12),
@@ -245,6 +246,20 @@ def test_schedulers_reach_their_ends():
     assert plateau[0] == 0.1 and plateau[-1] == pytest.approx(0.001)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_optimizer_takes_options_of_implementations(name):
+    results = []
+    for options in ({}, {"foreach": False, "capturable": False}, {"fused": None}):
+        x = torch.ones(2, requires_grad=True)
+        optimizer = getattr(optim, name)([x], lr=0.1, **options)
+        (x * x).sum().backward()
+        optimizer.step()
+        results.append(x.tolist())
+    assert results[0] == results[1] == results[2] != [1.0, 1.0]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'momentums'"):
+        getattr(optim, name)([x], lr=0.1, momentums=0.9)
+
+
 def test_scheduler_mistakes_are_refused():
     optimizer = optim.SGD([torch.zeros(1).requires_grad_()], lr=0.1)
     with pytest.raises(ValueError, match="total_steps"):
@@ -288,3 +303,57 @@ def test_cell_agrees_with_torch(name, bias):
     pairs = zip(result, expected) if name == "LSTMCell" else [(result, expected)]
     for one, other in pairs:
         np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+# -- torch.autograd.functional -----------------------------------------------------------------------------------------
+FUNCTIONAL = ["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"]
+
+
+def evaluate(library, name, pair):
+    def f(x, y):
+        return (x * y).sum() + (x**3).sum()
+
+    function = getattr(library.autograd.functional, name)
+    x, y, v = (library.tensor(values) for values in ([1.0, 2.0], [3.0, 4.0], [1.0, -2.0]))
+    vector = () if name in FUNCTIONAL[:3] else ((v, v),) if pair else (v,)
+    return function(f, (x, y), *vector) if pair else function(lambda x: f(x, x), x, *vector)
+
+
+def to_lists(value):
+    return [to_lists(item) for item in value] if isinstance(value, tuple) else value.tolist()
+
+
+@pytest.mark.parametrize("pair", [False, True], ids=["one", "two"])
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_functional_derivative_agrees_with_torch(name, pair):
+    library = pytest.importorskip("torch")
+    assert to_lists(evaluate(torch, name, pair)) == to_lists(evaluate(library, name, pair))
+
+
+def test_functional_derivatives_of_square():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.autograd.functional.jacobian(lambda x: x**2, x).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, x)[1].tolist() == [6.0, 24.0]
+
+
+def test_once_differentiable_backward_is_not_recorded():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    x = torch.tensor([3.0], requires_grad=True)
+    (gradient,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    assert gradient.tolist() == [6.0] and not gradient.requires_grad
+
+
+def test_number_of_elements_is_plain_int():
+    x = td.zeros((2, 3))
+    for count in (x.numel(), x.nelement(), td.numel(x), td.size(x), torch.numel(x), x.nbytes, x.size * 1):
+        assert type(count) is int
