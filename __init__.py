@@ -194,8 +194,8 @@ def __getattr__(name: str) -> _Any:
         _materialize(f"td::{registered}")  # which puts the function here
         return globals()[name]
     if name not in _IMPORTED and not name.startswith("_"):
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}{_synonyms.suggest(name, __dir__())}"
+        raise errors.UnknownNameError(
+            f"module {__name__!r} has no attribute {name!r}", lambda: _synonyms.suggest(name, __dir__())
         )
     return _get_attribute(name)
 

@@ -3223,6 +3223,14 @@ def repeat(
 def repeat(
     self: _TensorLike,
     repeats: _b.int | Sequence[_b.int] | Tensor,
+    *axis: _b.int,
+) -> Tensor:
+    """Each element, or slice along an axis, repeated."""
+
+@overload
+def repeat(
+    self: _TensorLike,
+    repeats: _b.int | Sequence[_b.int] | Tensor,
     dim: _b.int | None = None,
 ) -> Tensor:
     """Each element, or slice along an axis, repeated."""
@@ -3232,6 +3240,14 @@ def repeat_interleave(
     self: _TensorLike,
     repeats: _b.int | Sequence[_b.int] | Tensor,
     axis: _b.int | None = None,
+) -> Tensor:
+    """Each element, or slice along an axis, repeated."""
+
+@overload
+def repeat_interleave(
+    self: _TensorLike,
+    repeats: _b.int | Sequence[_b.int] | Tensor,
+    *axis: _b.int,
 ) -> Tensor:
     """Each element, or slice along an axis, repeated."""
 
@@ -3608,10 +3624,11 @@ def split(
 @overload
 def split(
     self: _TensorLike,
-    sections: _b.int | Sequence[_b.int],
+    *,
+    split_size: _b.int | Sequence[_b.int],
     dim: _b.int = 0,
 ) -> tuple[Tensor, ...]:
-    """The tensor in parts along an axis, as views."""
+    """The tensor in parts of given sizes, as in PyTorch: the keywords ``dim`` and ``split_siz..."""
 
 @overload
 def split_with_sizes(

@@ -6,6 +6,8 @@ type for the same mistake, the class derives from that type too, so ``except Val
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from numpy.linalg import LinAlgError
 
 
@@ -109,6 +111,29 @@ class UnknownKeyError(TandemError, KeyError):
     """A dispatch table has no row of that name."""
 
     __str__ = Exception.__str__  # KeyError's prints the message as a literal
+
+
+class UnknownNameError(TandemError, AttributeError):
+    """A namespace or a tensor has no attribute of a name; the message names the tandem spelling.
+
+    Args:
+        message: the text without the suggestion.
+        suggest: returns the suggestion, which is computed when the message is read: ``hasattr`` does not need it.
+    """
+
+    def __init__(self, message: str, suggest: Callable[[], str] | None = None):
+        super().__init__(message)
+        self._suggest = suggest
+
+    def __str__(self) -> str:
+        """The message with the suggestion."""
+        if self._suggest is not None:
+            self.args, self._suggest = (self.args[0] + self._suggest(),), None
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str]]:
+        """Pickle the complete message."""
+        return UnknownNameError, (str(self),)
 
 
 class UnknownOperatorError(TandemError, AttributeError):

@@ -49,7 +49,8 @@ def _has_positional(count: int) -> Callable[[Args, Kwargs], bool]:
 
 
 def _is_swap(args: Args, kwargs: Kwargs) -> bool:
-    return len(args) == 3 and all(isinstance(axis, int) for axis in args[1:])
+    is_matrix = bool(args) and len(getattr(args[0], "shape", ())) == 2
+    return is_matrix and len(args) == 3 and all(isinstance(axis, int) for axis in args[1:])
 
 
 def _is_cross_by_rows(args: Args, kwargs: Kwargs) -> bool:
@@ -73,8 +74,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         "`split(x, 2)`, `split(x, [2, 3])`",
         "2 parts; cut before indices 2 and 3",
         "parts of size 2; parts of sizes 2 and 3",
-        "`td.split(x, sections=2)`, `td.array_split(x, 2)`; `td.torch.split(x, 2)`",
-        _has_positional(2),
+        "`td.split(x, sections=2)`, `td.array_split(x, 2)`; `td.split(x, 2, dim=0)`",
+        lambda args, kwargs: len(args) >= 2 and "dim" not in kwargs,
     ),
     Difference(
         "std var",
@@ -110,7 +111,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "transpose",
-        "`x.transpose(0, 1)`",
+        "`x.transpose(0, 1)` of a matrix",
         "the order of all axes",
         "two axes exchanged",
         "`x.permute(1, 0, 2)`; `x.swapaxes(0, 1)`",

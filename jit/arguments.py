@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import pytree
+from ..eager.tensor.tensor import ElementCount
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..registry.values import TensorBase
@@ -100,6 +101,7 @@ class Arguments:
         else:
             statics = keys = ()
         leaves, treedef = pytree.flatten(tuple(values))
+        leaves = [int(leaf) if type(leaf) is ElementCount else leaf for leaf in leaves]  # x.size
         return BoundArguments(leaves, treedef, statics, keys)
 
     def match_call(self, positional: int, names: Sequence[str]) -> list[tuple[str, int | str | None]]:

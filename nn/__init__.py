@@ -13,6 +13,7 @@
 - module.py, parameter.py: Module and Parameter
 - normalization.py: LayerNorm, RMSNorm, BatchNorm2d, ...
 - recurrent.py: RNN, LSTM, GRU
+- recurrent_cells.py: RNNCell, LSTMCell, GRUCell
 - state.py: state_dict, devices and dtypes
 - tree.py: modules as pytrees
 - utils.py: clip_grad_norm_ and others, ``td.nn.utils``
@@ -82,3 +83,6 @@ from .parameter import Parameter as Parameter
 from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import RNN as RNN
+from .recurrent_cells import GRUCell as GRUCell
+from .recurrent_cells import LSTMCell as LSTMCell
+from .recurrent_cells import RNNCell as RNNCell

@@ -1,4 +1,4 @@
-"""Recurrent layers: RNN, LSTM and GRU."""
+"""Recurrent layers: RNN, LSTM and GRU; recurrent_cells.py has the modules of one step."""
 
 from __future__ import annotations
 

@@ -180,6 +180,13 @@ def check_betas(name: str, betas: tuple[float, float]) -> None:
         raise ValueArgumentError(f"{name}: betas must be two numbers of at least 0 and below 1, not {betas}")
 
 
+def check_implementation(name: str, options: dict[str, bool | None]) -> None:
+    """Check the names of PyTorch's options that choose among implementations; there is one here."""
+    for option in options:
+        if option not in ("foreach", "fused", "capturable"):
+            raise ArgumentError(f"{name} got an unexpected keyword argument {option!r}")
+
+
 _sgd = jit(rules.sgd, static_argnames=("nesterov", "maximize"))
 _adam = jit(rules.adam, static_argnames=("decoupled", "maximize"))
 _rmsprop = jit(rules.rmsprop, static_argnames=("maximize",))
@@ -196,6 +203,7 @@ class SGD(Optimizer):
         weight_decay: a factor of the parameter that is added to its gradient.
         nesterov: whether to look ahead by the momentum.
         maximize: whether to go up.
+        implementation: PyTorch's ``foreach``, ``fused`` and ``capturable``, which change nothing.
 
     >>> import tandem as td
     >>> x = td.asarray([1.0, 2.0], requires_grad=True)
@@ -216,7 +224,9 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **implementation: bool | None,
     ):
+        check_implementation("SGD", implementation)
         check_options("SGD", lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueArgumentError("SGD: nesterov needs momentum, and no dampening")
@@ -258,6 +268,7 @@ class Adam(Optimizer):
         weight_decay: a factor of the parameter that is added to its gradient.
         amsgrad: whether to divide by the largest average of the squares so far.
         maximize: whether to go up.
+        implementation: PyTorch's ``foreach``, ``fused`` and ``capturable``, which change nothing.
     """
 
     decoupled = False
@@ -272,8 +283,10 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **implementation: bool | None,
     ):
         name = type(self).__name__
+        check_implementation(name, implementation)
         check_options(name, lr=lr, eps=eps, weight_decay=weight_decay)
         check_betas(name, betas)
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
@@ -324,8 +337,9 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **implementation: bool | None,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **implementation)
 
 
 class RMSprop(Optimizer):
@@ -340,6 +354,7 @@ class RMSprop(Optimizer):
         momentum: the share of the velocity that is kept.
         centered: whether to divide by the deviation from the average gradient.
         maximize: whether to go up.
+        implementation: PyTorch's ``foreach``, ``fused`` and ``capturable``, which change nothing.
     """
 
     def __init__(
@@ -353,7 +368,9 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **implementation: bool | None,
     ):
+        check_implementation("RMSprop", implementation)
         check_options("RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
         super().__init__(params, {**options, "centered": centered, "maximize": maximize})

@@ -17,7 +17,7 @@ from .lazy_operators import materialize
 from .library import find_overloads
 from .operator import Operator, definition_listeners, lock
 from .schemas.binding import is_variadic
-from .schemas.spellings import CallSpellings
+from .schemas.spellings import FOREIGN_ARGUMENTS, CallSpellings
 from .values import TensorBase, describe
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ class RespelledCalls:
 
     Attributes:
         spellings: what the operator accepts.
+        variadic: the declaration's field of this name.
         known: (number of positional arguments, *names) -> a function of the arguments that runs the call.
     """
 
     def __init__(self, operator: Operator):
         self.operator = operator
-        variadic = is_variadic(operator.schema, getattr(operator.decl, "variadic", None))
-        self.spellings = CallSpellings(operator.binder, getattr(operator.decl, "spellings", {}), variadic)
+        self.variadic: bool | str | None = getattr(operator.decl, "variadic", None)
+        is_packed = is_variadic(operator.schema, self.variadic) and not isinstance(self.variadic, str)
+        self.spellings = CallSpellings(operator.binder, getattr(operator.decl, "spellings", {}), is_packed)
         self.known: dict[tuple[object, ...], Callable[[Args, Kwargs], Any]] = {}
 
     def __call__(self, args: Args, kwargs: Kwargs) -> Any:
@@ -60,7 +62,7 @@ class RespelledCalls:
     def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
         if "copy" in names and self.operator.schema.takes_copy:
             return lambda args, kwargs: _call_view(self.operator, args, dict(kwargs))
-        overload = self._find_overload(given, names)
+        overload = self._find_overload(given, names) or self._find_variadic(given)
         if overload is not None:
             function = make_function(overload)
             result_type = getattr(overload.decl, "result_type", None)
@@ -93,6 +95,15 @@ class RespelledCalls:
                 if calls._count_own(names) > most and calls._fits(given, names):
                     best, most = other, calls._count_own(names)
         return best
+
+    def _find_variadic(self, given: int) -> Operator | None:
+        """The overload that the declaration names for more ints than the schema has arguments."""
+        schema = self.operator.schema
+        if given <= self.spellings.binder.limit or not isinstance(self.variadic, str):
+            return None
+        with lock:
+            overloads = find_overloads(schema.namespace, schema.name)
+        return next((other for other in overloads if other.schema.overload == self.variadic), None)
 
     def _count_own(self, names: tuple[str, ...]) -> int:
         return len(self.spellings.binder.names.intersection(names))
@@ -194,6 +205,8 @@ definition_listeners.append(_forget)
 
 
 def _suggest(name: str, spellings: CallSpellings) -> str:
+    if name in FOREIGN_ARGUMENTS:
+        return f"; {FOREIGN_ARGUMENTS[name]}"
     near = _difflib.get_close_matches(name, [*spellings.binder.names, *spellings.names], 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -1,5 +1,6 @@
 """Names of other libraries.
 
+foreign_names.py: names of NumPy, JAX and PyTorch, and what to write with tandem
 synonyms.py: names of NumPy, JAX and PyTorch that tandem spells in another way, for error messages
 forwarding.py: the ``__getattr__`` of a namespace whose other names are tandem's
 numpy/, torch/, jax/: the namespaces ``tandem.numpy``, ``tandem.torch`` and ``tandem.jax``

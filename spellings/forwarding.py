@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
+from ..errors import UnknownNameError
 from . import synonyms
 
 _TANDEM = __package__.rpartition(".")[0]
@@ -25,29 +26,22 @@ def forward_to_tandem(
     >>> np.linalg is np.linalg, "concatenate" in dir(np)
     (True, True)
     """
-    get_forwarded, list_forwarded = forward_to(namespace, "")
-    if own is None:
-        return get_forwarded, list_forwarded
-    get_own, list_own = own
-    known = {*list_own()}
-
-    def get_attribute(name: str) -> Any:  # noqa: ANN401
-        return (get_own if name in known else get_forwarded)(name)
-
-    def list_names() -> list[str]:
-        return sorted({*known, *list_forwarded()})
-
-    return get_attribute, list_names
+    return forward_to(namespace, "", own)
 
 
-def forward_to(namespace: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def forward_to(
+    namespace: str, module: str, own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names that it lacks.
 
     Args:
         namespace: the module's ``__name__``.
         module: the module of tandem that has them, such as ``"random"``; empty: ``tandem`` itself.
+        own: the result of ``lazy.attach``, for names of the module that are imported at their first use.
     """
-    own, tandem = sys.modules[namespace], sys.modules[_TANDEM]
+    owner, tandem = sys.modules[namespace], sys.modules[_TANDEM]
+    get_own, list_own = own or (None, list[str])
+    known = {*list_own()}
 
     def find_source() -> Any:  # noqa: ANN401
         return attrgetter(module)(tandem) if module else tandem
@@ -57,15 +51,17 @@ def forward_to(namespace: str, module: str) -> tuple[Callable[[str], Any], Calla
         return dir(source) if not module else getattr(source, "__all__", dir(source))
 
     def get_attribute(name: str) -> Any:  # noqa: ANN401
+        if get_own is not None and name in known:
+            return get_own(name)
         if name.startswith("_") or name not in list_source():
-            raise _unknown(namespace, name, list_names(), f"td.{module}.".replace("..", "."))
+            raise _unknown(namespace, name, list_names, f"td.{module}.".replace("..", "."))
         result: object = getattr(find_source(), name)
         result = getattr(result, "unchecked", result)  # under td.debug.strict_names
-        setattr(own, name, result)
+        setattr(owner, name, result)
         return result
 
     def list_names() -> list[str]:
-        return sorted(name for name in {*vars(own), *list_source()} if not name.startswith("_"))
+        return sorted(name for name in {*known, *vars(owner), *list_source()} if not name.startswith("_"))
 
     return get_attribute, list_names
 
@@ -75,17 +71,20 @@ def refuse_unknown(namespace: str) -> Callable[[str], Any]:
     own, tandem = sys.modules[namespace], sys.modules[_TANDEM]
 
     def get_attribute(name: str) -> Any:  # noqa: ANN401
-        if name.startswith("_"):
-            near = ""
-        elif name in dir(tandem):
-            near = f"; did you mean td.{name}?"
-        else:
-            near = synonyms.suggest(name, vars(own), f"{namespace}.") or synonyms.suggest(name, dir(tandem))
-        raise AttributeError(f"module {namespace!r} has no attribute {name!r}{near}")
+        def find() -> str:
+            if name in dir(tandem):
+                return f"; did you mean td.{name}?"
+            return synonyms.suggest(name, vars(own), f"{namespace}.")
+
+        raise UnknownNameError(
+            f"module {namespace!r} has no attribute {name!r}", None if name.startswith("_") else find
+        )
 
     return get_attribute
 
 
-def _unknown(namespace: str, name: str, names: Iterable[str], prefix: str) -> AttributeError:
-    near = "" if name.startswith("_") else synonyms.suggest(name, names, prefix)
-    return AttributeError(f"module {namespace!r} has no attribute {name!r}{near}")
+def _unknown(namespace: str, name: str, list_names: Callable[[], list[str]], prefix: str) -> UnknownNameError:
+    return UnknownNameError(
+        f"module {namespace!r} has no attribute {name!r}",
+        None if name.startswith("_") else lambda: synonyms.suggest(name, list_names(), prefix),
+    )

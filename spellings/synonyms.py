@@ -1,45 +1,64 @@
-"""Suggestions for unknown names: the tandem spelling of a name of NumPy, JAX or PyTorch, or the nearest name."""
+"""Suggestions for unknown names: the namespace that has them, other spellings, or the nearest name.
+
+foreign_names.py has the tables of names that no namespace of tandem has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from types import ModuleType
 
 from .. import lazy
+from ..eager.tensor.tensor import Tensor
+from .foreign_names import ABSENT, SYNONYMS
 
 _difflib = lazy.Module("difflib")
+_TANDEM = __package__.rpartition(".")[0]
 
-# A name of another library -> what to write with tandem, where the names are not alike.
-SYNONYMS: dict[str, str] = {
-    "Variable": "td.asarray(x, requires_grad=True)",
-    "as_tensor": "td.asarray",
-    "baddbmm": "c + a @ b",
-    "bernoulli": "td.random.bernoulli(key, p)",
-    "compile": "td.jit",
-    "cuda_is_available": "td.cuda.is_available()",
-    "default_rng": "td.random.key(seed), or td.Generator(seed)",
-    "device_get": "x.numpy()",
-    "device_put": "x.to(device)",
-    "empty_cache": "td.cuda",
-    "frombuffer": "td.asarray(memoryview)",
-    "make_jaxpr": "td.jit(f).lower(...)",
-    "manual_seed": "td.Generator(seed), or td.random.key(seed)",
-    "matrix": "td.asarray",
-    "multinomial": "td.random.categorical(key, logits)",
-    "named_parameters": "td.tree.flatten_with_path",
-    "ndarray": "td.Tensor",
-    "ndenumerate": "enumerate(x.flatten())",
-    "nditer": "iteration over x, or td.vmap",
-    "pmap": "td.vmap with axis_name",
-    "rand": "td.random.uniform(key, shape)",
-    "randint": "td.random.integers(key, shape, low, high)",
-    "randn": "td.random.normal(key, shape)",
-    "randperm": "td.random.permutation(key, n)",
-    "save": "np.savez of x.numpy()",
+# Modules, and the namespaces that have their names, the likely ones first.
+_PUBLIC: dict[str, str] = {
+    ".nn.functional": "td.nn.functional",
+    ".torch": "td.torch",
+    ".numpy": "td.numpy",
+    ".jax.numpy": "td.jax.numpy",
+    ".jax.lax": "td.jax.lax",
+    ".jax.nn": "td.jax.nn",
+    ".jax.random": "td.jax.random",
+    ".operators.random.namespace": "td.random",
+    ".linalg": "td.linalg",
+    ".special": "td.special",
+    ".fft": "td.fft",
+    ".nn": "td.nn",
+    ".nn.init": "td.nn.init",
+    ".nn.utils": "td.nn.utils",
+    ".optim": "td.optim",
+    ".optim.lr_scheduler": "td.optim.lr_scheduler",
+    ".eager.autograd.namespace": "td.autograd",
+    ".tree": "td.tree",
 }
+
+# Names that are made from others: a pattern, and the name that has the function.
+_DERIVED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"(.+)_p", r"\1"),  # a primitive of JAX
+        (r"(.+)_copy", r"\1"),
+        (r"(.+)_with_indices", r"\1"),
+        (r"(.+)_shape_tuple", r"\1"),
+        (r"dynamic_(.+)", r"\1"),
+        (r"reduce_(.+)", r"\1"),
+        (r"(?:unsafe|native|sym|quantized|cudnn|mkldnn|miopen)_(.+)", r"\1"),
+        (r"(.+_dropout|dropout)\d?d?", "dropout"),
+        (r"(.+?)_?(?:1d|2d|3d)", r"\1"),
+        (r"(.+)_", r"\1"),
+    )
+)
 
 
 def suggest(name: str, names: Iterable[str], prefix: str = "td.") -> str:
-    """Words about the tandem spelling of an unknown name; empty if nothing is near.
+    """Return a text about the tandem spelling of an unknown name; empty if nothing is near.
 
     Args:
         name: the unknown name.
@@ -49,12 +68,64 @@ def suggest(name: str, names: Iterable[str], prefix: str = "td.") -> str:
     >>> from tandem.spellings.synonyms import suggest
     >>> suggest("concatnate", ["concatenate", "sum"])
     '; did you mean td.concatenate?'
+    >>> suggest("huber_loss", []), suggest("convert_element_type", [])
+    ('; it is td.nn.functional.huber_loss', '; with tandem write x.astype(dtype)')
     """
-    known = SYNONYMS.get(name)
-    if known is not None:
-        return f"; with tandem write {known}"
     public = [other for other in names if not other.startswith("_")]
-    folded = {other.lower().replace("_", ""): other for other in public}
-    same = folded.get(name.lower().replace("_", ""))
-    near = [same] if same else _difflib.get_close_matches(name, public, 1)
+    known = _look_up(name)
+    if known:
+        return known
+    folded = {_fold(other): other for other in public}
+    same = folded.get(_fold(name))
+    if same:
+        return f"; did you mean {prefix}{same}?"
+    for stem in _derive(name):
+        if stem in public:
+            return f"; did you mean {prefix}{stem}?"
+        known = _look_up(stem)
+        if known:
+            return known
+    near = _difflib.get_close_matches(name, public, 1)
     return f"; did you mean {prefix}{near[0]}?" if near else ""
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _look_up(name: str) -> str:
+    """Return a text about a name that a table or another namespace has; empty if none has it."""
+    if name in ABSENT:
+        return f"; tandem lacks it: {ABSENT[name]}"
+    if name in SYNONYMS:
+        return f"; with tandem write {SYNONYMS[name]}"
+    path = find_elsewhere(name)
+    return f"; it is {path}" if path else ""
+
+
+def _derive(name: str) -> Iterator[str]:
+    """The names from which a name may be made, such as ``sin`` of ``sin_p``."""
+    for pattern, template in _DERIVED:
+        match = pattern.fullmatch(name)
+        if match:
+            yield match.expand(template)
+
+
+def find_elsewhere(name: str) -> str:
+    """Return the path of a name in another namespace of tandem, such as ``td.linalg.qr``; empty if none has it.
+
+    >>> from tandem.spellings.synonyms import find_elsewhere
+    >>> find_elsewhere("nll_loss"), find_elsewhere("relu_")
+    ('td.nn.functional.nll_loss', 'the method x.relu_()')
+    """
+    if name in dir(sys.modules[_TANDEM]):
+        return f"td.{name}"
+    if hasattr(Tensor, name):
+        is_value = isinstance(vars(Tensor).get(name), property)
+        return f"the attribute x.{name}" if is_value else f"the method x.{name}()"
+    loaders = lazy.loaders(_PUBLIC)
+    return next((f"{namespace}.{name}" for load, namespace in loaders if _has(load(), name)), "")
+
+
+def _has(module: ModuleType, name: str) -> bool:
+    return name in getattr(module, "__all__", ()) or name in dir(module)

@@ -67,8 +67,8 @@ def other_spellings() -> str:
 def _own_functions(module: ModuleType) -> str:
     """The functions that a namespace has in place of those of ``td``."""
     rows = []
-    for name in sorted(set(dir(module)) | set(vars(module))):
-        value = getattr(module, name)
+    for name in dir(module):  # with names that are imported at their first use
+        value = getattr(module, name, None)
         if (
             inspect.isfunction(value)
             and not name.startswith("_")

@@ -14,11 +14,12 @@ function.py: ``td.autograd.Function``.
 function_batched.py: a Function under ``vmap``.
 grad_modes.py: ``no_grad`` and ``enable_grad``.
 graph_functions.py: ``x.grad_fn``, the recorded graph.
-hooks.py: tensor hooks and ``retain_grad``.
+hooks.py: hooks of tensors and nodes, and ``retain_grad``.
 kernel.py: the kernel of the Autograd keys, which records calls.
 lifted_captures.py: captured tensors that become values of a level while a function is traced.
 namespace.py: ``td.autograd``.
 node.py: nodes of the autograd graph.
 recompute.py: rematerialization of residuals, for ``td.checkpoint``.
+residual_hooks.py: ``td.autograd.graph``: hooks of the tensors that derivatives need.
 view_writes.py: the graph after in-place writes through views.
 """

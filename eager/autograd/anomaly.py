@@ -50,6 +50,32 @@ class detect_anomaly:  # PyTorch's name
         checks[0] -= self._check_nan
 
 
+class set_detect_anomaly(detect_anomaly):  # PyTorch's name
+    """Switch the check of :class:`detect_anomaly` on or off, from the call on; as a block, until its end.
+
+    Args:
+        mode: whether gradients are checked.
+        check_nan: with False they are not.
+
+    >>> import tandem as td
+    >>> _ = td.autograd.set_detect_anomaly(True)
+    >>> _ = td.autograd.set_detect_anomaly(False)
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        super().__init__(mode and check_nan)
+        self._before = checks[0]
+        checks[0] = int(self._check_nan)
+
+    def __enter__(self) -> None:
+        """Enter the block; the check is switched already."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        checks[0] = self._before
+
+
 def has_nan(values: Iterable[object]) -> bool:
     """Whether an element of some tensor is NaN."""
     with adjust_keys(exclude=AUTOGRAD):

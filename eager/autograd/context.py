@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from ... import lazy
 from ...errors import ArgumentError, AutogradError, RuleError, VersionError
 from ...operators.declare.shape_rules import spec_of
 from ...registry.dispatch.keys import AUTOGRAD
@@ -22,12 +23,14 @@ from ..tensor.storage import Hold
 from ..tensor.tensor import EAGER, Tensor, require_grad, storage_of, wrap
 from .autograd_meta import AutogradMeta
 from .derivative_rules import ActiveRules, Rule
-from .node import DroppedResiduals, Node, version_of, zeros_of
+from .node import DroppedResiduals, Node, packings, version_of, zeros_of
 
 if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
     from ...registry.types import Function
     from ...registry.values import TensorSpec
+
+_residual_hooks = lazy.Module(".eager.autograd.residual_hooks")
 
 
 class Context:
@@ -143,6 +146,8 @@ class ContextNode(Node):
         self.residuals, self.versions = tuple(v for v, _ in pairs), tuple(version for _, version in pairs)
         context._to_save = context._constant = context._dirty = ()
         context._node = ref(self)
+        if packings[0]:
+            _residual_hooks.pack_residuals(self)
 
     def free(self) -> None:
         if self.residuals:

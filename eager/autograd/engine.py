@@ -104,9 +104,12 @@ class Pass:
         cotangents = self._pending.pop(node)
         if hooks.used[0]:
             cotangents = {index: hooks.run(node, index, gradient) for index, gradient in cotangents.items()}
+            cotangents = hooks.run_before(node, cotangents)
         if self._wanted:
             self._keep_wanted(node, cotangents)
         gradients = node.gradients(cotangents)
+        if hooks.used[0]:
+            gradients = hooks.run_after(node, gradients, cotangents)
         if anomaly.checks[0]:
             anomaly.check_gradients(node, cotangents.values(), gradients)
         if not self.keep:

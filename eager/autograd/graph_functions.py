@@ -5,7 +5,10 @@ Source: ``torch.autograd.graph.Node``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .autograd_meta import AutogradMeta
+from .hooks import AFTER, BEFORE, RemovableHandle, register_node_hook
 from .node import Node
 
 
@@ -40,6 +43,29 @@ class GraphFunction:
             is_list = edge and (edge[0] is None or isinstance(edge[0], tuple))
             edges.extend(edge if is_list else (edge,))
         return tuple((GraphFunction(edge[0]), edge[1]) for edge in edges if isinstance(edge, tuple))
+
+    def register_hook(self, hook: Callable[..., object]) -> RemovableHandle:
+        """Register ``hook(grad_inputs, grad_outputs)``, which ``backward`` calls after the node's derivative.
+
+        Args:
+            hook: a function of tuples of gradients; its result, unless None, replaces the first one.
+
+        >>> import tandem as td
+        >>> x = td.asarray(3.0, requires_grad=True)
+        >>> y = x * 2.0
+        >>> _ = y.grad_fn.register_hook(lambda inputs, outputs: print(inputs, outputs))
+        >>> y.backward()
+        (tensor(2.),) (tensor(1.),)
+        """
+        return register_node_hook(self._target, AFTER, hook)
+
+    def register_prehook(self, hook: Callable[..., object]) -> RemovableHandle:
+        """Register ``hook(grad_outputs)``, which ``backward`` calls before the node's derivative.
+
+        Args:
+            hook: a function of a tuple of gradients; its result, unless None, replaces them.
+        """
+        return register_node_hook(self._target, BEFORE, hook)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GraphFunction) and other._target is self._target

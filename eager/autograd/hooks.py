@@ -77,6 +77,55 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     return RemovableHandle(hooks, id_)
 
 
+NodeHook = Callable[..., object]
+AFTER, BEFORE = "after", "before"  # further keys of a node's hooks
+
+
+def register_node_hook(target: object, when: str, hook: NodeHook) -> RemovableHandle:
+    """Register a function that ``backward`` calls when it evaluates a node.
+
+    Args:
+        target: the node.
+        when: ``BEFORE``: ``hook(grad_outputs)``; ``AFTER``: ``hook(grad_inputs, grad_outputs)``.
+        hook: the function; its result, unless None, replaces its first argument.
+
+    Raises:
+        ArgumentError: the hook is not callable, or the node is a leaf.
+    """
+    if not callable(hook):
+        raise ArgumentError(f"register_hook takes a function of gradients, not {describe(hook)}")
+    if isinstance(target, AutogradMeta):
+        raise ArgumentError("register_hook: AccumulateGrad computes nothing; use a hook of the leaf")
+    if getattr(target, "hooks", None) is None:
+        target.hooks = {}  # type: ignore[attr-defined]  # a node
+    used[0], id_ = True, next(_ids)
+    hooks = target.hooks.setdefault(when, {})  # type: ignore[attr-defined]
+    hooks[id_] = hook
+    return RemovableHandle(hooks, id_)
+
+
+def run_before(node: object, cotangents: dict[int, Tensor]) -> dict[int, Tensor]:
+    """Run the hooks of a node before its derivative; returns the gradients of its results."""
+    hooks = (getattr(node, "hooks", None) or {}).get(BEFORE, {})
+    for hook in list(hooks.values()):
+        count = max(cotangents) + 1
+        result = hook(tuple(cotangents.get(index) for index in range(count)))
+        if result is not None:
+            cotangents = {index: gradient for index, gradient in enumerate(result) if gradient is not None}
+    return cotangents
+
+
+def run_after(node: object, gradients: list[object], cotangents: dict[int, Tensor]) -> list[object]:
+    """Run the hooks of a node after its derivative; returns the gradients of its arguments."""
+    hooks = (getattr(node, "hooks", None) or {}).get(AFTER, {})
+    for hook in list(hooks.values()):
+        results = tuple(cotangents.get(index) for index in range(max(cotangents) + 1))
+        result = hook(tuple(gradients), results)
+        if result is not None:
+            gradients = list(result)
+    return gradients
+
+
 def retain_grad(self: Tensor) -> None:
     """Store the gradient in ``grad`` during ``backward``, although the tensor is not a leaf.
 

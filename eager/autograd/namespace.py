@@ -13,6 +13,7 @@ from ..layers.levels import LevelTensor, highest_level, record_at
 from ..tensor.results import flat
 from ..tensor.weak_scalars import replace_weak_scalars
 from .anomaly import detect_anomaly as detect_anomaly
+from .anomaly import set_detect_anomaly as set_detect_anomaly
 from .backward import gradients_of as grad
 from .backward import repeat_gradients, root_of, run_backward
 from .grad_modes import enable_grad as enable_grad
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
     from ...registry.types import Function as Function_
     from ..tensor.tensor import Tensor
+    from . import residual_hooks as graph
     from .function import Function as Function
 else:
-    __getattr__, __dir__ = lazy.attach(__name__, {".eager.autograd.function": "Function"})
+    __getattr__, __dir__ = lazy.attach(
+        __name__, {".eager.autograd.function": "Function"}, {"graph": ".eager.autograd.residual_hooks"}
+    )
 
 __all__ = [
     "Function",
@@ -41,9 +45,11 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

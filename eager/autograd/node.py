@@ -6,7 +6,7 @@ import itertools
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ... import config
+from ... import config, lazy
 from ...errors import AutogradError, NotDifferentiableError, VersionError
 from ...named_tuple import NamedTuple
 from ...operators.declare.shape_rules import spec_of
@@ -34,6 +34,8 @@ from .derivative_rules import (
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
 
+_residual_hooks = lazy.Module(".eager.autograd.residual_hooks")
+packings = [0]  # the number of open blocks with hooks of saved tensors, in all threads
 sequence = itertools.count()  # numbers the nodes, those of native code too
 
 # The target of a gradient: a node or a leaf's AutogradMeta, the result's index, and the gradient's shape and dtype.
@@ -143,6 +145,8 @@ class Node:
             values.append(value)
             versions.append(version)
         self.residuals, self.versions = tuple(values), tuple(versions)
+        if packings[0]:
+            _residual_hooks.pack_residuals(self)
 
     def drop(self, dropped: DroppedResiduals) -> None:
         """Replace the residuals by a placeholder from which they can be recomputed."""
@@ -207,7 +211,7 @@ class Node:
             return tuple(self._revive(item, known, i) for i, (item, known) in enumerate(zip(value, version)))
         if type(version) is not Hold or not value.dtype.is_inexact:
             return value
-        return require_grad(_untracked_alias(value), AutogradMeta(self, index))
+        return require_grad(untracked_alias(value), AutogradMeta(self, index))
 
     # -- the derivative --------------------------------------------------------------------------------------------
     def gradients(self, given: dict[int, Tensor]) -> list[Any]:
@@ -305,10 +309,10 @@ def _alias_result(out: Any) -> tuple[object, object]:
     if isinstance(out, tuple):
         pairs = [_alias_result(item) for item in out]
         return tuple(alias for alias, _ in pairs), [version for _, version in pairs]
-    return _untracked_alias(out), Hold(storage_of(out))
+    return untracked_alias(out), Hold(storage_of(out))
 
 
-def _untracked_alias(x: Tensor) -> Tensor:
+def untracked_alias(x: Tensor) -> Tensor:
     """An alias of a tensor that is not counted among the tensors on its storage."""
     if type(x) is Tensor:
         return wrap(x._array)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import DTypeError, ShapeAttributeError, UnsupportedError
+from ...errors import ArgumentError, DTypeError, ShapeAttributeError, UnsupportedError
 from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import CPU_KEYS, without_autograd_keys
 from ...registry.layouts import sparse_coo
 from ...registry.values import describe
+from ..autograd.grad_modes import is_grad_enabled
 from ..autograd.graph_functions import GraphFunction
 from ..autograd.hooks import retains_gradient
 from .construct import asarray
@@ -42,12 +43,12 @@ def numel(self: Tensor) -> int:
     >>> td.numel(td.zeros((2, 3)))
     6
     """
-    return self.size
+    return int(self.size)
 
 
 def nelement(self: Tensor) -> int:
     """The number of elements."""
-    return self.size
+    return int(self.size)
 
 
 def element_size(self: Tensor) -> int:
@@ -305,6 +306,41 @@ data = property(_get_data, _set_data, doc=_get_data.__doc__)
 def _check_no_view(what: str, x: Tensor) -> None:
     if x._meta is not None and (x._meta.view is not None or x._meta.alias_set is not None):
         raise UnsupportedError(f"{what}: {describe(x)} is a recorded view, or has some; use x.detach()")
+
+
+def become_view(name: str, self: Tensor, view: Callable[[Tensor], Tensor], write: str) -> Tensor:
+    """Make the tensor object a view of the tensor that it was; gradients flow back through the view.
+
+    Args:
+        name: what the user called, for messages.
+        self: the tensor.
+        view: a function that returns a view of a tensor.
+        write: what to write where the tensor cannot change.
+
+    Raises:
+        UnsupportedError: the tensor is traced, sparse or batched, a recorded view, or has some.
+        ArgumentError: the tensor is a leaf that requires gradients.
+    """
+    if type(self) is not Tensor or type(self._storage) is Number:
+        raise UnsupportedError(f"{name} changes eager tensors on the CPU, not {describe(self)}; use {write}")
+    if self._meta is not None and (self._meta.view is not None or self._meta.alias_set is not None):
+        raise UnsupportedError(f"{name}: {describe(self)} is a recorded view, or has some; use {write}")
+    if self.requires_grad and self.is_leaf and is_grad_enabled():
+        raise ArgumentError(f"{name}: the tensor is a leaf that requires gradients; use {write}")
+    before = self._copy_object()
+    result = view(before)
+    self._array, self._storage = result._array, storage_of(result)
+    self._meta, self._keys = result._meta, result._keys
+    return self
+
+
+def _become_shape(self: Tensor, shape: int | Sequence[int]) -> None:
+    """Set ``x.shape``: the same elements in another shape, without a copy; one size may be -1.
+
+    Raises:
+        ValueArgumentError: the shape needs a copy, or has another number of elements.
+    """
+    become_view("x.shape = ...", self, lambda x: view(x, shape), "x.reshape")
 
 
 def detach_(self: Tensor) -> Tensor:

@@ -11,12 +11,14 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from ... import lazy
 from ...errors import ArgumentError, BackendUnavailableError, ValueArgumentError
+from ...pytree import tree_map
 from ...registry.dtypes import as_dtype, bfloat16
 from ...registry.values import describe
 from .tensor import Tensor, wrap
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 STRUCTURE = "__structure__"
 _RESERVED = (STRUCTURE, "file", "allow_pickle")  # the others are arguments of np.savez
 Path = str | os.PathLike[str]
+File = Path | BinaryIO
 _INTEGERS = {"I": "int", "U": "uint"}
 _DTYPES = {
     **{f"{letter}{bits}": f"{kind}{bits}" for letter, kind in _INTEGERS.items() for bits in (8, 16, 32, 64)},
@@ -39,13 +42,13 @@ _DTYPES = {
 }
 
 
-def save(obj: object, f: Path) -> None:
+def save(obj: object, f: File) -> None:
     """Write a tree of tensors to an npz file.
 
     Args:
         obj: nested dicts, lists and tuples with tensors, arrays, numbers, strings and None, such as the
             ``state_dict`` of a module or an optimizer. The keys of dicts are strings or ints.
-        f: the file.
+        f: the file: a path, or an object open for writing bytes, such as ``io.BytesIO()``.
 
     Raises:
         ArgumentError: the tree holds something else.
@@ -60,30 +63,44 @@ def save(obj: object, f: Path) -> None:
     arrays: dict[str, Array] = {}
     structure = json.dumps(_encode(obj, (), arrays))
     entries: dict[str, Any] = {STRUCTURE: np.array(structure), **arrays}
-    with open(f, "wb") as file:
+    with _open(f, "wb") as file:
         np.savez(file, **entries)
 
 
-def load(f: Path) -> Any:
+def load(f: File, map_location: str | None = None, *, weights_only: bool = True) -> Any:
     """Read what :func:`save` wrote, or an npz file of another program as a dict.
 
     Args:
-        f: the file.
+        f: the file: a path, or an object open for reading bytes at any position.
+        map_location: the device of the tensors; None: the CPU.
+        weights_only: as in PyTorch; files hold no code, so both values read the same.
 
     Returns:
-        The tree; tensors are on the CPU and require no gradient.
+        The tree; tensors require no gradient.
 
     Raises:
         ValueArgumentError: the file is not an npz file, or its structure is damaged.
     """
-    with open(f, "rb") as file:
+    with _open(f, "rb") as file:
+        start = file.tell()
         if file.read(2) != b"PK":
-            raise ValueArgumentError(f"load: {os.fspath(f)} is not an npz file")
-        file.seek(0)
+            raise ValueArgumentError(f"load: {f} is not an npz file")
+        file.seek(start)
         with np.load(file, allow_pickle=False) as archive:
-            if STRUCTURE not in archive:
-                return {name: wrap(archive[name]) for name in archive.files}
-            return _decode(json.loads(str(archive[STRUCTURE])), archive)
+            if STRUCTURE in archive:
+                tree = _decode(json.loads(str(archive[STRUCTURE])), archive)
+            else:
+                tree = {name: wrap(archive[name]) for name in archive.files}
+    return tree if map_location is None else tree_map(lambda leaf: _move(leaf, map_location), tree)
+
+
+def _open(f: File, mode: str) -> AbstractContextManager[BinaryIO]:
+    """Open a path; an open file is returned unchanged, and is not closed at the end of the context."""
+    return open(f, mode) if isinstance(f, (str, os.PathLike)) else nullcontext(f)  # type: ignore[return-value]
+
+
+def _move(leaf: Any, device: str) -> Any:
+    return leaf.to(device) if isinstance(leaf, Tensor) else leaf
 
 
 def _encode(value: Any, path: tuple[str, ...], arrays: dict[str, Array]) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ... import lazy
+from ...errors import UnknownNameError
 from ...operators.declare.aliases import NAMES_OF
 from ...operators.declare.declaration import declared_operators
 from ...registry.function import functions
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Tensor
 
+_synonyms = lazy.Module(".spellings.synonyms")
 _named_results = lazy.Module(".operators.declare.named_results")
 # Name prefixes of operators in td.random, td.linalg, ...
 NAMESPACED = ("random_", "linalg_", "fft_", "special_")
@@ -32,10 +34,10 @@ MODULES_OF_METHODS: dict[str, str] = {
     ".eager.autograd.hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     ".eager.tensor.array_namespace": "to_device",
     ".eager.tensor.attributes": (
-        "H adjoint apply_ data data_ptr detach_ dim element_size expand_as get_device grad_fn is_complex is_cpu "
-        "is_cuda is_floating_point is_inference is_meta is_nonzero is_same_size is_signed is_sparse mH map_ ndimension "
-        "nelement new_empty new_full new_ones new_tensor new_zeros numel reshape_as retains_grad stride view view_as "
-        "_version"
+        "adjoint apply_ _become_shape data data_ptr detach_ dim element_size expand_as get_device grad_fn H "
+        "is_complex is_cpu is_cuda is_floating_point is_inference is_meta is_nonzero is_same_size is_signed "
+        "is_sparse map_ mH ndimension nelement new_empty new_full new_ones new_tensor new_zeros numel "
+        "reshape_as retains_grad stride _version view view_as"
     ),
     ".eager.tensor.forwards": (
         "det digamma erfinv index_put index_put_ inverse lgamma logit masked_select matrix_power pinverse select xlogy"
@@ -43,6 +45,7 @@ MODULES_OF_METHODS: dict[str, str] = {
     ".eager.tensor.conversions": (
         "bfloat16 bool byte cdouble cfloat char double float half int long short type type_as"
     ),
+    ".numpy.methods": "argpartition compress fill put tobytes tofile",
     ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg",
     ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
     ".torch.distances": "dist norm renorm",
@@ -68,6 +71,39 @@ MODULES_OF_METHODS: dict[str, str] = {
     ".torch.special_functions": "hardshrink i0 igamma igammac mvlgamma",
     ".torch.spectra": "istft stft",
 }
+
+# Attributes of NumPy's arrays and PyTorch's tensors that tensors lack; reading one raises an error that names the
+# tandem spelling, from spellings/foreign_names.py.
+FOREIGN_ATTRIBUTES = (
+    "as_strided as_subclass base byteswap chalf choose ctypes dump dumps flags flat getfield indices is_pinned "
+    "is_shared module_load partition resize setfield setflags share_memory_ smm sparse_mask sspaddmm storage_type "
+    "to_sparse_bsc to_sparse_bsr to_sparse_csc values"
+).split()
+
+
+class ForeignAttribute:
+    """A descriptor that raises for an attribute that arrays of another library have and tensors lack.
+
+    Python calls it for this name only, so that other attributes cost what they did, as with ``__getattr__`` they would
+    not.
+
+    >>> import tandem as td
+    >>> td.zeros(2).flat
+    Traceback (most recent call last):
+    ...
+    tandem.errors.UnknownNameError: 'Tensor' object has no attribute 'flat'; with tandem write x.flatten(), ...
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise UnknownNameError(
+            f"{owner.__name__!r} object has no attribute {self.name!r}",
+            lambda: _synonyms.suggest(self.name, (), "x."),
+        )
 
 
 def public_functions() -> dict[str, OperatorFunction[Tensor]]:

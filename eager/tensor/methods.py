@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
 from .dunders import by_name, is_operand
-from .functions import MODULES_OF_METHODS, public_function
+from .functions import FOREIGN_ATTRIBUTES, MODULES_OF_METHODS, ForeignAttribute, public_function
 from .tensor import Tensor, wrap_view
 from .weak_scalars import is_weak
 
@@ -104,9 +104,14 @@ def format_html(self: Tensor) -> str:
     return str(_printing.to_html(self))
 
 
-def tobytes(self: Tensor) -> bytes:
+def to_bytes(self: Tensor) -> bytes:
     """The elements as bytes, in row-major order."""
     return bytes(self.numpy().tobytes())
+
+
+def set_shape(self: Tensor, shape: int | Sequence[int]) -> None:
+    """``x.shape = shape``: the same elements in another shape, without a copy."""
+    self._become_shape(shape)
 
 
 def at(self: Tensor) -> At:
@@ -252,6 +257,11 @@ def zero_(self: Tensor) -> Tensor:
 
 
 # -- Python's and NumPy's protocols ------------------------------------------------------------------------------------
+def list_attributes(self: Tensor) -> list[str]:
+    """``dir`` of a tensor: the attributes that it has."""
+    return [name for name in object.__dir__(self) if hasattr(type(self), name)]
+
+
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
     """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
     return _numpy_protocols.apply_ufunc(ufunc, method, inputs, options)
@@ -284,11 +294,11 @@ METHODS: dict[str, Function] = {
     "__reduce_ex__": reduce_ex,
     "__repr__": format_tensor,
     "__str__": format_elements,
-    "__bytes__": tobytes,
+    "__bytes__": to_bytes,
     "_repr_html_": format_html,
-    "tobytes": tobytes,
     "__deepcopy__": deepcopy,
     "__copy__": shallow_copy,
+    "__dir__": list_attributes,
     "__array_namespace__": array_namespace,
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
@@ -311,6 +321,7 @@ PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "imag": imaginary_part,
     "real": real_part,
 }
+SETTERS: dict[str, Function] = {"shape": set_shape}
 
 
 def operator_methods() -> dict[str, OperatorFunction[Tensor]]:
@@ -388,8 +399,12 @@ def attach() -> None:
         attach_names = partial(attach_module, load, names)
         for name in names.split():
             setattr(Tensor, name, lazy.Attribute(name, attach_names))
+    for name in FOREIGN_ATTRIBUTES:
+        setattr(Tensor, name, ForeignAttribute(name))
     for name, getter in PROPERTIES.items():
         setattr(Tensor, name, property(getter, doc=getter.__doc__))
+    for name, setter in SETTERS.items():
+        setattr(Tensor, name, vars(Tensor)[name].setter(setter))
     load_subclass = partial(lazy.module, ".eager.layers.subclass")
     Tensor._make_wrapper = lazy.Attribute("_make_wrapper", load_subclass)  # type: ignore[assignment]
     Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]

@@ -2250,6 +2250,13 @@ class TensorMethods(TensorBase):
     def repeat(
         self,
         repeats: _b.int | Sequence[_b.int] | Tensor,
+        *axis: _b.int,
+    ) -> Tensor:
+        """Each element, or slice along an axis, repeated."""
+    @overload
+    def repeat(
+        self,
+        repeats: _b.int | Sequence[_b.int] | Tensor,
         dim: _b.int | None = None,
     ) -> Tensor:
         """Each element, or slice along an axis, repeated."""
@@ -2258,6 +2265,13 @@ class TensorMethods(TensorBase):
         self,
         repeats: _b.int | Sequence[_b.int] | Tensor,
         axis: _b.int | None = None,
+    ) -> Tensor:
+        """Each element, or slice along an axis, repeated."""
+    @overload
+    def repeat_interleave(
+        self,
+        repeats: _b.int | Sequence[_b.int] | Tensor,
+        *axis: _b.int,
     ) -> Tensor:
         """Each element, or slice along an axis, repeated."""
     @overload
@@ -2581,10 +2595,11 @@ class TensorMethods(TensorBase):
     @overload
     def split(
         self,
-        sections: _b.int | Sequence[_b.int],
+        *,
+        split_size: _b.int | Sequence[_b.int],
         dim: _b.int = 0,
     ) -> tuple[Tensor, ...]:
-        """The tensor in parts along an axis, as views."""
+        """The tensor in parts of given sizes, as in PyTorch: the keywords ``dim`` and ``split_siz..."""
     @overload
     def split_with_sizes(
         self,
@@ -3089,6 +3104,10 @@ class TensorMethods(TensorBase):
         memo: dict[_b.int, object],
     ) -> Tensor:
         """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy..."""
+    def __dir__(
+        self,
+    ) -> list[_b.str]:
+        """``dir`` of a tensor: the attributes that it has."""
     def __getitem__(
         self,
         index: object,
@@ -3117,6 +3136,11 @@ class TensorMethods(TensorBase):
         self,
     ) -> _b.str:
         """``str`` of a tensor."""
+    def _become_shape(
+        self,
+        shape: _b.int | Sequence[_b.int],
+    ) -> None:
+        """Set ``x.shape``: the same elements in another shape, without a copy; one size may be -1."""
     def _repr_html_(
         self,
     ) -> _b.str:
@@ -3137,6 +3161,12 @@ class TensorMethods(TensorBase):
         function: Callable[[object], object],
     ) -> Tensor:
         """Replace each element by ``function(element)``, called with Python numbers; return the t..."""
+    def argpartition(
+        self,
+        kth: _b.int,
+        axis: _b.int = -1,
+    ) -> Tensor:
+        """The indices that put the k-th smallest element at its sorted position, smaller ones bef..."""
     @property
     def at(self) -> At:
         """Functional updates: ``x.at[index].set(v)``, ``.add``, ``.multiply``, ``.divide``, ``.mi..."""
@@ -3215,6 +3245,12 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """Sort the indices of a sparse tensor and add values of equal indices; return a dense ten..."""
+    def compress(
+        self,
+        condition: _TensorLike,
+        axis: _b.int | None = None,
+    ) -> Tensor:
+        """The slices along an axis where a condition is true; None: of the flattened tensor."""
     def conj_physical(
         self,
     ) -> Tensor:
@@ -3332,6 +3368,11 @@ class TensorMethods(TensorBase):
         generator: Generator | None = None,
     ) -> Tensor:
         """Fill the tensor with random numbers of an exponential distribution of rate ``lambd``."""
+    def fill(
+        self,
+        value: object,
+    ) -> None:
+        """Write one value into all elements."""
     def fill_(
         self,
         value: object,
@@ -3734,6 +3775,13 @@ class TensorMethods(TensorBase):
         n: _b.int,
     ) -> Tensor:
         """The n-th derivative of :func:`tandem.special.digamma`."""
+    def put(
+        self,
+        indices: _TensorLike,
+        values: _TensorLike,
+        mode: _b.str = "raise",
+    ) -> None:
+        """Write values at positions of the flattened tensor."""
     def put_(
         self,
         index: Tensor,
@@ -3946,8 +3994,16 @@ class TensorMethods(TensorBase):
         """The matrix in the layout ``td.sparse_csr``."""
     def tobytes(
         self,
+        order: _b.str = "C",
     ) -> bytes:
-        """The elements as bytes, in row-major order."""
+        """The elements as bytes, in the order of the last axis first; ``"F"``: of the first."""
+    def tofile(
+        self,
+        fid: object,
+        sep: _b.str = "",
+        format: _b.str = "%s",
+    ) -> None:
+        """Write the elements to a file, as bytes, or as text with a separator."""
     def transpose_(
         self,
         dim0: _b.int,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
 from ... import lazy
 from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ...operators.declare.ownership import PLAIN
+from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, with_autograd_keys
 from ...registry.dispatch.state import state
 from ...registry.dtypes import DType, as_dtype
@@ -40,6 +41,43 @@ def dtype_of(array: Array) -> DType:
     if result is None:
         result = _DTYPE_OF[array.dtype] = as_dtype(array.dtype)
     return result
+
+
+class ElementCount(int):
+    """The number of elements of a tensor; called, it returns the shape or the length of an axis.
+
+    >>> import tandem as td
+    >>> x = td.zeros((2, 3))
+    >>> x.size, x.size(), x.size(-1), type(x.size + 0)
+    (6, (2, 3), 3, <class 'int'>)
+    """
+
+    _shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...]) -> ElementCount:
+        """The number of elements of a tensor of a shape."""
+        result = cls(math.prod(shape))
+        result._shape = shape
+        return result
+
+    @overload
+    def __call__(self, dim: None = None) -> tuple[int, ...]: ...
+
+    @overload
+    def __call__(self, dim: int) -> int: ...
+
+    def __call__(self, dim: int | None = None) -> int | tuple[int, ...]:
+        """The shape of the tensor, or the length of one axis, as in PyTorch.
+
+        Raises:
+            OutOfBoundsError: there is no such axis.
+        """
+        return self._shape if dim is None else self._shape[normalize_axis("size", dim, len(self._shape))]
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        """Pickle and copy the number only."""
+        return int, (int(self),)
 
 
 class Tensor(Base):
@@ -71,7 +109,7 @@ class Tensor(Base):
     # -- attributes ------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the axes."""
+        """Sizes of the axes; assigning to it makes the tensor a view of itself in another shape, as in NumPy."""
         return self._array.shape  # type: ignore[no-any-return]
 
     @property
@@ -95,9 +133,9 @@ class Tensor(Base):
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
+    def size(self) -> ElementCount:
+        """Number of elements; ``x.size()`` is the shape and ``x.size(dim)`` the length of an axis, as in PyTorch."""
+        return ElementCount.of(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -107,7 +145,7 @@ class Tensor(Base):
     @property
     def nbytes(self) -> int:
         """Size of the elements in bytes (a broadcast view counts repeated elements)."""
-        return self.size * self.itemsize
+        return math.prod(self.shape) * self.itemsize
 
     @property
     def spec(self) -> TensorSpec:
@@ -127,7 +165,7 @@ class Tensor(Base):
     @property
     def storage_offset(self) -> int:
         """Elements from the start of the storage to the first element."""
-        if not self.size:
+        if 0 in self.shape:
             return 0
         start = self._array.__array_interface__["data"][0]
         return int(start - storage_of(self).data_ptr) // self.itemsize

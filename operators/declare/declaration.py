@@ -122,7 +122,8 @@ class Declaration(NamedTuple):
         spellings: other names of arguments -> names in the schema, besides those that all operators accept
             (:mod:`...registry.schemas.spellings`).
         variadic: whether the last positional argument, a list, may also be given item by item; None: if it is the only
-            list and has no default, as in ``reshape``.
+            list and has no default, as in ``reshape``. A str: calls with more ints than the schema has arguments are
+            calls of the overload of this name, whose last argument is the list of ints.
         result_type: the named tuple that public functions and methods return; its fields are the results in the schema.
         effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: such nodes are never merged, removed or
             reordered.
@@ -153,7 +154,7 @@ class Declaration(NamedTuple):
     autocast: str = ""
     aliases: tuple[str, ...] = ()
     spellings: Mapping[str, str] = {}
-    variadic: bool | None = None
+    variadic: bool | str | None = None
     result_type: type[tuple[Any, ...]] | None = None
     effects: frozenset[str] = frozenset()
 

@@ -321,7 +321,7 @@ def composite(
     inplace: bool = False,
     aliases: tuple[str, ...] = (),
     spellings: Mapping[str, str] | None = None,
-    variadic: bool | None = None,
+    variadic: bool | str | None = None,
     result_type: type[tuple[Any, ...]] | None = None,
 ) -> Callable[[Callable[..., R]], OperatorFunction[R]]:
     """Declare an operator whose body, the decorated function, calls other operators.

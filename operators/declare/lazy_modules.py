@@ -73,7 +73,7 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.shape.cutting": "array_split .vsplit .hsplit .dsplit",
     ".operators.shape.inserting": "append insert delete resize",
     ".operators.shape.stacking": "vstack hstack dstack column_stack atleast_1d atleast_2d atleast_3d",
-    ".operators.shape.turning": ".rot90 .fliplr .flipud rollaxis .diagflat",
+    ".operators.shape.turning": ".transpose .rot90 .fliplr .flipud rollaxis .diagflat",
     ".operators.contraction.products": ".dot .inner .vdot matvec vecmat",
     ".operators.reductions.calculus": "ediff1d trapezoid polyval",
     ".operators.reductions.covariance": "ptp average .cov .corrcoef",

@@ -293,7 +293,7 @@ def normalize_item(item: Any) -> IndexItem:
         return item  # type: ignore[return-value]  # at run time every TensorBase is a Tensor
     if isinstance(item, np.bool_):
         return bool(item)
-    if isinstance(item, (list, tuple)):
+    if isinstance(item, (list, tuple, range)):
         item = _to_array(item)
     if isinstance(item, np.ndarray):
         if item.dtype.kind == "b":

@@ -33,7 +33,7 @@ def _view(
     errors: Errors,
     aliases: tuple[str, ...] = (),
     spellings: Mapping[str, str] | None = None,
-    variadic: bool | None = None,
+    variadic: bool | str | None = None,
 ) -> Callable[[Callable[..., T]], OperatorFunction[T]]:
     return composite(
         schema,
@@ -55,7 +55,8 @@ def _view(
     Args:
         self: any tensor.
         axes: the axis of ``self`` that becomes each axis of the result; None: all axes in reverse order, as in NumPy.
-            A method takes them one by one, too: ``x.transpose(1, 0, 2)``.
+            A method takes them one by one, too: ``x.transpose(1, 0, 2)``. Two axes of a tensor that has not two axes
+            are exchanged, as in PyTorch: ``x.transpose(1, 2)``.
 
     Returns:
         A view.
@@ -73,7 +74,7 @@ def _view(
         ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds"),
         ErrorInput((TensorSample((3, 4)), (0,)), ValueError, "permutation"),
     ],
-    variadic=True,
+    variadic="ints",
 )
 def transpose(self: Tensor, axes: tuple[int, ...] | None) -> Tensor:
     return permute(self, tuple(reversed(range(len(spec_of(self).shape)))) if axes is None else axes)

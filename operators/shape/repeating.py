@@ -1,4 +1,4 @@
-"""roll, repeat, tile and pad."""
+"""roll, repeat, tile and pad; ``repeat.ints`` is PyTorch's ``repeat``."""
 
 from __future__ import annotations
 
@@ -150,6 +150,7 @@ def _repeat_each(self: Tensor, counts: list[int], axis: int) -> Tensor:
     ],
     dtypes=ALL,
     aliases=("repeat_interleave",),
+    variadic="ints",
 )
 def repeat(self: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None) -> Tensor:
     if axis is None:
@@ -211,6 +212,43 @@ def tile(self: Tensor, repetitions: tuple[int, ...]) -> Tensor:
         broadcast_to(reshape(self, broadcastable_shape), tiled_shape),
         [size * count for size, count in zip(sizes, counts)],
     )
+
+
+@composite(
+    "repeat.ints(Tensor self, int[] repeats) -> Tensor",
+    doc="""The tensor repeated as a whole along each axis, as PyTorch's method: three ints or more select it.
+
+    Args:
+        self: any tensor.
+        repeats: the number of repetitions for each axis, aligned with the last axes.
+
+    Returns:
+        A new tensor.
+
+    Raises:
+        ShapeError: there are fewer numbers than axes.
+        ValueArgumentError: a number is negative.
+
+    >>> td.asarray([1, 2]).repeat(1, 1, 2).tolist()
+    [[[1, 2, 1, 2]]]
+    """,
+    reference="numpy.tile",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((3, 4), layout=layout), (2, 1))) for layout in LAYOUTS),
+        SampleInput((TensorSample((2, 3)), (2, 1, 3))),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), (-1,)), ValueError, "negative"),
+        ErrorInput((TensorSample((3, 1)), (2,)), ValueError, "one for each axis"),
+    ],
+    dtypes=ALL,
+    variadic=True,
+)
+def repeat_ints(self: Tensor, repeats: tuple[int, ...]) -> Tensor:
+    rank = len(spec_of(self).shape)
+    if len(repeats) < rank:
+        raise ShapeError(f"repeat: {len(repeats)} numbers for {rank} axes; pass one for each axis")
+    return tile(self, repeats)
 
 
 # -- pad ---------------------------------------------------------------------------------------------------------------

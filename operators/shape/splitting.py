@@ -1,4 +1,4 @@
-"""split and diff."""
+"""split and diff; ``split.dim`` is PyTorch's, which takes the sizes of the parts."""
 
 from __future__ import annotations
 
@@ -82,6 +82,59 @@ def split(self: Tensor, sections: int | Sequence[int], axis: int) -> tuple[Tenso
     along = normalize_axis("split", axis, len(shape))
     ends = [0, *_cut_positions(sections, shape[along]), shape[along]]
     return tuple(slice_axis(self, along, start, stop) for start, stop in pairwise(ends))
+
+
+@composite(
+    "split.dim(Tensor(a) self, Any split_size, int dim=0) -> Tensor(a)[]",
+    doc="""The tensor in parts of given sizes, as in PyTorch: the keywords ``dim`` and ``split_size`` select it.
+
+    Args:
+        self: a tensor of at least one axis.
+        split_size: the size of each part but the last, which may be smaller; or a list of the sizes.
+        dim: the axis to split.
+
+    Returns:
+        A tuple of views.
+
+    Raises:
+        ValueArgumentError: the size is not positive, or the sizes do not add up to the length of the axis.
+        ArgumentError: ``split_size`` is neither an int nor a list of ints.
+        OutOfBoundsError: there is no such axis.
+
+    >>> [x.tolist() for x in td.split(td.arange(5), 2, dim=0)]
+    [[0, 1], [2, 3], [4]]
+    """,
+    reference="references.arrays.split_by_size",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((5, 3), layout=layout), 2)) for layout in LAYOUTS),
+        SampleInput((TensorSample((2, 5)), (1, 0, 4), 1)),
+        SampleInput((TensorSample((3,)), 9)),
+        SampleInput((TensorSample((0, 2)), 1, -1)),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), 0), ValueError, "positive"),
+        ErrorInput((TensorSample((3,)), (1, 1)), ValueError, "add up to 3"),
+        ErrorInput((TensorSample((3,)), "ab"), TypeError, "split_size"),
+        ErrorInput((TensorSample((3,)), 1, 1), IndexError, "out of bounds"),
+    ],
+    dtypes=ALL,
+    spellings={"split_size_or_sections": "split_size", "split_sizes": "split_size"},
+)
+def split_dim(self: Tensor, split_size: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    shape = spec_of(self).shape
+    size = shape[normalize_axis("split", dim, len(shape))]
+    if isinstance(split_size, int):
+        if split_size < 1:
+            raise ValueArgumentError(f"split: the size of a part must be positive, not {split_size}")
+        return split(self, list(range(split_size, size, split_size)), dim)
+    if not isinstance(split_size, Sequence) or not all(isinstance(one, int) for one in split_size):
+        raise ArgumentError(f"split: split_size must be an int or a list of sizes, not {split_size!r}")
+    ends = list(accumulate(split_size))
+    if sum(split_size) != size or min(split_size, default=0) < 0:
+        raise ValueArgumentError(
+            f"split: the sizes {list(split_size)} must add up to {size}, the length of axis {dim}"
+        )
+    return split(self, ends[:-1], dim)
 
 
 @composite(

@@ -1,8 +1,10 @@
-"""rot90, fliplr, flipud, rollaxis and diagflat."""
+"""rot90, fliplr, flipud, rollaxis and diagflat; ``transpose.int`` and ``transpose.ints``, PyTorch's and loose axes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ...errors import OutOfBoundsError, ShapeError, ValueArgumentError
 from ...registry.dtypes import ALL
@@ -12,9 +14,69 @@ from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from .diagonals import diag
 from .rearrange import flatten, flip, moveaxis, swapaxes
+from .views import permute
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
+
+
+@composite(
+    "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    doc=make_docstring(
+        "The tensor with two axes exchanged, as in PyTorch: the keywords ``dim0`` and ``dim1`` select it.",
+        """Args:
+    self: a tensor with these axes.
+    dim0, dim1: the two axes.
+
+Returns:
+    A view.
+
+Raises:
+    OutOfBoundsError: there is no such axis.""",
+        "td.transpose(td.asarray([[1, 2], [3, 4]]), dim0=0, dim1=1) -> [[1, 3], [2, 4]]",
+    ),
+    reference="numpy.swapaxes",
+    samples=("samples.shape.rearranged_samples", (3, 4), (0, 1), (1, 1), (-1, 0)),
+    errors=lambda: [ErrorInput((TensorSample((3, 4)), 0, 2), IndexError, "out of bounds")],
+    dtypes=ALL,
+)
+def transpose_int(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    return swapaxes(self, dim0, dim1)
+
+
+@composite(
+    "transpose.ints(Tensor(a) self, int[] axes) -> Tensor(a)",
+    doc=make_docstring(
+        "The tensor with its axes in an order given by several arguments, or with two axes exchanged.",
+        """Args:
+    self: any tensor.
+    axes: the axis of ``self`` that becomes each axis of the result, as in NumPy. Two axes of a tensor that has not two
+        axes are exchanged, as in PyTorch.
+
+Returns:
+    A view.
+
+Raises:
+    OutOfBoundsError: there is no such axis.
+    ValueArgumentError: the axes are not a permutation.""",
+        "td.asarray([[[1], [2]]]).transpose(1, 2) -> [[[1, 2]]]",
+    ),
+    reference=lambda x, axes: np.swapaxes(x, *axes) if x.ndim != 2 == len(axes) else np.transpose(x, axes),
+    samples=lambda dtype: [
+        SampleInput((TensorSample(shape), axes))
+        for shape, axes in (((2, 3, 4), (1, -1)), ((2, 3, 4), (2, 0, 1)), ((2, 3), (0, 1)), ((3,), (0, 0)))
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((3, 4)), (1, 1)), ValueError, "permutation"),
+        ErrorInput((TensorSample((3, 4, 5)), (1, 3)), IndexError, "out of bounds"),
+    ],
+    dtypes=ALL,
+    variadic=True,
+)
+def transpose_ints(self: Tensor, axes: tuple[int, ...]) -> Tensor:
+    is_exchange = len(axes) == 2 != len(spec_of(self).shape)
+    return swapaxes(self, *axes) if is_exchange else permute(self, axes)
 
 
 @composite(

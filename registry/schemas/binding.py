@@ -265,15 +265,16 @@ def _make_special_converters(schema: Schema) -> dict[str, Converter]:
     return result
 
 
-def is_variadic(schema: Schema, declared: bool | None) -> bool:
+def is_variadic(schema: Schema, declared: bool | str | None) -> bool:
     """Whether the last positional argument of a schema, a list of ints, may be given item by item.
 
     Args:
         schema: the schema.
-        declared: what the declaration says; None: if it is the only list and has no default (``reshape(x, 2, -1)``).
+        declared: what the declaration says, where a str names the overload that takes the ints; None: if it is the only
+            list and has no default (``reshape(x, 2, -1)``).
     """
     if declared is not None:
-        return declared
+        return bool(declared)
     lists = [argument for argument in schema.positional if argument.type.is_list]
     return (
         len(lists) == 1

@@ -1,4 +1,4 @@
-"""``tandem.jax.numpy``: the names of ``jax.numpy``; those of tandem, and ``array``, ``put``, ``unique`` and so on."""
+"""``tandem.jax.numpy``: the names of ``jax.numpy``; those of tandem, and ``array``, ``put``, ``where`` and so on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from numpy import object_ as object_
 from numpy.exceptions import ComplexWarning as ComplexWarning
 
 from ..eager.tensor.tensor import Tensor as _Tensor
+from ..errors import ArgumentError as _ArgumentError
 from ..errors import ValueArgumentError as _ValueArgumentError
 from ..numpy.memory import frombuffer as frombuffer
 from ..numpy.memory import fromfile as fromfile
@@ -15,12 +16,12 @@ from ..numpy.memory import fromiter as fromiter
 from ..numpy.memory import fromstring as fromstring
 from ..numpy.memory import savez as savez
 from ..numpy.searching import argsort as argsort
-from ..numpy.searching import argwhere as argwhere
-from ..numpy.searching import flatnonzero as flatnonzero
 from ..numpy.searching import sort as sort
 from ..numpy.searching import unique as unique
 from ..numpy.writing import put_values as _put_values
 from ..numpy.writing import replace_at_mask as _place_values
+from ..operators.elementwise.selection import where as _where
+from ..operators.indexing.take import nonzero as _nonzero
 from ..operators.indexing.writing import fill_diagonal as fill_diagonal
 from ..operators.indexing.writing import put_along_axis as put_along_axis
 from ..registry.dtypes import DType as _DType
@@ -51,6 +52,38 @@ def place(arr: _Tensor, mask: _TensorLike, vals: _TensorLike, *, inplace: bool =
     return _place_values(arr, mask, vals)
 
 
+def where(
+    condition: _TensorLike,
+    x: _TensorLike | None = None,
+    y: _TensorLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: int = 0,
+) -> _Tensor | tuple[_Tensor, ...]:
+    """Elements of ``x`` and ``y``; of a condition alone the indices where it is true, one tensor for each axis.
+
+    Args:
+        condition: a tensor.
+        x, y: values where it is true and where it is false.
+        size: the number of indices, which a jitted function needs; ``fill_value`` completes them.
+        fill_value: the index that stands after the last one.
+
+    Raises:
+        ArgumentError: there is one value only, or ``size`` is given with values.
+
+    >>> import tandem as td
+    >>> import tandem.jax.numpy as jnp
+    >>> td.jit(lambda x: jnp.where(x > 1, size=2))(td.arange(3))
+    (tensor([2, 0]),)
+    """
+    if x is None and y is None:
+        return _nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None or size is not None:
+        raise _ArgumentError("where takes a condition and two values, or a condition and size")
+    return _where(condition, x, y)
+
+
 def _check_inplace(name: str, inplace: bool) -> None:
     if inplace:
         raise _ValueArgumentError(f"{name}: pass inplace=False, as in JAX, and use the result")
@@ -58,8 +91,7 @@ def _check_inplace(name: str, inplace: bool) -> None:
 
 ndarray, dtype = _Tensor, _DType
 __all__ = [
-    "ComplexWarning", "argsort", "argwhere", "array", "character", "dtype", "fill_diagonal", "flatnonzero", "flexible",
-    "frombuffer", "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis", "savez",
-    "sort", "unique",
+    "ComplexWarning", "argsort", "array", "character", "dtype", "fill_diagonal", "flexible", "frombuffer",
+    "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis", "savez", "sort", "unique", "where",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)

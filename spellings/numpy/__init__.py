@@ -5,6 +5,7 @@ creation.py: creation functions with these defaults, ``array``
 reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``
 shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
 floating_errors.py: ``errstate``, ``seterr``
+methods.py: methods of NumPy's arrays, such as ``x.fill`` and ``x.tobytes``
 memory.py: memory, files and text as tensors, and questions about memory
 searching.py: sort, unique, argwhere, flatnonzero
 writing.py: functions that write into a tensor

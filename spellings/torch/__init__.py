@@ -17,6 +17,11 @@ linear_algebra.py: cholesky_solve, svd, logdet, ...
 spectra.py: stft, istft, windows
 calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
+devices.py: device, Size
+typed_tensors.py: FloatTensor, LongTensor, ...
+func.py: torch.func, and vmap
+autograd: ``torch.autograd`` and its modules
+cuda.py, fft.py, linalg.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
 optim: the optimizers and schedulers of ``tandem.optim``
 
@@ -25,6 +30,7 @@ keyword that only PyTorch has, such as ``x.max(dim=1)``.
 """
 
 from .. import lazy as _lazy
+from ..registry.dtypes import DType as dtype  # noqa: N813
 from ..registry.dtypes import bfloat16 as bfloat16
 from ..registry.dtypes import complex64 as cfloat
 from ..registry.dtypes import complex128 as cdouble
@@ -95,8 +101,10 @@ _own = _lazy.attach(
         ".torch.calls": "cond is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
         ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
+        ".torch.devices": "Size device",
         ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
         ".torch.distances": "cdist dist norm pdist renorm",
+        ".torch.func": "vmap",
         ".torch.groups": "unique_consecutive",
         ".torch.histograms": "histc histogram histogramdd",
         ".torch.linear_algebra": (
@@ -113,6 +121,11 @@ _own = _lazy.attach(
             "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft"
         ),
         ".torch.special_functions": "hardshrink i0 igamma igammac mvlgamma polygamma",
+        ".torch.typed_tensors": (
+            "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+            "ShortTensor"
+        ),
     },
+    {"autograd": ".torch.autograd", "func": ".torch.func"},
 )
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own)

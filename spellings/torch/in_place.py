@@ -7,17 +7,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..eager.autograd.grad_modes import is_grad_enabled
 from ..eager.tensor import forwards as _forwards
+from ..eager.tensor.attributes import become_view
 from ..eager.tensor.inplace import check_fits
-from ..eager.tensor.storage import Number
-from ..eager.tensor.tensor import Tensor, storage_of
-from ..errors import ArgumentError, ShapeError, UnsupportedError
+from ..eager.tensor.tensor import Tensor
+from ..errors import ShapeError
 from ..operators.declare.shape_rules import normalize_axis
 from ..operators.shape.parts import t
 from ..operators.shape.rearrange import expand_dims, squeeze, swapaxes
 from ..operators.shape.views import reshape
-from ..registry.values import TensorSpec, describe
+from ..registry.values import TensorSpec
 from . import complex_views, distances, special_functions
 from .creation import to_shape
 from .methods import index_reduce as _reduce_at
@@ -28,31 +27,9 @@ if TYPE_CHECKING:
 
 
 # -- axes --------------------------------------------------------------------------------------------------------------
-def _become_view(name: str, self: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
-    """Make the tensor object a view of the tensor that it was; gradients flow back through the view.
-
-    Raises:
-        UnsupportedError: the tensor is traced, sparse or batched, a recorded view, or has some.
-        ArgumentError: the tensor is a leaf that requires gradients.
-    """
-    if type(self) is not Tensor or type(self._storage) is Number:
-        raise UnsupportedError(
-            f"{name} changes eager tensors on the CPU, not {describe(self)}; use {name[:-1]}"
-        )
-    if self._meta is not None and (self._meta.view is not None or self._meta.alias_set is not None):
-        raise UnsupportedError(f"{name}: {describe(self)} is a recorded view, or has some; use {name[:-1]}")
-    if self.requires_grad and self.is_leaf and is_grad_enabled():
-        raise ArgumentError(f"{name}: the tensor is a leaf that requires gradients; use {name[:-1]}")
-    before = self._copy_object()
-    result = view(before)
-    self._array, self._storage = result._array, storage_of(result)
-    self._meta, self._keys = result._meta, result._keys
-    return self
-
-
 def t_(self: Tensor) -> Tensor:
     """Exchange the two axes of a matrix in place, without a copy."""
-    return _become_view("t_", self, t)
+    return become_view("t_", self, t, "t")
 
 
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -62,17 +39,17 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     >>> torch.zeros(2, 3).transpose_(0, 1).shape
     (3, 2)
     """
-    return _become_view("transpose_", self, lambda x: swapaxes(x, dim0, dim1))
+    return become_view("transpose_", self, lambda x: swapaxes(x, dim0, dim1), "transpose")
 
 
 def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two axes in place, without a copy."""
-    return _become_view("swapaxes_", self, lambda x: swapaxes(x, axis0, axis1))
+    return become_view("swapaxes_", self, lambda x: swapaxes(x, axis0, axis1), "swapaxes")
 
 
 def swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two axes in place, without a copy."""
-    return _become_view("swapdims_", self, lambda x: swapaxes(x, dim0, dim1))
+    return become_view("swapdims_", self, lambda x: swapaxes(x, dim0, dim1), "swapdims")
 
 
 def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
@@ -85,7 +62,7 @@ def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     given = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = {normalize_axis("squeeze_", axis, self.ndim) for axis in given}
     removed = sorted(axis for axis in axes if self.shape[axis] == 1)
-    return _become_view("squeeze_", self, lambda x: squeeze(x, removed)) if removed else self
+    return become_view("squeeze_", self, lambda x: squeeze(x, removed), "squeeze") if removed else self
 
 
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
@@ -95,7 +72,7 @@ def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     >>> torch.zeros(3).unsqueeze_(0).shape
     (1, 3)
     """
-    return _become_view("unsqueeze_", self, lambda x: expand_dims(x, dim))
+    return become_view("unsqueeze_", self, lambda x: expand_dims(x, dim), "unsqueeze")
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

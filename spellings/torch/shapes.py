@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, ShapeError, ValueArgumentError
+from ..errors import ArgumentError, ShapeError
 from ..operators.contraction.kron import cross as _cross
-from ..operators.declare.shape_rules import normalize_axis, spec_of
+from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise.selection import where as _where
 from ..operators.indexing.take import nonzero as _nonzero
 from ..operators.shape.cutting import array_split
@@ -16,8 +15,8 @@ from ..operators.shape.grids import meshgrid as _meshgrid
 from ..operators.shape.joining import stack
 from ..operators.shape.parts import narrow
 from ..operators.shape.rearrange import squeeze, swapaxes
-from ..operators.shape.repeating import tile
-from ..operators.shape.splitting import split as _split
+from ..operators.shape.repeating import repeat_ints
+from ..operators.shape.splitting import split_dim
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
@@ -30,18 +29,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     >>> [part.tolist() for part in torch.split(torch.arange(5), 2)]
     [[0, 1], [2, 3], [4]]
     """
-    shape = spec_of(tensor).shape
-    size = shape[normalize_axis("split", dim, len(shape))]
-    if not isinstance(split_size_or_sections, int):
-        ends = list(accumulate(split_size_or_sections))
-        if sum(split_size_or_sections) != size or any(n < 0 for n in split_size_or_sections):
-            raise ValueArgumentError(
-                f"split: the sizes {list(split_size_or_sections)} must add up to {size}, the length of axis {dim}"
-            )
-        return _split(tensor, ends[:-1], dim)
-    if split_size_or_sections <= 0:
-        raise ValueArgumentError(f"split: the size of a part must be positive, not {split_size_or_sections}")
-    return _split(tensor, list(range(split_size_or_sections, size, split_size_or_sections)), dim)
+    return split_dim(tensor, split_size_or_sections, dim)
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:  # noqa: ANN401
@@ -61,10 +49,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:  # noqa: ANN401
         ShapeError: there are fewer numbers than axes.
     """
     counts = tuple(repeats[0]) if len(repeats) == 1 and isinstance(repeats[0], (tuple, list)) else repeats
-    rank = len(spec_of(input).shape)
-    if len(counts) < rank:
-        raise ShapeError(f"repeat: {len(counts)} numbers for {rank} axes; pass one for each axis")
-    return tile(input, counts)
+    return repeat_ints(input, counts)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:

@@ -21,7 +21,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("from_*.md"))
 PAGES = {
     "tanh": ("`tanh_`", "tanh(self) = tanh(self)", "d tanh / d self = "),
     "clip": ("Other names: `td.clamp`.", "def clip(self", "That of the operators in its body."),
-    "sum": ("| `axis` | `dim`, `axes`, `dims` |", "combine a and b as: a + b", "compensated"),
+    "sum": ("| `axis` | `dim`, `axes`, `dims`, `dimension`", "combine a and b as: a + b", "compensated"),
     "max": ("Overload `max.dim`", "Libraries differ in `max(x, 1)`", "`td.torch.max`"),
     "permute": ("ViewLayout(tuple(x.sizes[a] for a in axes)", "`td.permute_dims`"),
     "argmax": ("None: ", "the first index of an element"),

@@ -72,6 +72,7 @@ UPWARD = {
     ("eager", "linalg"): "`np.linalg.norm` of a tensor",
     ("eager", "numpy"): "`np.mean` of a tensor",
     ("eager", "special"): "SciPy's ufuncs of a tensor",
+    ("eager", "spellings"): "the error for an attribute that arrays of another library have",
     ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",
     ("eager", "transforms"): "`td.autograd.gradcheck` is `td.check_grads` under PyTorch's name",
     ("operators", "backends"): "CUDA when a device is named; the native generator of random bits",

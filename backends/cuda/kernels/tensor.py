@@ -87,10 +87,6 @@ class CudaTensor(Tensor):
         return self._data.layout.spec
 
     @property
-    def size(self) -> int:
-        return self._data.layout.size
-
-    @property
     def strides(self) -> tuple[int, ...]:
         return self._data.layout.strides
 

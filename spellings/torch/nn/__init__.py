@@ -2,6 +2,8 @@
 
 functional.py: ``torch.nn.functional``
 init.py: ``torch.nn.init``
+parameter.py: ``torch.nn.parameter``
+utils.py: ``torch.nn.utils``
 """
 
 from ...spellings.forwarding import forward_to as _forward_to

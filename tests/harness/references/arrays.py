@@ -28,6 +28,13 @@ def split(x: Array, sections: Any, axis: int = 0) -> tuple[Array, ...]:
     return tuple(np.split(x, sections, axis))
 
 
+def split_by_size(x: Array, split_size: Any, dim: int = 0) -> tuple[Array, ...]:
+    """PyTorch's split: parts of one size, the last perhaps smaller, or of the given sizes."""
+    size = x.shape[dim]
+    ends = range(split_size, size, split_size) if isinstance(split_size, int) else np.cumsum(split_size)[:-1]
+    return tuple(np.split(x, list(ends), dim))
+
+
 def angle(x: Array) -> Array:
     """NumPy's angle; of NaN it is NaN, of -0.0 it is pi, as atan2 has it."""
     wide = x.astype(np.float32) if x.dtype.kind in "biu" else x
