@@ -92,6 +92,7 @@ def _check_inplace(name: str, inplace: bool) -> None:
 ndarray, dtype = _Tensor, _DType
 __all__ = [
     "ComplexWarning", "argsort", "array", "character", "dtype", "fill_diagonal", "flexible", "frombuffer",
-    "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis", "savez", "sort", "unique", "where",
+    "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis",
+    "savez", "sort", "unique", "where",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)
