@@ -24,6 +24,23 @@ class Interval(NamedTuple):
     offset: int = 0
 
 
+class Aliases:
+    """Values that are stored in the memory of another value, which they take over when its elements are dead."""
+
+    def __init__(self) -> None:
+        self._owners: dict[Value, Value] = {}
+
+    def add(self, value: Value, owner: Value) -> None:
+        """Store a value in the memory of ``owner``, or of the value that owns that memory."""
+        self._owners[self.owner(value)] = self.owner(owner)
+
+    def owner(self, value: Value) -> Value:
+        """The value whose memory a value is stored in: itself unless it is an alias."""
+        while value in self._owners:
+            value = self._owners[value]
+        return value
+
+
 class BufferAssignment(NamedTuple):
     """The workspace offsets of all intermediates.
 
@@ -51,13 +68,13 @@ def nbytes_of(value: Value) -> int:
     return int(value.spec.size * value.spec.dtype.itemsize)
 
 
-def find_lifetimes(steps: Sequence[Thunk], placed: set[Value]) -> list[Interval]:
+def find_lifetimes(steps: Sequence[Thunk], placed: set[Value], aliases: Aliases) -> list[Interval]:
     """The lifetimes of the intermediates: values that steps use and that are not allocated elsewhere."""
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
     for time, step in enumerate(steps):
         reads, writes = reads_and_writes(step)
-        for value in (*writes, *reads):
+        for value in map(aliases.owner, (*writes, *reads)):
             if value not in placed and value.weak is None:
                 first.setdefault(value, time)
                 last[value] = time
@@ -78,15 +95,20 @@ def _find_lowest_offset(interval: Interval, there: list[Interval]) -> int:
     return offset
 
 
-def assign_buffers(steps: Sequence[Thunk], placed: set[Value]) -> BufferAssignment:
+def assign_buffers(
+    steps: Sequence[Thunk], placed: set[Value], aliases: Aliases | None = None
+) -> BufferAssignment:
     """Assign an offset to each intermediate, the largest first.
 
     Args:
         steps: in order.
         placed: values with buffers elsewhere: parameters, constants, outputs.
+        aliases: values that are stored in the memory of others.
     """
     done: list[Interval] = []
-    for interval in sorted(find_lifetimes(steps, placed), key=lambda i: (-i.nbytes, i.first)):
+    for interval in sorted(
+        find_lifetimes(steps, placed, aliases or Aliases()), key=lambda i: (-i.nbytes, i.first)
+    ):
         done.append(interval._replace(offset=_find_lowest_offset(interval, done)))
     size = max((i.offset + align_up(i.nbytes) for i in done), default=0)
     return BufferAssignment(tuple(done), size)

@@ -15,8 +15,12 @@ from .passes.rewrite import has_effects
 
 MAX_INLINED_COST = 12
 """Instructions per element: a value that costs at most this is recomputed instead of stored."""
+GATHER_COST = 8
+"""Instructions per element of a read at integer positions."""
 MAX_GROUP_NODES = 256
 """Nodes of a fusion group: the time to compile a kernel grows faster than its nodes."""
+CELL_BYTES = 16
+"""An intermediate of at most this size is stored on the stack, where LLVM replaces it by a register."""
 MAX_ROW_BUFFER_BYTES = 64 * 1024
 """A row buffer beyond this is an intermediate of its own, not scratch memory of the kernel."""
 

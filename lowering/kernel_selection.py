@@ -19,10 +19,11 @@ from ..registry.dtypes import DType, int64
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import to_example
 from .foreign_kernels import find_foreign_function
+from .fusion.index_maps import explain_indexed_access
 from .layout import Layout, contiguous, is_view, view_layout
 from .passes.iota import match_range
 
-FUSED = ("fused", "reduction", "copy", "constant")
+FUSED = ("fused", "reduction", "copy", "constant", "gather")
 """The choices that become part of an emitted loop."""
 PREWRITTEN_KINDS = ("random", "gather", "scatter", "scan")
 """The kinds of operators that backends have prewritten code for."""
@@ -56,6 +57,7 @@ class Target(NamedTuple):
         copies: returns which operands of a library kernel or a C function must be copied first, from their layouts;
             where it is, or returns, None: those that are not BLAS matrices, or not contiguous.
         reduces: whether it emits reductions that combine elements of a dtype.
+        indexes: whether its kernels have index maps and updates; otherwise prewritten kernels read and write positions.
     """
 
     emits: Callable[[DType], bool]
@@ -66,6 +68,7 @@ class Target(NamedTuple):
     inlines_producers: bool = False
     copies: Callable[[Node, Sequence[Layout]], Sequence[bool] | None] = lambda node, layouts: None
     reduces: Callable[[DType], bool] = lambda dtype: True
+    indexes: bool = False
 
 
 class KernelSelection:
@@ -139,9 +142,11 @@ class KernelSelection:
             return self._choose_custom(node)
         if kind == "random":
             return Choice("callback", "a random has no emitted kernel")
+        if node.op.decl.index_spec is not None and self.target.indexes:
+            return _choose_indexed(node)
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
-        if self.target.inlines_producers and match_range(node) is not None:
+        if (self.target.inlines_producers or self.target.indexes) and match_range(node) is not None:
             return Choice("range", "its numbers are counted where they are read")
         return self._alias_copy(node) or _choose_fused(node, self.target)
 
@@ -214,6 +219,17 @@ def _choose_fused(node: Node, target: Target) -> Choice:
     if decl.kind in ("cast", "copy") and isinstance(node.args[0], (Value, *NUMBERS)):
         return Choice("fused", "a conversion" if decl.kind == "cast" else "a copy")
     return Choice("callback", f"a {decl.kind} has no emitted kernel")
+
+
+def _choose_indexed(node: Node) -> Choice:
+    why = explain_indexed_access(node)
+    if why is not None:
+        return Choice("callback", why)
+    if node.op.decl.index_spec.writes:
+        return Choice(
+            "update", "elements are written at integer positions, in place if the old value is dead"
+        )
+    return Choice("gather", "elements are read at integer positions where they are used")
 
 
 def _choose_elementwise(node: Node, target: Target) -> Choice:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..named_tuple import NamedTuple
@@ -10,13 +11,15 @@ from ..registry.dtypes import uint8
 from ..registry.operator import find_operator
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Value, bodies_of
+from .cost_model import CELL_BYTES
+from .passes.iota import Range
 from .passes.rewrite import has_effects, new_node
 from .thunks import NodeThunk
 
 if TYPE_CHECKING:
     from .lower import Lowered, Output
 
-Lower = Callable[[Graph], Any]
+Lower = Callable[[Graph, Sequence[Value]], Any]
 
 
 class Source(NamedTuple):
@@ -39,6 +42,11 @@ class Body(NamedTuple):
     lowered: Any
     sources: tuple[Source, ...]
 
+    @property
+    def written(self) -> frozenset[int]:
+        """The numbers of the inputs whose memory the body writes."""
+        return frozenset() if self.lowered is None else frozenset(self.lowered.written)
+
 
 class LoopThunk(NodeThunk):
     """A loop or a branch with compiled bodies.
@@ -46,59 +54,127 @@ class LoopThunk(NodeThunk):
     Attributes:
         bodies: in the order of the node's arguments.
         workspace: memory for one call of a body.
-        doubles: two buffers for each carry of a loop: one is read while the other is written.
+        doubles: two buffers for each carry that is not stored in place: one is read while the other is written. One of
+            them is the result's, but for small carries, which LLVM keeps in registers.
         flag: memory for the condition of a while loop.
+        in_place: for each operand that a body writes, the result that is stored in its memory, or in a copy of it.
+        owned: the carries that begin in memory of the loop, because the body writes it.
+        counted: the items of a scan that are integers at equal distances, by operand: the loop counts them.
     """
 
     def __init__(
         self,
         step: NodeThunk,
         bodies: tuple[Body, ...],
-        workspace: Value | None,
-        doubles: tuple[tuple[Value, Value], ...] = (),
+        *,
+        doubles: Mapping[int, tuple[Value, Value]] = MappingProxyType({}),
         flag: Value | None = None,
+        in_place: Mapping[int, int] = MappingProxyType({}),
+        owned: frozenset[int] = frozenset(),
+        counted: Mapping[int, Range] = MappingProxyType({}),
     ) -> None:
         super().__init__(step.kind, step.node, step.operands)
-        self.bodies, self.workspace, self.doubles, self.flag = bodies, workspace, doubles, flag
+        nbytes = max(
+            (body.lowered.memory.workspace for body in bodies if body.lowered is not None), default=0
+        )
+        self.workspace = Value(TensorSpec((nbytes,), uint8)) if nbytes else None
+        self.bodies, self.doubles, self.flag = bodies, doubles, flag
+        self.in_place, self.owned, self.counted = in_place, owned, counted
+
+    @property
+    def reads(self) -> list[Value]:
+        """The values whose buffers the loop reads."""
+        return [root for number, (root, _) in enumerate(self.operands) if number not in self.counted]
 
     @property
     def temporaries(self) -> list[Value]:
         """Values whose buffers the loop needs only while it runs."""
         single = [value for value in (self.workspace, self.flag) if value is not None]
-        return [*single, *(value for pair in self.doubles for value in pair)]
+        buffers = (value for pair in self.doubles.values() for value in pair)
+        return [*single, *(value for value in buffers if value not in self.node.outputs)]
 
 
-def make_loop_thunk(step: NodeThunk, lower: Lower) -> LoopThunk:
-    """Make the thunk of a control node: lower its bodies and size its temporaries."""
-    bodies = tuple(lower_body(graph, lower) for graph in bodies_of(step.node))
-    nbytes = max((body.lowered.memory.workspace for body in bodies if body.lowered is not None), default=0)
-    workspace = Value(TensorSpec((nbytes,), uint8)) if nbytes else None
+def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value], Range | None]) -> LoopThunk:
+    """Make the thunk of a control node: lower its bodies and size its temporaries.
+
+    Args:
+        step: the call of the node.
+        lower: lowers a graph, whose steps may write the memory of some inputs.
+        find_range: returns the numbers that a value counts, if it is a range of integers.
+    """
     name = step.node.op.schema.name
     if name == "switch":
-        return LoopThunk(step, bodies, workspace)
-    carry = step.node.args[1 if name == "scan" else 2]
-    outputs = step.node.outputs[: len(carry)]
-    doubles = tuple((Value(out.spec), Value(out.spec)) for out in outputs)
+        return _make_branch_thunk(step, lower)
+    carried = len(step.node.args[1 if name == "scan" else 2])
+    *conditions, graph = bodies_of(step.node)
+    body = lower_body(graph, lower, graph.inputs[:carried])
+    bodies = (*(lower_body(condition, lower) for condition in conditions), body)
+    owned = body.written
+    in_place = {j: j for j in owned if body.sources[j] == Source("input", j)}
+    outputs = enumerate(step.node.outputs[:carried])
+    doubles = {j: _make_doubles(out) for j, out in outputs if j not in in_place}
     flag = Value(TensorSpec((1,), uint8)) if name == "while_loop" else None
-    return LoopThunk(step, bodies, workspace, doubles, flag)
+    items = step.operands[carried : carried + len(step.node.args[2])] if name == "scan" else ()
+    ranges = {number: find_range(root) for number, (root, _) in enumerate(items, carried)}
+    counted = {number: numbers for number, numbers in ranges.items() if numbers is not None}
+    return LoopThunk(
+        step, bodies, doubles=doubles, flag=flag, in_place=in_place, owned=owned, counted=counted
+    )
 
 
-def lower_body(graph: Graph, lower: Lower) -> Body:
-    """Lower a body so that each result that it computes has its own buffer."""
+def _make_branch_thunk(step: NodeThunk, lower: Lower) -> LoopThunk:
+    """Make the thunk of a switch: a branch may write an input that is the same result of each branch."""
+    graphs = bodies_of(step.node)
+    bodies = tuple(lower_body(graph, lower, graph.inputs) for graph in graphs)
+    in_place = {number: _find_result(number, bodies) for number in _written_inputs(bodies)}
+    if None in in_place.values():
+        fine = [number for number, out in in_place.items() if out is not None]
+        bodies = tuple(lower_body(graph, lower, [graph.inputs[n] for n in fine]) for graph in graphs)
+        in_place = {number: in_place[number] for number in _written_inputs(bodies)}
+    operands = {number + 1: out for number, out in in_place.items() if out is not None}
+    return LoopThunk(step, bodies, in_place=operands)
+
+
+def _written_inputs(bodies: tuple[Body, ...]) -> frozenset[int]:
+    return frozenset().union(*(body.written for body in bodies))
+
+
+def _find_result(number: int, bodies: tuple[Body, ...]) -> int | None:
+    """The number of the result that is an input in each body, if no other result is."""
+    source = Source("input", number)
+    numbers = {tuple(n for n, one in enumerate(body.sources) if one == source) for body in bodies}
+    (first, *others) = numbers
+    return first[0] if not others and len(first) == 1 else None
+
+
+def _make_doubles(out: Value) -> tuple[Value, Value]:
+    is_small = out.spec.size * out.spec.dtype.itemsize <= CELL_BYTES
+    return (Value(out.spec) if is_small else out), Value(out.spec)
+
+
+def lower_body(graph: Graph, lower: Lower, donated: Sequence[Value] = ()) -> Body:
+    """Lower a body so that each result that it computes has its own buffer.
+
+    Args:
+        graph: the body.
+        lower: lowers a graph, whose steps may write the memory of some inputs.
+        donated: inputs whose memory the body may write, unless they are results themselves.
+    """
     inputs = {value: index for index, value in enumerate(graph.inputs)}
     computed = list(dict.fromkeys(o for o in graph.outputs if o not in inputs))
     if not computed and not any(map(has_effects, graph.nodes)):
         return Body(graph, None, tuple(Source("input", inputs[o]) for o in graph.outputs))
     part = Graph()
     part.inputs, part.nodes, part.outputs = graph.inputs, list(graph.nodes), list(computed)
-    lowered = lower(part)
+    donated = [value for value in donated if value not in graph.outputs and value.weak is None]
+    lowered = lower(part, donated)
     shared = [index for index in range(len(computed)) if not _is_own(lowered, index)]
     if shared:
         for index in shared:
             copy = new_node(find_operator("td::clone"), (computed[index],), {}, computed[index].spec, "")
             part.nodes.append(copy)
             part.outputs[index] = copy.outputs[0]
-        lowered = lower(part)
+        lowered = lower(part, donated)
     mapping = {value: _source(lowered.outputs[index]) for index, value in enumerate(computed)}
     return Body(
         graph,
@@ -108,7 +184,8 @@ def lower_body(graph: Graph, lower: Lower) -> Body:
 
 
 def _source(output: Output) -> Source:
-    return Source("computed" if output.kind == "storage" else output.kind, output.index)
+    kinds = {"storage": "computed", "parameter": "input"}
+    return Source(kinds.get(output.kind, output.kind), output.index)
 
 
 def _is_own(lowered: Lowered, index: int) -> bool:
@@ -118,7 +195,8 @@ def _is_own(lowered: Lowered, index: int) -> bool:
         return bool(output.same)
     alone = sum(o.kind == output.kind and o.index == output.index for o in lowered.outputs) == 1
     layout = output.layout
-    if output.kind != "storage" or layout is None or not alone:
+    is_written = output.kind == "parameter" and output.index in lowered.written
+    if (output.kind != "storage" and not is_written) or layout is None or not alone:
         return False
-    size = lowered.storages[output.index].spec.size
+    size = (lowered.graph.parameters if is_written else lowered.storages)[output.index].spec.size
     return bool(output.same or (layout.is_contiguous and layout.size == size))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .. import config
@@ -11,18 +11,20 @@ from ..errors import BackendUnavailableError, LoweringError
 from ..named_tuple import NamedTuple
 from ..registry.dispatch.observers import Note
 from ..tracer.graph import Graph, Node, Value
-from .buffer_assignment import BufferAssignment, assign_buffers, nbytes_of
+from .buffer_assignment import Aliases, BufferAssignment, assign_buffers, nbytes_of
 from .fusion.concat_in_place import find_pieces
 from .fusion.groups import Partition
+from .in_place import update_steps
 from .interpreter import interpret
 from .kernel_selection import KernelSelection, Target
 from .layout import Layout
 from .loop_bodies import make_loop_thunk
 from .passes.inline_producers import inline_producers, inline_ranges
+from .passes.iota import Range, match_constant_range, match_range
 from .passes.pipeline import folded_constants, optimize
 from .passes.rematerialize import rematerialize
 from .report import KernelTable, Row, describe_thunk
-from .thunks import NodeThunk, Thunk, make_thunks, reads_and_writes
+from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
 
 
 class Executable(Protocol):
@@ -95,6 +97,9 @@ class Lowered:
         outputs: the origin of each result.
         memory: the buffer assignment of the intermediates.
         emitted: code that the backend emitted early to measure its scratch memory; None otherwise.
+        donated: parameters whose memory the steps may write, if nothing reads their old elements later.
+        aliases: values that are stored in the memory of another value: one that an update takes over.
+        written: the numbers of the donated parameters that the steps write.
     """
 
     optimized: Graph
@@ -102,7 +107,9 @@ class Lowered:
     partition: Partition
     memory: BufferAssignment
 
-    def __init__(self, graph: Graph, backend: Backend | None, device: str = "cpu"):
+    def __init__(
+        self, graph: Graph, backend: Backend | None, device: str = "cpu", donated: Sequence[Value] = ()
+    ):
         self.graph, self.device, self.backend = graph, device, backend
         self.why_not: str | None = None if backend is not None else _NOT_NATIVE
         self.folded: list[tuple[Value, Any]] = []
@@ -110,6 +117,8 @@ class Lowered:
         self.storages: list[Value] = []
         self.outputs: list[Output] = []
         self.emitted: Any = None
+        self.donated, self.aliases = tuple(donated), Aliases()
+        self.written: set[int] = set()
 
     @property
     def native(self) -> bool:
@@ -255,7 +264,22 @@ def schedule_groups(lowered: Lowered) -> None:
 def _lower_bodies(lowered: Lowered, step: Thunk) -> Thunk:
     if not isinstance(step, NodeThunk) or step.kind != "loop":
         return step
-    return make_loop_thunk(step, lambda graph: run_stages(Lowered(graph, lowered.backend, lowered.device)))
+
+    def lower_body(graph: Graph, donated: Sequence[Value]) -> Lowered:
+        return run_stages(Lowered(graph, lowered.backend, lowered.device, donated))
+
+    return make_loop_thunk(step, lower_body, lambda value: _find_integer_range(lowered, value))
+
+
+def _find_integer_range(lowered: Lowered, value: Value) -> Range | None:
+    """The numbers that a value counts, if it is a range of integers along its only axis."""
+    if len(value.shape) != 1 or not value.spec.dtype.is_integer:
+        return None
+    if value.node is not None and lowered.resolution.choices[value.node].kind == "range":
+        numbers = match_range(value.node)
+        return numbers if numbers is not None and type(numbers.start) is type(numbers.step) is int else None
+    tensor = next((tensor for folded, tensor in lowered.folded if folded is value), None)
+    return None if tensor is None else match_constant_range(tensor._array)
 
 
 def locate_outputs(lowered: Lowered) -> None:
@@ -279,16 +303,37 @@ def _describe_output(lowered: Lowered, index: int, output: object) -> Output:
 
 def inline_and_rematerialize(lowered: Lowered) -> None:
     """On backends with expensive launches, compute cheap intermediates in each kernel that reads them."""
+    lowered.steps = _drop_unread_ranges(lowered)
     if lowered.resolution.target.inlines_producers:
         kept = {*lowered.optimized.parameters, *(value for value, _ in lowered.folded)}
         counted = inline_ranges(lowered.steps, lowered.folded)
         lowered.steps = rematerialize(inline_producers(counted, kept, lowered.storages), lowered.storages)
 
 
+def _drop_unread_ranges(lowered: Lowered) -> list[Thunk]:
+    """The steps without kernels of ranges that loops count themselves."""
+    read = {value for step in lowered.steps for value in reads_and_writes(step)[0]} | set(lowered.storages)
+    choices = lowered.resolution.choices
+    return [
+        step
+        for step in lowered.steps
+        if not isinstance(step, KernelThunk)
+        or not step.nodes
+        or choices[step.nodes[0]].kind != "range"
+        or step.params[0] in read
+    ]
+
+
+def update_in_place(lowered: Lowered) -> None:
+    """Let each update take over the memory of the value that it updates, or copy that value first."""
+    if lowered.native:
+        update_steps(lowered)
+
+
 def assign_memory(lowered: Lowered) -> None:
     """Assign the intermediates, then the kernels' scratch memory, to the workspace."""
     with_buffers = {*lowered.optimized.parameters, *lowered.storages}
-    lowered.memory = assign_buffers(lowered.steps, with_buffers)
+    lowered.memory = assign_buffers(lowered.steps, with_buffers, lowered.aliases)
     if lowered.backend is not None:
         lowered.memory = lowered.memory.with_scratch(lowered.backend.scratch(lowered))
 
@@ -301,6 +346,7 @@ STAGES: tuple[Stage, ...] = (
     schedule_groups,
     locate_outputs,
     inline_and_rematerialize,
+    update_in_place,
     assign_memory,
 )
 """The stages of lowering in order; each fills in the attributes of the graph's :class:`Lowered`."""

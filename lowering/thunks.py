@@ -13,22 +13,34 @@ from ..operators.scalar_ir.expr import Expr
 from ..registry.dtypes import UNSIGNED, DType, uint64
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value
-from .fusion.concat_in_place import find_pieces, make_piece_kernel
+from .fusion.concat_in_place import find_pieces, is_update, make_piece_kernel
 from .fusion.groups import Group, Partition
+from .fusion.index_maps import unaligned_inputs
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, load
 from .fusion.schedule import ScheduleContext, schedule
+from .fusion.updates import make_update_kernel
 from .kernel_selection import FUSED, KernelSelection, uniform_constant
 from .layout import Layout, contiguous
 from .passes.iota import make_range_kernel, match_range
 
 
 class KernelThunk(NamedTuple):
-    """An emitted kernel: its loop IR, the values of its parameters, and the values that only it uses."""
+    """An emitted kernel.
+
+    Attributes:
+        kernel: its loop IR.
+        params: the values of its parameters.
+        temporaries: the values that only it uses.
+        nodes: the nodes that it computes.
+        updated: for a kernel that writes some elements of its result, the value that has the other elements: the result
+            takes over its memory, or begins as a copy.
+    """
 
     kernel: FusedKernel
     params: tuple[Value, ...]
     temporaries: tuple[Value, ...]
     nodes: tuple[Node, ...]
+    updated: tuple[Value, Layout] | None = None
 
 
 class NodeThunk:
@@ -41,6 +53,11 @@ class NodeThunk:
 
     def __init__(self, kind: str, node: Node, operands: Iterable[tuple[Value, Layout]]) -> None:
         self.kind, self.node, self.operands = kind, node, tuple(operands)
+
+    @property
+    def reads(self) -> list[Value]:
+        """The values whose buffers the step reads."""
+        return [root for root, _ in self.operands]
 
     @property
     def temporaries(self) -> list[Value]:
@@ -65,13 +82,17 @@ class Uses:
                 self.escaping.add(resolution.root(output)[0])
 
     def _read(self, node: Node) -> None:
-        fused = self.resolution.choices[node].kind in FUSED
+        fused = self.resolution.choices[node].kind in (*FUSED, "update")
         group = self.partition.of[node]
+        in_memory = unaligned_inputs(node)
         for value in node.inputs:
             root = self.resolution.root(value)[0]
             maker = self.partition.maker.get(root)
             inlined = (
-                fused and root.node is not None and self.resolution.choices[root.node].kind == "constant"
+                fused
+                and value not in in_memory
+                and root.node is not None
+                and self.resolution.choices[root.node].kind == "constant"
             )
             if maker is not None and not inlined and (maker is not group or not fused):
                 self.escaping.add(root)
@@ -137,6 +158,8 @@ def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thun
     kind = around.resolution.choices[node].kind
     if kind == "pieces":
         return _piece_thunks(name, node, around)
+    if kind == "update":
+        return [_update_thunk(name, node, around)]
     counted = match_range(node) if kind == "range" else None
     if counted is not None:
         return [
@@ -179,14 +202,26 @@ def _select_copies(kind: str, node: Node, layouts: list[Layout], around: Schedul
     return [not IS_ACCEPTED[kind](layout) for layout in layouts] if chosen is None else chosen
 
 
+def _update_thunk(name: str, node: Node, around: ScheduleContext) -> KernelThunk:
+    """Make the kernel that writes elements at integer positions."""
+    made = make_update_kernel(name, node, around)
+    return KernelThunk(made.kernel, tuple(made.params), (), (node,), around.resolution.root(node.args[0]))
+
+
 def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
     steps: list[Thunk] = []
-    for index, piece in enumerate(find_pieces(node) or ()):
+    pieces = list(enumerate(find_pieces(node) or ()))
+    updated = None
+    if around.resolution.target.indexes and len(pieces) == 2 and is_update(node) and pieces[1][1].target.size:
+        pieces = pieces[1:]
+        if pieces[0][1].adds or pieces[0][1].target.size < node.outputs[0].spec.size:
+            updated = around.resolution.root(node.args[0])
+    for index, piece in pieces:
         if piece.target.size:
             kernel, params = make_piece_kernel(
                 f"{name}_piece{index}", node.outputs[0], piece, around.resolution.root, around.slots
             )
-            steps.append(KernelThunk(kernel, params, (), (node,)))
+            steps.append(KernelThunk(kernel, params, (), (node,), updated))
     return steps
 
 
@@ -211,6 +246,11 @@ IS_ACCEPTED: dict[str, Callable[[Layout], bool]] = {
 def copy_thunk(name: str, root: Value, layout: Layout, emits: bool = True) -> KernelThunk:
     """Make a kernel that copies a view into a contiguous buffer; ``emits``: whether code is emitted for its dtype."""
     target = Value(TensorSpec(layout.shape, root.spec.dtype, root.spec.device))
+    return copy_into(name, root, layout, target, emits)
+
+
+def copy_into(name: str, root: Value, layout: Layout, target: Value, emits: bool = True) -> KernelThunk:
+    """Make a kernel that copies a view of ``root`` into the buffer of ``target``."""
     dtype = root.spec.dtype
     if not emits:
         dtype, layout = _as_integers(dtype, layout)
@@ -246,6 +286,9 @@ def written_values(step: KernelThunk) -> list[Value]:
 def reads_and_writes(step: Thunk) -> tuple[list[Value], list[Value]]:
     """The values whose buffers a step reads and writes."""
     if isinstance(step, NodeThunk):
-        return [root for root, _ in step.operands], [*step.node.outputs, *step.temporaries]
+        return step.reads, [*step.node.outputs, *step.temporaries]
     written = set(written_values(step))
-    return [value for value in step.params if value not in written], [v for v in step.params if v in written]
+    reads = [value for value in step.params if value not in written]
+    if step.updated is not None:
+        reads.append(step.updated[0])
+    return reads, [v for v in step.params if v in written]

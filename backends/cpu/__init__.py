@@ -3,6 +3,8 @@
 blas.py: matrix products in compiled graphs
 blas_pointers.py: addresses of SciPy's BLAS functions
 cache.py: disk cache of machine code
+body_calls.py: calls of the bodies of loops and branches
+bounds.py: errors of compiled bounds checks
 callback.py: host callbacks, for nodes without emitted code
 codegen/: scalar expressions and loops as LLVM IR
 compile.py: lowered graph to executable; the module's ``main``
@@ -13,8 +15,8 @@ gil.py: release of the GIL in compiled graphs
 kernels/: eager kernels, by NumPy
 loop_cost.py: estimated run times of eager loops
 loop_writer.py: scan, while_loop and switch in compiled graphs
+object_table.py: tables of constants and callables
 random_bits.py: Philox in emitted code
-row_reads.py: ``x[i]`` for integer rows in compiled graphs
 scans.py: scans in compiled graphs
 step_cost.py: estimated run times of steps
 target.py: LLVM target of this machine, and the width of its vectors

@@ -15,6 +15,30 @@ from ...lowering.thunks import NodeThunk
 from ...registry.dtypes import DType
 from ...tracer.graph import Value, map_values
 
+CALL_BACK = "call_back"
+CALLBACKS = """
+declare ptr @PyLong_FromVoidPtr(ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare void @Py_DecRef(ptr)
+define internal i32 @call_back(ptr %callable, ptr %table) {
+entry:
+  %argument = call ptr @PyLong_FromVoidPtr(ptr %table)
+  %nothing = icmp eq ptr %argument, null
+  br i1 %nothing, label %failed, label %call
+call:
+  %result = call ptr @PyObject_CallOneArg(ptr %callable, ptr %argument)
+  call void @Py_DecRef(ptr %argument)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %failed, label %done
+done:
+  call void @Py_DecRef(ptr %result)
+  ret i32 0
+failed:
+  ret i32 1
+}
+"""
+"""The function that calls a Python function with an address; it returns 1 if that raises."""
+
 
 def array_at(address: int, layout: Layout, dtype: DType) -> Any:
     """Return an ndarray over memory that it does not own, in a given layout."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -11,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import lazy
+from ...lowering.buffer_assignment import nbytes_of
+from ...lowering.cost_model import CELL_BYTES
 from ...lowering.kernel_selection import Target
 from ...lowering.layout import Layout
 from ...lowering.loop_bodies import Body, LoopThunk
@@ -23,8 +24,9 @@ from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
 from ...tracer.infer import to_example
 from . import gil
 from .blas import ProductCall, explain_product
-from .callback import make_callback
-from .codegen.fused import write_fused
+from .bounds import OutOfBoundsReport
+from .callback import CALL_BACK, CALLBACKS
+from .codegen.fused import Scratch, write_fused
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
@@ -32,35 +34,16 @@ from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
 from .foreign_calls import ForeignCall, explain_foreign_call
 from .gil import MAIN as MAIN
-from .loop_writer import BodyTable, LoopWriter
+from .loop_writer import LoopWriter
+from .object_table import EmbeddedBody, TableItem, make_object_table
 from .random_bits import RandomBitsCall, explain_random_bits
-from .row_reads import RowRead, explain_row_read
 from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
 _scans = lazy.Module(".backends.cpu.scans")
+MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
+MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
-CALLBACKS = """
-declare ptr @PyLong_FromVoidPtr(ptr)
-declare ptr @PyObject_CallOneArg(ptr, ptr)
-declare void @Py_DecRef(ptr)
-define internal i32 @call_back(ptr %callable, ptr %table) {
-entry:
-  %argument = call ptr @PyLong_FromVoidPtr(ptr %table)
-  %nothing = icmp eq ptr %argument, null
-  br i1 %nothing, label %failed, label %call
-call:
-  %result = call ptr @PyObject_CallOneArg(ptr %callable, ptr %argument)
-  call void @Py_DecRef(ptr %argument)
-  %raised = icmp eq ptr %result, null
-  br i1 %raised, label %failed, label %done
-done:
-  call void @Py_DecRef(ptr %result)
-  ret i32 0
-failed:
-  ret i32 1
-}
-"""
 
 
 def _explain_native(node: Node) -> str | None:
@@ -68,7 +51,7 @@ def _explain_native(node: Node) -> str | None:
     if _is_scan(node):
         why: str | None = _scans.explain_scan(node)
         return why
-    return explain_random_bits(node) or explain_row_read(node) or explain_foreign_call(node)
+    return explain_random_bits(node) or explain_foreign_call(node)
 
 
 def _is_scan(node: Node) -> bool:
@@ -90,13 +73,16 @@ class MainWriter:
         products: the dtype of each function for matrix products that is called, by its name.
     """
 
-    stack_words = STACK_WORDS
+    stack_words, cell_bytes = STACK_WORDS, CELL_BYTES
 
-    def __init__(self, lowered: Lowered, stamps: bool = False):
-        self.lowered, self.module, self.stamps = lowered, Module(find_node_loop), stamps
+    def __init__(
+        self, lowered: Lowered, stamps: bool = False, module: Module | None = None, prefix: str = ""
+    ):
+        self.lowered, self.module, self.stamps = lowered, module or Module(find_node_loop), stamps
+        self.prefix = prefix
         self.lines: list[str] = []
         self.extra: list[str] = []
-        self.callbacks: list[NodeThunk | Body] = []
+        self.callbacks: list[TableItem] = []
         self.constants: list[Value] = [value for value, _ in lowered.folded]
         self.arrays = [v for v in lowered.graph.parameters if v.weak is None]
         self.scalars = [v for v in lowered.graph.parameters if v.weak is not None]
@@ -106,9 +92,31 @@ class MainWriter:
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
         self.has_state = False
         self.products: dict[str, DType] = {}
+        self.functions: list[str] = []
+        self.cells: list[str] = []
+        self.cell_of: dict[Value, str] = {}
+        self.stack_used = 0
 
     def write(self) -> str:
         """Return the whole module."""
+        inner = gil.has_state(self.lowered)
+        main = self.write_function("internal " if inner else "", gil.BODY if inner else MAIN)
+        texts = [CALLBACKS] if f"@{CALL_BACK}(" in "".join([*self.functions, main]) else []
+        return "\n".join([*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)])
+
+    def embed(self, body: Body) -> tuple[str, int]:
+        """Write the function of a loop's body; return its name, and the index of its table of objects."""
+        name = f"{self.prefix}b{len(self.callbacks)}_"
+        writer = MainWriter(body.lowered, module=self.module, prefix=name)
+        inlined = " alwaysinline" if len(body.lowered.steps) <= MAX_INLINED_STEPS else ""
+        function = writer.write_function("internal ", f"{name}body", inlined)
+        self.functions += [*writer.functions, function]
+        self.extra += writer.extra
+        self.products |= writer.products
+        return f"{name}body", self.table_index(EmbeddedBody(body.lowered, writer.callbacks))
+
+    def write_function(self, linkage: str, name: str, attributes: str = "") -> str:
+        """Return the function that runs the steps; helpers are in the module, and in `functions`."""
         self.has_state = gil.has_state(self.lowered)
         releasing = gil.release_points(self.lowered.steps)
         for number, step in enumerate(self.lowered.steps):
@@ -132,16 +140,15 @@ class MainWriter:
             self.extra.append(DECLARATION)
         if self.has_state:
             tables += load_from_table("%state", "%buffers", placed + gil.STATE)
-            self.extra.append(gil.main_text(placed + gil.STATE))
-        tables += self.table_allocation()
-        name = gil.BODY if self.has_state else MAIN
-        main = [f"define i32 @{name}(ptr %buffers, ptr %scalars) {{", "entry:", *tables, *self.lines]
-        helpers = CALLBACKS if any(isinstance(item, NodeThunk) for item in self.callbacks) else ""
-        return "\n".join([helpers, *dict.fromkeys(self.extra), *main, "  ret i32 0", "}", str(self.module)])
+            self.extra += [gil.DECLARATIONS, *([] if self.prefix else [gil.main_text(placed + gil.STATE)])]
+        tables += [*self.table_allocation(), *self.cells]
+        head = f"define {linkage}i32 @{name}(ptr %buffers, ptr %scalars){attributes} {{"
+        return "\n".join([head, "entry:", *tables, *self.lines, "  ret i32 0", "}"])
 
     # -- addresses -------------------------------------------------------------------------------------------------
     def pointer(self, value: Value) -> str:
         """Return the register with the address of a value's buffer, which is loaded at its first use."""
+        value = self.lowered.aliases.owner(value)
         result = self.known.get(value)
         if result is None:
             result = self.known[value] = f"%p{self.registers}"
@@ -151,6 +158,11 @@ class MainWriter:
 
     def _load_address(self, value: Value, register: str) -> list[str]:
         placed = [*self.arrays, *self.lowered.storages]
+        is_small = value in self.offsets and nbytes_of(value) <= self.cell_bytes
+        if is_small and value not in self.cell_of and self.allocate_cell(f"{register}_cell", CELL_BYTES):
+            self.cell_of[value] = f"{register}_cell"
+        if value in self.cell_of:
+            return [f"  {register} = getelementptr i8, ptr {self.cell_of[value]}, i64 0"]
         if value.weak is not None:
             return [f"  {register} = getelementptr i8, ptr %scalars, i64 {8 * self.scalars.index(value)}"]
         if value in self.offsets:
@@ -162,6 +174,17 @@ class MainWriter:
         if value in self.constants:
             return load_from_table(register, "%tables", self.constants.index(value))
         return load_from_table(register, "%buffers", placed.index(value))
+
+    def allocate_cell(self, register: str, nbytes: int) -> bool:
+        """Reserve memory on the stack, which LLVM replaces by registers where no call gets its address.
+
+        Return False, and reserve nothing, if the function uses much of the stack already.
+        """
+        self.stack_used += -(-nbytes // CELL_BYTES) * CELL_BYTES
+        if self.stack_used > MAX_STACK_BYTES:
+            return False
+        self.cells.append(f"  {register} = alloca [{nbytes} x i8], align 16")
+        return True
 
     def table_allocation(self) -> list[str]:
         """Return the instruction that reserves the table of addresses, which all steps use in turn."""
@@ -180,7 +203,7 @@ class MainWriter:
             lines.append(f"  store ptr {pointer}, ptr {table}_{index}")
         return table, lines
 
-    def table_index(self, item: NodeThunk | Body) -> int:
+    def table_index(self, item: TableItem) -> int:
         """Add the object for a callback or a compiled body to the table of objects; return its index."""
         self.callbacks.append(item)
         return len(self.constants) + len(self.callbacks) - 1
@@ -199,7 +222,8 @@ class MainWriter:
 
     # -- steps -----------------------------------------------------------------------------------------------------
     def _kernel(self, step: KernelThunk, number: int) -> None:
-        scratch = write_fused(self.module, step.kernel)
+        kernel = step.kernel._replace(name=self.prefix + step.kernel.name)
+        scratch = write_fused(self.module, kernel)
         table, lines = self._table(list(step.params), number)
         self.lines += lines
         memory = "null"
@@ -207,10 +231,26 @@ class MainWriter:
             memory = f"%m{number}"
             self.lines += self.allocate_scratch(f"%w{number}", scratch.below + scratch.above)
             self.lines.append(f"  {memory} = getelementptr i8, ptr %w{number}, i64 {scratch.below}")
-        self.lines.append(f"  call void @{step.kernel.name}(ptr {table}, ptr %scalars, ptr {memory})")
+        result = f"  %e{number} = call i64" if scratch.checks else "  call void"
+        self.lines.append(f"{result} @{kernel.name}(ptr {table}, ptr %scalars, ptr {memory})")
+        if scratch.checks:
+            self._raise_if_failed(scratch, memory, number)
+
+    def _raise_if_failed(self, scratch: Scratch, memory: str, number: int) -> None:
+        """Raise the error of a kernel's bounds check, if one has failed."""
+        self.lines += [
+            f"  %e{number}_failed = icmp ne i64 %e{number}, 0",
+            f"  br i1 %e{number}_failed, label %missing{number}, label %checked{number}",
+            f"missing{number}:",
+            f"  %e{number}_status = getelementptr i8, ptr {memory}, i64 {scratch.status}",
+            f"  store i64 %e{number}, ptr %e{number}_status",
+            *self._call_lines(OutOfBoundsReport(scratch.checks), f"%e{number}_status", number),
+            "  ret i32 1",
+            f"checked{number}:",
+        ]
 
     def _multiply(self, step: NodeThunk, number: int) -> None:
-        product = ProductCall(step, f"product{number}")
+        product = ProductCall(step, f"{self.prefix}product{number}")
         self.module.declare(product.symbol, "void", *["ptr"] * 4, pure=False)
         self.products[product.symbol] = product.dtype
         self.extra.append(product.table)
@@ -227,9 +267,6 @@ class MainWriter:
             words = RandomBitsCall(self, step, number)
             self.extra.append(words.function)
             self.lines += words.lines
-            return
-        if explain_row_read(step.node):
-            self.lines += RowRead(self, step, number).lines
             return
         if _is_scan(step.node):
             self.lines += _scans.scan_lines(self, step, number)
@@ -248,14 +285,20 @@ class MainWriter:
         table, lines = self._table([*values, *step.node.outputs], number)
         return [
             *lines,
-            *load_from_table(f"%o{number}", "%tables", self.table_index(step)),
-            *([gil.ACQUIRE] if self.has_state else []),
-            f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
+            *self._call_lines(step, table, number),
             f"  %f{number} = icmp ne i32 %r{number}, 0",
             f"  br i1 %f{number}, label %failed{number}, label %after{number}",
             f"failed{number}:",
             "  ret i32 1",
             f"after{number}:",
+        ]
+
+    def _call_lines(self, item: NodeThunk | OutOfBoundsReport, argument: str, number: int) -> list[str]:
+        """Return instructions that call a Python function of the table of objects with an address."""
+        return [
+            *load_from_table(f"%o{number}", "%tables", self.table_index(item)),
+            *([gil.ACQUIRE] if self.has_state else []),
+            f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {argument})",
         ]
 
 
@@ -267,31 +310,9 @@ def load_from_table(register: str, table: str, index: int) -> list[str]:
     ]
 
 
-class ObjectTable:
-    """The table of addresses passed to code in addition to its arguments: constants' data, then callbacks.
-
-    The code itself refers to neither, so that equal graphs share it. The executable keeps this object alive.
-    """
-
-    def __init__(self, constants: list[Any], callables: list[Any]):
-        self.arrays = [np.ascontiguousarray(tensor._array) for tensor in constants]
-        self.callables = callables
-        objects = (c.address if isinstance(c, BodyTable) else id(c) for c in callables)
-        addresses = [*(a.__array_interface__["data"][0] for a in self.arrays), *objects]
-        self.words = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
-
-    @property
-    def address(self) -> int:
-        """The address of the table."""
-        return ctypes.addressof(self.words)
-
-
 def llvm_ir(lowered: Lowered) -> str:
-    """Return the module of a lowered graph, followed by those of the bodies of its loops."""
-    writer = MainWriter(lowered)
-    texts = [writer.write()]
-    texts += [llvm_ir(item.lowered) for item in writer.callbacks if isinstance(item, Body)]
-    return "\n; ---- the body of a loop ----\n".join(texts)
+    """Return the module of a lowered graph and the bodies of its loops."""
+    return MainWriter(lowered).write()
 
 
 def scratch_bytes(lowered: Lowered) -> int:
@@ -309,25 +330,17 @@ def compile_lowered(lowered: Lowered, stamps: bool = False) -> CpuExecutable:
     """
     known, lowered.emitted = lowered.emitted, None
     writer, text = known if known and not stamps else _write_main(lowered, stamps)
-    tables = ObjectTable(
-        [tensor for _, tensor in lowered.folded], [_make_table_object(item) for item in writer.callbacks]
-    )
+    tables = make_object_table(EmbeddedBody(lowered, writer.callbacks))
     code = _compile_shared(_SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())))
-    body = code[gil.BODY] if writer.has_state else code[MAIN]
     convention = make_calling_convention(lowered, code[MAIN], tables)
     stamped = TimestampedExecutable(lowered, functools.partial(compile_lowered, lowered, stamps=True))
-    return CpuExecutable(lowered, convention, body, (code, tables), stamped)
+    return CpuExecutable(lowered, convention, (code, tables), stamped)
 
 
 def _write_main(lowered: Lowered, stamps: bool) -> tuple[MainWriter, str]:
     """Return the writer of a graph's module, and the module's text."""
     writer = MainWriter(lowered, stamps)
     return writer, writer.write()
-
-
-def _make_table_object(item: NodeThunk | Body) -> Any:
-    """Return the entry of the table of objects for a callback or a compiled body."""
-    return make_callback(item) if isinstance(item, NodeThunk) else BodyTable(compile_lowered(item.lowered))
 
 
 def _imports(writer: MainWriter) -> dict[str, int]:
@@ -360,7 +373,7 @@ def _compile_shared(source: _SourceText, state: bool, imports: tuple[tuple[str, 
     """Return the code of a module; equal graphs share it."""
     text, source.text = source.text, ""
     known = {**dict(imports), **(gil.gil_function_addresses() if state else {})}
-    return engine.compile_ir(text, [MAIN, gil.BODY] if state else [MAIN], known, level=1)
+    return engine.compile_ir(text, [MAIN], known, level=1)
 
 
 def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:
@@ -421,6 +434,7 @@ register_backend(
             loops=True,
             copies=_operands_to_copy,
             reduces=lambda dtype: dtype.kind != "c",
+            indexes=True,
         ),
         compile_lowered,
         llvm_ir,

@@ -71,7 +71,6 @@ class CpuExecutable:
     Attributes:
         lowered: the lowered graph that it was compiled from.
         convention: how to call it without Python.
-        body: address of the code that a loop calls, which leaves the GIL as the loop has it.
         timestamped: runs the graph and notes its kernels.
     """
 
@@ -79,11 +78,10 @@ class CpuExecutable:
         self,
         lowered: Lowered,
         convention: CallingConvention,
-        body: int,
         keep: Any,
         timestamped: TimestampedExecutable,
     ):
-        self.lowered, self.convention, self.body, self.timestamped = lowered, convention, body, timestamped
+        self.lowered, self.convention, self.timestamped = lowered, convention, timestamped
         self._keep = keep  # the code and the objects that it refers to
         self._main = _MAIN(convention.address)
         self._spare: list[Any] = []  # workspaces of finished calls

@@ -13,13 +13,12 @@ from typing import Any
 from ...errors import LoweringError
 from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Lowered
-from ...lowering.thunks import NodeThunk
+from ...lowering.thunks import KernelThunk
 from .fastpath.compiler import lang
 from .fastpath.compiler.engine import Code, KeepFirst, build_once
 from .fastpath.compiler.structs import sizeof
 from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS
-from .row_reads import explain_row_read
 from .step_cost import estimate_step, has_callback
 
 FUNCTIONS = {f.__name__: f for f in (gil_release, gil_acquire, gil_poll)}
@@ -40,7 +39,7 @@ def main_text(slot: int) -> str:
     Args:
         slot: index of the state among the buffers.
     """
-    return f"""{DECLARATIONS}
+    return f"""
 define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{
 entry:
   %state = alloca [{sizeof(CallState) // 8} x i64]
@@ -63,9 +62,9 @@ def _needs_state(step: Any) -> bool:
     if isinstance(step, LoopThunk):
         bodies = [body.lowered for body in step.bodies if body.lowered is not None]
         return step.node.op.schema.name != "switch" or any(map(has_state, bodies))
-    return isinstance(step, NodeThunk) and (
-        step.kind == "callback" or explain_row_read(step.node) is not None
-    )
+    if isinstance(step, KernelThunk):
+        return any(stage.has_index_maps() for stage in step.kernel.stages)
+    return bool(step.kind == "callback")
 
 
 def release_points(steps: Sequence[Any]) -> set[int]:

@@ -7,7 +7,6 @@ one of its inputs is copied.
 
 from __future__ import annotations
 
-import ctypes
 import platform
 from collections.abc import Sequence
 from typing import Any
@@ -15,25 +14,13 @@ from typing import Any
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...registry.dtypes import bool_
 from ...tracer.graph import Value
+from .body_calls import BodyCall, nbytes
 from .step_cost import estimate_body
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
 MAX_FIRST_POLL = 256  # iterations
 MXCSR_FLUSH = 0x8040  # bits of MXCSR: flush denormal results, and denormal operands, to zero
-
-
-class BodyTable:
-    """The entry of the table of objects for a compiled body: the addresses of its code and of its tables."""
-
-    def __init__(self, executable: Any):
-        self.executable = executable
-        self.addresses = (ctypes.c_void_p * 2)(executable.body, executable.convention.tables)
-
-    @property
-    def address(self) -> int:
-        """The address of the two addresses."""
-        return ctypes.addressof(self.addresses)
 
 
 def _has_callback(body: Body) -> bool:
@@ -47,87 +34,6 @@ def _has_callback(body: Body) -> bool:
     )
 
 
-def nbytes(value: Value) -> int:
-    """Return the bytes of a value's elements."""
-    return int(value.spec.size * value.spec.dtype.itemsize)
-
-
-class BodyCall:
-    """Calls of one body from a loop.
-
-    Attributes:
-        body: the body.
-        arrays, numbers: indices of the array inputs and of the scalar inputs.
-    """
-
-    def __init__(self, loop: LoopWriter, body: Body, name: str):
-        self.loop, self.body, self.name = loop, body, name
-        self.storages: list[Value] = [] if body.lowered is None else body.lowered.storages
-        self.arrays = [i for i, value in enumerate(body.graph.inputs) if value.weak is None]
-        self.numbers = [i for i, value in enumerate(body.graph.inputs) if value.weak is not None]
-
-    def prepare(self, fixed: dict[int, str]) -> None:
-        """Write everything that all calls share: the tables and the inputs that do not change."""
-        loop, name = self.loop, self.name
-        if self.body.lowered is None:
-            return
-        index = loop.writer.table_index(self.body)
-        loop.emit(f"%{name}_oa = getelementptr i8, ptr %tables, i64 {8 * index}")
-        loop.emit(f"%{name}_o = load ptr, ptr %{name}_oa")
-        loop.emit(f"%{name}_f = load ptr, ptr %{name}_o")
-        loop.emit(f"%{name}_ca = getelementptr i8, ptr %{name}_o, i64 8")
-        loop.emit(f"%{name}_c = load ptr, ptr %{name}_ca")
-        words = len(self.arrays) + len(self.storages) + 3
-        loop.allocate_scratch(f"%{name}_t", 8 * words)
-        loop.allocate_scratch(f"%{name}_n", 8 * len(self.numbers) + 8)
-        for slot, index in enumerate(self.numbers):
-            loop.emit(f"%{name}_v{slot} = load i64, ptr {fixed[index]}")
-            target = loop.offset_pointer(f"%{name}_n", 8 * slot)
-            loop.emit(f"store i64 %{name}_v{slot}, ptr {target}")
-        for slot, index in enumerate(self.arrays):
-            if index in fixed:
-                self._set(slot, fixed[index])
-        if loop.step.workspace is not None:
-            self._set(words - 3, loop.writer.pointer(loop.step.workspace))
-        self._set(words - 2, f"%{name}_c")
-        if loop.writer.has_state:
-            self._set(words - 1, "%state")
-
-    def _set(self, slot: int, pointer: str) -> None:
-        """Store a pointer in a slot of the body's table of buffers."""
-        self.loop.emit(f"store ptr {pointer}, ptr {self.loop.offset_pointer(f'%{self.name}_t', 8 * slot)}")
-
-    def call(self, dynamic: dict[int, str], targets: Sequence[str]) -> None:
-        """Call the body.
-
-        Args:
-            dynamic: pointers to the inputs that change from call to call, by index.
-            targets: the pointer to each storage of the body.
-        """
-        if self.body.lowered is None:
-            return
-        loop, name = self.loop, self.name
-        for slot, index in enumerate(self.arrays):
-            if index in dynamic:
-                self._set(slot, dynamic[index])
-        for slot, pointer in enumerate(targets):
-            self._set(len(self.arrays) + slot, pointer)
-        failed = loop.new_register()
-        loop.emit(f"{failed} = call i32 %{name}_f(ptr %{name}_t, ptr %{name}_n)")
-        loop.return_if_failed(failed)
-
-    def source(self, position: int, inputs: dict[int, str], targets: Sequence[str]) -> str:
-        """Return the pointer to result ``index`` after a call."""
-        kind, index = self.body.sources[position]
-        if kind == "input":
-            return inputs[index]
-        if kind == "computed":
-            return targets[index]
-        pointer = self.loop.new_register()
-        self.loop.emit(f"{pointer} = load ptr, ptr {self.loop.offset_pointer(f'%{self.name}_c', 8 * index)}")
-        return pointer
-
-
 class LoopWriter:
     """Writes one loop or branch into ``main``."""
 
@@ -136,6 +42,7 @@ class LoopWriter:
         self.node = step.node
         self._count = 0
         self.operands: list[str] = []
+        self.cells: dict[int, str] = {}
         flush = self.node.kwargs.get("flush", False)
         self.flushes = flush and IS_X86 and not any(map(_has_callback, step.bodies))
 
@@ -147,6 +54,11 @@ class LoopWriter:
     def allocate_scratch(self, register: str, nbytes: int) -> None:
         """Reserve scratch memory for the duration of the loop."""
         self.writer.lines += self.writer.allocate_scratch(register, nbytes)
+
+    def reserve_slots(self, register: str, count: int) -> None:
+        """Reserve words for the duration of the loop: on the stack if they are few."""
+        if count > self.writer.stack_words or not self.writer.allocate_cell(register, 8 * count):
+            self.allocate_scratch(register, 8 * count)
 
     def label(self, name: str) -> None:
         """Begin a basic block."""
@@ -190,7 +102,8 @@ class LoopWriter:
     def write(self) -> None:
         """Write the loop or branch."""
         self.operands = [
-            self._operand(value, root) for value, (root, _) in zip(self.node.inputs, self.step.operands)
+            "null" if number in self.step.counted else str(self.writer.pointer(root))
+            for number, (root, _) in enumerate(self.step.operands)
         ]
         for value in (*self.node.outputs, *self.step.temporaries):
             self.writer.pointer(value)
@@ -224,12 +137,11 @@ class LoopWriter:
         if self.flushes:
             self.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_mode)")
 
-    def _operand(self, value: Value, root: Value) -> str:
-        return str(self.writer.pointer(root))
-
     def _spare_buffer(self, index: int, current: str) -> str:
         """Return the one of a carry's two buffers that does not hold the current value."""
         one, two = (self.writer.pointer(value) for value in self.step.doubles[index])
+        if index in self.cells:
+            return str(two)
         is_one, result = self.new_register(), self.new_register()
         self.emit(f"{is_one} = icmp eq ptr {current}, {one}")
         self.emit(f"{result} = select i1 {is_one}, ptr {two}, ptr {one}")
@@ -237,27 +149,49 @@ class LoopWriter:
 
     def _begin_loop(self, carried: int) -> list[str]:
         """Write the head of a loop; return the registers of the carries."""
+        firsts = [self._first_carry(j) for j in range(carried)]
+        self.cells = {
+            j: self._copy_to_cell(j, first)
+            for j, first in enumerate(firsts)
+            if nbytes(self.node.outputs[j]) <= self.writer.cell_bytes and j not in self.step.owned
+        }
         self._start_timer()
         self.jump("pre")
         self.label("pre")
         self.jump("head")
         self.label("head")
-        state = [f"%{self.name}_c{j}" for j in range(carried)]
-        for j, register in enumerate(state):
-            first = self.operands[j]
-            self.emit(
-                f"{register} = phi ptr [ {first}, %{self.name}_pre ], [ %{self.name}_d{j}, %{self.name}_next ]"
-            )
+        state = [self.cells.get(j, f"%{self.name}_c{j}") for j in range(carried)]
+        for j, (register, first) in enumerate(zip(state, firsts)):
+            if j not in self.cells:
+                after = f"[ %{self.name}_d{j}, %{self.name}_next ]"
+                self.emit(f"{register} = phi ptr [ {first}, %{self.name}_pre ], {after}")
         i = f"%{self.name}_i"
         self.emit(f"{i} = phi i64 [ 0, %{self.name}_pre ], [ {i}n, %{self.name}_next ]")
         self.emit(f"{i}n = add i64 {i}, 1")
         return state
 
+    def _copy_to_cell(self, index: int, first: str) -> str:
+        """Copy the first value of a small carry to memory of all iterations, so that LLVM keeps it in a register."""
+        cell: str = self.writer.pointer(self.step.doubles[index][0])
+        self.copy(cell, first, nbytes(self.node.outputs[index]))
+        return cell
+
+    def _first_carry(self, index: int) -> str:
+        """Return the pointer to the first value of a carry: a copy if the body writes the memory of the carry."""
+        operand = self.operands[index]
+        if index not in self.step.owned:
+            return operand
+        out = self.node.outputs[index]
+        target = out if index in self.step.in_place else self.step.doubles[index][0]
+        pointer: str = self.writer.pointer(target)
+        self.copy(pointer, operand, nbytes(out))
+        return pointer
+
     def _start_timer(self) -> None:
         """Initialize the iteration of the next poll and the loop's state for `rt_gil.gil_poll`."""
         each = 2.0 + sum(estimate_body(body.lowered) for body in self.step.bodies)
         first = max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
-        self.allocate_scratch(f"%{self.name}_due", 8)
+        self.reserve_slots(f"%{self.name}_due", 1)
         self.emit(f"store i64 {first}, ptr %{self.name}_due")
         self.allocate_scratch(f"%{self.name}_timer", 16)
         self.emit(f"store [2 x i64] [ i64 0, i64 {first} ], ptr %{self.name}_timer")
@@ -284,11 +218,26 @@ class LoopWriter:
         self._poll()
         self.label("next")
         for j, pointer in enumerate(after):
-            self.emit(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
+            if j not in self.cells:
+                self.emit(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
         self.jump("head")
         self.label("done")
-        for register, output in zip(state, self.node.outputs):
-            self.copy(self.writer.pointer(output), register, nbytes(output))
+        for index, (register, output) in enumerate(zip(state, self.node.outputs)):
+            if index in self.cells:
+                self.copy(self.writer.pointer(output), register, nbytes(output))
+            elif index not in self.step.in_place:
+                self._copy_result(output, register)
+
+    def _copy_result(self, output: Value, register: str) -> None:
+        """Copy a final carry to the result, unless the result's buffer holds it already."""
+        target, is_there = self.writer.pointer(output), self.new_register()
+        number = is_there.removeprefix(f"%{self.name}_r")
+        self.emit(f"{is_there} = icmp eq ptr {target}, {register}")
+        self.emit(f"br i1 {is_there}, label %{self.name}_there{number}, label %{self.name}_copy{number}")
+        self.label(f"copy{number}")
+        self.copy(target, register, nbytes(output))
+        self.jump(f"there{number}")
+        self.label(f"there{number}")
 
     def _scan(self) -> None:
         body, carried, items = self.step.bodies[0], len(self.node.args[1]), len(self.node.args[2])
@@ -303,7 +252,12 @@ class LoopWriter:
             self.emit(f"{at} = sub i64 {length - 1}, %{self.name}_i")
         inputs = dict(enumerate(state))
         for i in range(carried, first):
-            inputs[i] = self._item_pointer(self.operands[i], nbytes(body.graph.inputs[i]), at)
+            item = body.graph.inputs[i]
+            inputs[i] = (
+                self._count_item(i, item, at)
+                if i in self.step.counted
+                else self._item_pointer(self.operands[i], nbytes(item), at)
+            )
         inputs.update({i: self.operands[i] for i in range(first, len(self.operands))})
         outputs = self.node.outputs[carried:]
         rows = [
@@ -331,6 +285,21 @@ class LoopWriter:
         offset = self.new_register()
         self.emit(f"{offset} = mul i64 {at}, {size}")
         return self.offset_pointer(pointer, offset)
+
+    def _count_item(self, index: int, item: Value, at: str) -> str:
+        """Store the number that the loop counts as an item; return the pointer to it."""
+        numbers, cell = self.step.counted[index], f"%{self.name}_n{index}"
+        self.reserve_slots(cell, 1)
+        scaled, number = self.new_register(), self.new_register()
+        self.emit(f"{scaled} = mul i64 {at}, {numbers.step}")
+        self.emit(f"{number} = add i64 {scaled}, {numbers.start}")
+        kind = f"i{8 * item.spec.dtype.itemsize}"
+        if kind != "i64":
+            narrow = self.new_register()
+            self.emit(f"{narrow} = trunc i64 {number} to {kind}")
+            number = narrow
+        self.emit(f"store {kind} {number}, ptr {cell}")
+        return cell
 
     def _storage_pointers(
         self, body: Body, carried: int, state: Sequence[str], rows: Sequence[str]
@@ -367,6 +336,8 @@ class LoopWriter:
                 self.copy(target, source, nbytes(self.node.outputs[j]))
                 source = target
             result.append(source)
+        for j, cell in self.cells.items():  # after all of them have been read
+            self.copy(cell, result[j], nbytes(self.node.outputs[j]))
         return result
 
     def _while(self) -> None:
@@ -394,6 +365,10 @@ class LoopWriter:
         bodies = self.step.bodies
         calls = [BodyCall(self, body, f"{self.name}_b{i}") for i, body in enumerate(bodies)]
         fixed = dict(enumerate(self.operands[1:]))
+        for operand, out in self.step.in_place.items():
+            value = self.node.outputs[out]
+            fixed[operand - 1] = self.writer.pointer(value)
+            self.copy(fixed[operand - 1], self.operands[operand], nbytes(value))
         for call in calls:
             call.prepare(fixed)
         index, last = self._branch_index(), len(bodies) - 1
@@ -402,13 +377,13 @@ class LoopWriter:
         for i, call in enumerate(calls):
             self.label(f"case{i}")
             mapping: dict[int, str] = {}
-            for out, (kind, position) in zip(self.node.outputs, call.body.sources):
+            for result, (kind, position) in zip(self.node.outputs, call.body.sources):
                 if kind == "computed":
-                    mapping.setdefault(position, self.writer.pointer(out))
+                    mapping.setdefault(position, self.writer.pointer(result))
             targets = [mapping[position] for position in range(len(mapping))]
             call.call({}, targets)
-            for position, out in enumerate(self.node.outputs):
-                self.copy(self.writer.pointer(out), call.source(position, fixed, targets), nbytes(out))
+            for position, result in enumerate(self.node.outputs):
+                self.copy(self.writer.pointer(result), call.source(position, fixed, targets), nbytes(result))
             self.jump("done")
         self.label("done")
 

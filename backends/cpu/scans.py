@@ -85,7 +85,7 @@ def scan_lines(writer: Any, step: NodeThunk, number: int) -> list[str]:
     source, out = root.spec.dtype, node.outputs[0].spec.dtype
     if not node.outputs[0].spec.size:
         return []
-    name, operand = f"scan{number}", f"%scan{number}x"
+    name, operand = f"{writer.prefix}scan{number}", f"%scan{number}x"
     nest = _make_nest(layout, _scanned_axis(node), source, out)
     writer.module.helper(name, _write_function(writer.module, name, node, nest))
     offset = layout.offset * source.itemsize

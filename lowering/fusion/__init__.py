@@ -4,5 +4,7 @@ groups.py: the partition of a graph into fusion groups
 loop_ir.py: the loop IR, which the LLVM and CUDA printers read
 scalarize.py: the scalar expression of a fused node
 schedule.py: the stages and buffers of a group's kernel
+index_maps.py: accesses of nodes at integer positions
+updates.py: kernels that write elements at integer positions
 concat_in_place.py: kernels that write the pieces of a concatenation into the result
 """

@@ -35,6 +35,11 @@ def find_pieces(node: Node) -> list[Piece] | None:
     return maker(node) if maker is not None else None
 
 
+def is_update(node: Node) -> bool:
+    """Whether a node writes its last piece over the first one, which is as large as the result."""
+    return node.op.name == "td::basic_put"
+
+
 def _concat_pieces(node: Node) -> list[Piece] | None:
     tensors, axis = node.args[0], node.args[1]
     whole = contiguous(node.outputs[0].shape)

@@ -17,6 +17,7 @@ from ..cost_model import MAX_GROUP_NODES
 from ..kernel_selection import FUSED, KernelSelection, reduced_axes
 from ..layout import contiguous, map_axes
 from ..passes.rewrite import has_effects
+from .index_maps import aligned_inputs, unaligned_inputs
 
 Dims = tuple[int | None, ...]
 """For each axis of a value, the axis of the iteration space; None for an axis of one element or a broadcast one."""
@@ -151,6 +152,8 @@ class Partition:
     def _find_placement(self, group: Group, node: Node, kind: str) -> Placement | None:
         if len(group.nodes) >= MAX_GROUP_NODES or kind == "constant":
             return None
+        if any(self.resolution.root(value)[0] in group.made for value in unaligned_inputs(node)):
+            return None
         dims = self._iteration_dims(group, node, iteration_shape(node, kind))
         if dims is None or group.domain(dims) is None:
             return None
@@ -173,12 +176,15 @@ class Partition:
     def _iteration_dims(self, group: Group, node: Node, shape: tuple[int, ...]) -> Dims | None:
         """Map each axis of ``shape`` to an axis of the group's space, consistently with the node's arguments."""
         current: list[int | None] = [None] * len(shape)
-        inner = [(v, self.resolution.root(v)[0] in group.made) for v in node.inputs]
-        for value, inside in sorted(inner, key=lambda item: not item[1]):
+        inner = [
+            (v, first, self.resolution.root(v)[0] in group.made)
+            for v, first in aligned_inputs(node, len(shape))
+        ]
+        for value, first, inside in sorted(inner, key=lambda item: not item[2]):
             dims = self.axes_of_value(group, value)
             if dims is None and inside:
                 return None
-            for axis, dim in enumerate(dims or (), len(shape) - len(value.shape)):
+            for axis, dim in enumerate(dims or (), first):
                 if dim is not None and current[axis] is None:
                     current[axis] = dim
                 elif dim is not None and current[axis] != dim and inside:
@@ -198,8 +204,8 @@ class Partition:
 
     def _apply_placement(self, group: Group, node: Node, placement: Placement) -> None:
         group.reduced, group.placed[node] = placement.reduced, placement.dims
-        for value in node.inputs:
-            group.dims.setdefault(value, _broadcast_dims(value, placement.dims))
+        for value, first in aligned_inputs(node, len(placement.dims)):
+            group.dims.setdefault(value, _broadcast_dims(value, placement.dims, first))
         if placement.out is not None:
             group.dims[node.outputs[0]] = placement.out
 
@@ -262,10 +268,12 @@ class Partition:
     def _reads_match(self, source: Group, target: Group, axes: list[int]) -> bool:
         """Whether the target reads each value of the source at the point that computes it (not, say, reversed)."""
         for node, placed in target.placed.items():
-            for value in node.inputs:
+            if any(self.resolution.root(value)[0] in source.made for value in unaligned_inputs(node)):
+                return False
+            for value, first in aligned_inputs(node, len(placed)):
                 if self.resolution.root(value)[0] in source.made:
                     dims = self.axes_of_value(source, value)
-                    if dims is None or _broadcast_dims(value, placed) != tuple(
+                    if dims is None or _broadcast_dims(value, placed, first) != tuple(
                         None if axis is None else axes[axis] for axis in dims
                     ):
                         return False
@@ -304,10 +312,9 @@ class Partition:
         return _complete_axis_map(mapping, source.space, target.space)
 
 
-def _broadcast_dims(value: Value, dims: Dims) -> Dims:
-    """The axes of a value that is broadcast to a node's iteration axes ``dims``."""
-    shift = len(dims) - len(value.shape)
-    return tuple(None if size == 1 else dims[axis + shift] for axis, size in enumerate(value.shape))
+def _broadcast_dims(value: Value, dims: Dims, first: int) -> Dims:
+    """The axes of a value that is broadcast to a node's iteration axes ``dims``, from axis ``first`` on."""
+    return tuple(None if size == 1 else dims[axis] for axis, size in enumerate(value.shape, first))
 
 
 def _keeps_index_order(node: Node, dims: Dims) -> bool:

@@ -58,23 +58,91 @@ class Reduce(NamedTuple):
     into: str
 
 
+class IndexedAxis(NamedTuple):
+    """An axis of a buffer that an integer expression indexes.
+
+    Attributes:
+        axis: its number in the shape of the indexed tensor.
+        size: its size; a negative index counts from its end.
+        stride: in elements.
+    """
+
+    axis: int
+    size: int
+    stride: int
+
+
+class IndexMap(NamedTuple):
+    """The indexed axes of a buffer. Along its other axes the buffer's strides follow the kernel's dimensions.
+
+    An index that is out of range reads and writes index 0 instead, and the kernel reports it.
+
+    Attributes:
+        buffer: the name of the buffer.
+        axes: the indexed axes.
+        op: the operator that a report names.
+        shape: the shape of the indexed tensor, for reports.
+    """
+
+    buffer: str
+    axes: tuple[IndexedAxis, ...]
+    op: str
+    shape: tuple[int, ...]
+
+
+class Update(NamedTuple):
+    """Replace the element at ``indices`` by ``value``, or combine the two, at each point in row-major order.
+
+    Attributes:
+        map: the indexed axes of the buffer.
+        indices: an int64 expression for each indexed axis.
+        value: the value, of the buffer's dtype.
+        combine: the node of the scalar IR that combines element and value; empty: the value is stored.
+    """
+
+    map: IndexMap
+    indices: tuple[Expr, ...]
+    value: Expr
+    combine: str = ""
+
+
+Statement = Store | Reduce | Update
+
+
+def roots_of(statement: Statement) -> tuple[Expr, ...]:
+    """The expressions that a statement evaluates."""
+    return (*statement.indices, statement.value) if isinstance(statement, Update) else (statement.value,)
+
+
+def target_of(statement: Statement) -> str:
+    """The name of the buffer or row value that a statement writes."""
+    if isinstance(statement, Update):
+        return statement.map.buffer
+    return statement.buffer if isinstance(statement, Store) else statement.into
+
+
 class Stage(NamedTuple):
     """A loop nest over some inner dimensions; without dimensions it runs once for each row."""
 
     dims: tuple[int, ...]
-    body: tuple[Store | Reduce, ...]
+    body: tuple[Statement, ...]
 
     def exprs(self) -> list[Expr]:
         """Every expression of the stage, operands first."""
-        return order(*[statement.value for statement in self.body])
+        return order(*[root for statement in self.body for root in roots_of(statement)])
+
+    def has_index_maps(self) -> bool:
+        """Whether the stage reads or writes at integer positions."""
+        return any(isinstance(s, Update) for s in self.body) or any(e.op == "gather" for e in self.exprs())
 
     def buffers(self) -> Iterator[str]:
         """The names of the buffers that the stage uses, repeated for each use."""
         for e in self.exprs():
             if e.op == "load":
                 yield e.payload
-        for statement in self.body:
-            yield statement.buffer if isinstance(statement, Store) else statement.into
+            elif e.op == "gather":
+                yield e.payload.buffer
+        yield from map(target_of, self.body)
 
 
 class FusedKernel(NamedTuple):
@@ -105,6 +173,11 @@ class FusedKernel(NamedTuple):
 def load(buffer: Buffer) -> Expr:
     """The element of ``buffer`` at the current point."""
     return Expr("load", (), buffer.dtype, buffer.name)
+
+
+def gather(index_map: IndexMap, indices: tuple[Expr, ...], dtype: DType) -> Expr:
+    """The element of a buffer at int64 ``indices`` along its indexed axes, at the current point along the others."""
+    return Expr("gather", indices, dtype, index_map)
 
 
 def row(name: str, dtype: DType) -> Expr:

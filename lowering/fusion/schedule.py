@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.cost import cost
 from ...operators.scalar_ir.expr import Expr, Number, cast
-from ...registry.dtypes import DType
+from ...registry.dtypes import DType, int64
 from ...tracer.graph import Node, Value
-from ..cost_model import MAX_INLINED_COST, MAX_ROW_BUFFER_BYTES
+from ..cost_model import GATHER_COST, MAX_INLINED_COST, MAX_ROW_BUFFER_BYTES
 from ..kernel_selection import KernelSelection
 from ..layout import Layout, contiguous
 from .groups import Dims, Group
-from .loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, load, row, scalar
+from .index_maps import aligned_inputs, indexed_access
+from .loop_ir import Buffer, FusedKernel, Reduce, Stage, Statement, Store, gather, load, row, scalar
 from .scalarize import (
     node_expr,
     number_expr,
@@ -186,12 +187,33 @@ class Scheduler:
         out = node.outputs[0]
         if node in self.reductions:
             return cast(row(self.row_name(out), self.row_dtype[out]), out.spec.dtype)
+        if self.around.resolution.choices[node].kind == "gather":
+            return self._gather_expr(node, stage)
         types = operand_types(node)
         operands = [self.operand(node, a, t, stage) for a, t in zip(operands_of(node), types, strict=True)]
         kind = self.around.resolution.choices[node].kind
         if kind == "reduction":
             return size_one_reduction_expr(node, operands[0])
         return operands[0] if kind == "copy" else node_expr(node, operands)
+
+    def _gather_expr(self, node: Node, stage: int) -> Expr:
+        """The element that a node reads at integer positions."""
+        access = indexed_access(node)
+        root, layout = self.around.resolution.root(access.source)
+        placed = self.group.placed[node]
+        dims = (
+            *placed[: access.axis],
+            *[None] * len(access.indices),
+            *placed[access.axis + access.rank :],
+        )
+        known = tuple(None if n == 1 else a for n, a in zip(layout.shape, dims, strict=True))
+        buffer = self._access_buffer(root, self._strides(known, layout), layout.offset)
+        dtypes = [one.spec.dtype if isinstance(one, Value) else int64 for one in access.indices]
+        indices = tuple(
+            cast(self.operand(node, one, dtype, stage), int64)
+            for one, dtype in zip(access.indices, dtypes, strict=True)
+        )
+        return gather(access.index_map(buffer.name, layout, node.op.schema.name), indices, buffer.dtype)
 
     def row_name(self, value: Value) -> str:
         """The name of a reduction's row value."""
@@ -211,7 +233,8 @@ class Scheduler:
         if root in self.around.constants:
             return number_expr(self.around.constants[root], argument.spec.dtype)
         dims = self.group.placed[node]
-        aligned = dims[len(dims) - len(argument.shape) :]
+        first = dict(aligned_inputs(node, len(dims)))[argument]
+        aligned = dims[first : first + len(argument.shape)]
         known = tuple(None if n == 1 else a for n, a in zip(argument.shape, aligned, strict=True))
         return load(self._access_buffer(root, self._strides(known, layout), layout.offset))
 
@@ -274,15 +297,20 @@ class Scheduler:
         total, stack, seen = 0, [value], {value}
         while stack and total <= MAX_INLINED_COST:
             node = self.makers[stack.pop()]
-            total += cost(node_expr(node, [Expr("row", (), t) for t in operand_types(node)]))
+            total += self._node_cost(node)
             inner = [v for v in map(self.root_in_group, node.inputs) if v is not None]
             stack += [v for v in inner if v not in seen and self.is_full(v) and v not in self.reduced_values]
             seen.update(inner)
         return total
 
+    def _node_cost(self, node: Node) -> int:
+        if self.around.resolution.choices[node].kind == "gather":
+            return GATHER_COST
+        return cost(node_expr(node, [Expr("row", (), t) for t in operand_types(node)]))
+
     def _row_stage(self, level: int) -> list[Stage]:
         """The stage that stores the escaping row values of a level."""
-        body: list[Store | Reduce] = []
+        body: list[Statement] = []
         for node in self.group.nodes:
             out = node.outputs[0]
             stays = out not in self.around.escaping or (self.is_full(out) and out not in self.reduced_values)
@@ -296,7 +324,7 @@ class Scheduler:
         return [Stage(self.column_dims, tuple(body))] if body else []
 
     def _full_stage(self, level: int) -> list[Stage]:
-        body: list[Store | Reduce] = []
+        body: list[Statement] = []
         for value in self.stores[level]:
             expr = self.expr(value, level)
             body.append(Store(self._store_target(value).name, expr))

@@ -13,7 +13,7 @@ from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, const, order
 from ...tracer.graph import Value
 from ..cost_model import is_cheap
-from ..fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, index
+from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Store, index
 from ..thunks import KernelThunk, Thunk, reads_and_writes
 from .iota import make_range_kernel, match_constant_range
 
@@ -99,7 +99,7 @@ def _find_producer(step: Thunk, placed: Collection[Value], results: Collection[V
     ):
         return None
     statement = step.kernel.stages[0].body[0]
-    if isinstance(statement, Reduce):
+    if not isinstance(statement, Store):
         return None
     target, loads = _find_buffer(step.kernel, statement.buffer), _loaded_buffers(statement.value)
     value = step.params[target.param] if target.param is not None else None

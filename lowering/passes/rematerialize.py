@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
 from ..cost_model import is_cheap
-from ..fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, load
+from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Statement, Store, load, target_of
 from ..thunks import KernelThunk, Thunk, reads_and_writes
 from .inline_producers import Producer, merge_producer
 
@@ -62,7 +62,7 @@ def _candidates(step: KernelThunk, left: Collection[Value]) -> Iterator[Producer
     kernel = step.kernel
     for number, stage in enumerate(kernel.stages):
         for statement in stage.body:
-            buffer = None if isinstance(statement, Reduce) else kernel.buffer(statement.buffer)
+            buffer = kernel.buffer(statement.buffer) if isinstance(statement, Store) else None
             is_left = buffer is not None and buffer.param is not None and _param(step, buffer) in left
             if isinstance(statement, Store) and buffer is not None and is_left:
                 told = statement._replace(value=_reuse_earlier_stores(kernel, number, statement.value))
@@ -121,9 +121,9 @@ def _can_recompute(kernel: FusedKernel, number: int, statement: Store) -> bool:
     return is_final and is_cheap(statement.value) and not reads_rows and writes.count(target.param) == 1
 
 
-def _written_param(kernel: FusedKernel, statement: Store | Reduce) -> int | None:
+def _written_param(kernel: FusedKernel, statement: Statement) -> int | None:
     """The parameter that a statement writes to; None for row values and row buffers."""
-    into = kernel.buffer(statement.into if isinstance(statement, Reduce) else statement.buffer)
+    into = kernel.buffer(target_of(statement))
     return None if into is None else into.param
 
 
@@ -171,7 +171,7 @@ def _total_bytes(values: Iterable[Value]) -> int:
 def _remove_store(step: KernelThunk, name: str) -> KernelThunk | None:
     """Remove the store to a buffer from a kernel; None if no statement remains."""
     stages = [
-        Stage(s.dims, tuple(x for x in s.body if isinstance(x, Reduce) or x.buffer != name))
+        Stage(s.dims, tuple(x for x in s.body if not isinstance(x, Store) or x.buffer != name))
         for s in step.kernel.stages
     ]
     kernel = step.kernel._replace(stages=tuple(s for s in stages if s.body))

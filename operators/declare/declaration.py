@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..scalar_ir.fold import Fold
+    from .index_spec import IndexSpec
     from .view_spec import ViewRule
 
     # The calls of a test: a function that returns them, or the dotted name of a generator in tests/harness/samples,
@@ -96,6 +97,7 @@ class Declaration(NamedTuple):
         kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
             returns a view.
         fold: for reductions and scans: how elements are combined.
+        index_spec: for gathers and scatters at integer positions: how they access elements, see :mod:`.index_spec`.
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
@@ -138,6 +140,7 @@ class Declaration(NamedTuple):
     view: ViewRule | None = None
     kernel: Callable[..., Any] | None = None
     fold: Fold | None = None
+    index_spec: IndexSpec | None = None
     derivative: Derivative | None = None
     dtypes: Sequence[DType] = ()
     result: str = "same"

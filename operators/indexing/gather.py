@@ -17,6 +17,7 @@ from ..creation.creation import arange
 from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expand_rank, logical_shape
 from ..declare.derivatives import Rule
+from ..declare.index_spec import IndexSpec
 from ..declare.kinds import array_op
 from ..declare.shape_rules import broadcast_shapes, check_rank, normalize_axis, spec_of
 from ..elementwise.comparison import eq
@@ -157,6 +158,7 @@ index: OperatorFunction[Tensor] = array_op(
     >>> td.ops.td.index(td.arange(5), [td.asarray([3, -1])]).tolist()
     [3, 4]
     """,
+    index_spec=IndexSpec(),
     reference="references.basic.index",
     dtypes=ALL,
     derivative=Rule(
@@ -289,6 +291,7 @@ index_put: OperatorFunction[Tensor] = array_op(
     >>> td.ops.td.index_put(td.zeros(3), [td.asarray([1, 1])], 2.0, accumulate=True).tolist()
     [0.0, 4.0, 0.0]
     """,
+    index_spec=IndexSpec(writes=True, combine=lambda accumulate=False: "add" if accumulate else ""),
     reference="references.basic.index_put",
     dtypes=ALL,
     derivative=Rule(

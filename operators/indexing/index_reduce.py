@@ -14,6 +14,7 @@ from ...registry.values import TensorSpec
 from ..creation.creation import arange
 from ..creation.full import ones_like, zeros
 from ..declare.derivatives import Rule
+from ..declare.index_spec import IndexSpec
 from ..declare.kinds import array_op
 from ..declare.shape_rules import is_tensor, spec_of
 from ..elementwise.arithmetic import mul
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ...registry.types import Array, ArrayModule, Tensor
 
 COMBINE: dict[str, Callable[[Any, Any], Any]] = {"multiply": mul, "minimum": minimum, "maximum": maximum}
+COMBINED_BY = {"multiply": "mul", "minimum": "minimum", "maximum": "maximum"}
+"""The node of the scalar IR that combines two elements."""
 
 
 # -- runs of equal positions -------------------------------------------------------------------------------------------
@@ -208,6 +211,7 @@ index_reduce: OperatorFunction[Tensor] = array_op(
     >>> td.ops.td.index_reduce(td.ones(3), [td.asarray([1, 1])], 2.0, reduce="multiply").tolist()
     [1.0, 4.0, 1.0]
     """,
+    index_spec=IndexSpec(writes=True, combine=lambda reduce: COMBINED_BY[reduce]),
     reference="references.basic.index_reduce",
     dtypes=ALL,
     derivative=Rule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .expr import Expr, order
 
-_COST = {"cast": 1, "load": 1, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}
+_COST = {"cast": 1, "load": 1, "gather": 6, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}
 _FREE = frozenset("const row scalar index".split())
 _LIGHT = frozenset(
     "add sub mul neg abs minimum maximum eq ne lt le gt ge and or xor invert select copysign "

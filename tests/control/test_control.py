@@ -386,7 +386,7 @@ def test_loops_are_compiled():
     lowered = td.jit(lambda x: td.scan(lambda c, x: (td.tanh(c + x), None), x[0], x)[0]).lower(X)
     if config.flags.native:
         assert "loop" in str(lowered.kernels())
-        assert "phi ptr" in lowered.llvm_ir() and "call_back" not in lowered.llvm_ir()
+        assert "phi i64" in lowered.llvm_ir() and "call_back" not in lowered.llvm_ir()
 
 
 # -- random programs ---------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def reduce_loop(op, in_dtype, out_dtype):
 def fused(kernel):
     """A function (arrays, run-time scalars) that runs a fused kernel on the arrays' memory."""
     module = Module()
-    scratch = write_fused(module, kernel)
+    scratch = write_fused(module, kernel, linkage="")
     memory = np.zeros(scratch.below + scratch.above + 64, np.uint8)
     between = -(-memory.ctypes.data // 64) * 64 + scratch.below
     code = engine.compile_ir(str(module), [kernel.name], level=LEVEL)

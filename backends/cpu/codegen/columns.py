@@ -14,7 +14,8 @@ from .folds.reducers import FloatSum, Reducer, make_reducer
 from .vectors import VectorLoop, vector_loop
 
 if TYPE_CHECKING:
-    from .fused import StagePrinter, Use
+    from .fused import StagePrinter
+    from .uses import Use
 
 COLUMNS = 1024
 """Columns that a reduction over leading dimensions keeps in cache at a time."""

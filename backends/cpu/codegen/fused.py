@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from ....errors import LoweringError, UnsupportedError
-from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
+from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse, roots_of
 from ....named_tuple import NamedTuple
-from ....operators.scalar_ir.expr import Expr
+from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .casts import check_emittable, emit_cast
@@ -20,25 +20,38 @@ from .columns import ColumnPrinter
 from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, make_reducer
+from .index_maps import BoundsChecks, Check, update_row
 from .nodes import emit_exprs
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
+from .uses import Use, move_long_axis_last, split_state
 from .vectors import Access, VectorLoop, vector_loop
 
+MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 _COSTLY = frozenset(
     "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
 )
 
 
 class Scratch(NamedTuple):
-    """Bytes of scratch memory that a kernel needs below and above the pointer that it receives."""
+    """The scratch memory of a kernel.
+
+    Attributes:
+        below, above: bytes that it needs below and above the pointer that it receives.
+        checks: its bounds checks.
+        status: bytes from the pointer to 16 bytes, for the number of the check that has failed plus one, and the index.
+    """
 
     below: int
     above: int
+    checks: tuple[Check, ...] = ()
+    status: int = 0
 
 
-def write_fused(module: Module, kernel: FusedKernel) -> Scratch:
-    """Add the function ``void kernel.name(char **buffers, void *scalars, char *scratch)`` to a module.
+def write_fused(module: Module, kernel: FusedKernel, linkage: str = "internal ") -> Scratch:
+    """Add the function ``kernel.name(char **buffers, void *scalars, char *scratch)`` to a module.
+
+    It returns nothing, or the number of the bounds check that has failed plus one, if there are any: 0 if none has.
 
     Returns:
         The memory needed around ``scratch``, which is a multiple of 64. Its initial content does not matter.
@@ -55,10 +68,13 @@ def write_fused(module: Module, kernel: FusedKernel) -> Scratch:
     printer = Printer(module, kernel)
     printer.rows(0)
     f = printer.f
-    f.do("ret void")
+    failed = bool(printer.checks.checks)
+    f.do(f"ret i64 {f.load('i64', '%failed')}" if failed else "ret void")
+    result = "i64" if failed else "void"
+    inline = "alwaysinline" if math.prod(kernel.outer + kernel.inner) <= MAX_INLINED_POINTS else "noinline"
     parameters = "ptr %buffers, ptr %scalars, ptr noalias align 64 %scratch"
-    module.helper(kernel.name, f.text(f"void @{kernel.name}({parameters}) #0"))
-    return Scratch(f.below, f.most)
+    module.helper(kernel.name, f.text(f"{linkage}{result} @{kernel.name}({parameters}) {inline} #0"))
+    return Scratch(f.below, f.most, tuple(printer.checks.checks), printer.checks.offset or 0)
 
 
 class Printer:
@@ -67,6 +83,7 @@ class Printer:
     def __init__(self, module: Module, kernel: FusedKernel):
         self.kernel = kernel
         self.f = Function(module, 1, "%scratch")
+        self.checks = BoundsChecks(self.f)
         self.bases: dict[str, str] = {}
         self.row_values: dict[str, tuple[str, DType]] = {}
         for b in kernel.buffers:
@@ -101,7 +118,7 @@ class Printer:
     def stage(self, stage: Stage) -> None:
         """Write one stage inside the open loops."""
         before = self.f.above
-        printer = StagePrinter(self.f, self.kernel, stage, self.bases, self.row_values)
+        printer = StagePrinter(self.f, self.kernel, stage, self.bases, self.row_values, self.checks)
         kept, across = printer.kept(), find_tiled_dimension(printer)
         if kept:
             ColumnPrinter(printer, kept).write()
@@ -113,43 +130,6 @@ class Printer:
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
-class Use(NamedTuple):
-    """A buffer in a stage: the address of the current row, and its strides over the stage's dimensions."""
-
-    buffer: Buffer
-    base: str
-    strides: tuple[int, ...]
-
-    def offset_along(self, f: Function, dim: int, index: str) -> Use:
-        """Return the use with ``index`` along ``dim`` fixed."""
-        step = self.strides[dim] * self.buffer.dtype.itemsize
-        return Use(
-            self.buffer,
-            f.address(self.base, f.op(f"mul i64 {index}, {step}")) if step else self.base,
-            self.strides,
-        )
-
-
-def split_state(items: Sequence[Reducer], values: Sequence[str]) -> list[State]:
-    """Split carried values into one state per reduction."""
-    result, at = [], 0
-    for x in items:
-        result.append(list(values[at : at + len(x.state)]))
-        at += len(x.state)
-    return result
-
-
-def _move_long_axis_last(
-    shape: tuple[int, ...], strides: list[tuple[int, ...]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Return the dimensions in an order whose last is long enough for vectors, if there is one."""
-    if len(shape) < 2 or shape[-1] >= 8 or max(shape) < 64:
-        return shape, strides
-    longest = shape.index(max(shape))
-    order = [d for d in range(len(shape)) if d != longest] + [longest]
-    return tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides]
-
-
 class StagePrinter:
     """Prints one stage: its nest of loops around a loop over vectors along the last dimension."""
 
@@ -160,7 +140,9 @@ class StagePrinter:
         stage: Stage,
         bases: dict[str, str],
         row_values: dict[str, tuple[str, DType]],
+        checks: BoundsChecks,
     ):
+        self.checks = checks
         self.f, self.kernel, self.stage, self.row_values = f, kernel, stage, row_values
         self.exprs = stage.exprs()
         self.indexed = any(e.op == "index" for e in self.exprs)
@@ -171,8 +153,8 @@ class StagePrinter:
         strides = [tuple(b.strides[skip + d] for d in stage.dims) for b in buffers]
         if not self.indexed:
             shape, strides = collapse(shape, strides)
-        if not self.indexed and not any(isinstance(s, Reduce) for s in stage.body):
-            shape, strides = _move_long_axis_last(shape, strides)
+        if not self.indexed and all(isinstance(s, Store) for s in stage.body):
+            shape, strides = move_long_axis_last(shape, strides)
         self.dims = stage.dims if self.indexed else tuple(range(len(shape)))
         if not shape:  # a single point: a vector of one element
             shape, strides, self.dims = (1,), [(0,) for _ in strides], (-1,)
@@ -180,6 +162,7 @@ class StagePrinter:
         self.uses = {b.name: Use(b, bases[b.name], s) for b, s in zip(buffers, strides, strict=True)}
         self.indices: dict[int, str] = {}
         self.reduces = [s for s in stage.body if isinstance(s, Reduce)]
+        self.updates = [s for s in stage.body if isinstance(s, Update)]
         self.count = math.prod(shape)
         self.direct_dtype = self._direct_dtype()
         self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
@@ -205,9 +188,26 @@ class StagePrinter:
             return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
         return block_reducer(fold, dtype) if self.count <= block_length(dtype) else make_reducer(fold, dtype)
 
+    def _is_updated_by_element(self, update: Update) -> bool:
+        """Return whether the points along the last dimension may update the same element."""
+        return self.shape[-1] > 1 and (
+            not self.uses[update.map.buffer].strides[-1] or any(map(self._varies, update.indices))
+        )
+
+    def _varies(self, root: Expr) -> bool:
+        """Return whether an expression may vary along the last dimension."""
+        return any(
+            (e.op == "index" and e.payload == self.dims[-1])
+            or (e.op == "load" and self.uses[e.payload].strides[-1] != 0)
+            or (e.op == "gather" and self.uses[e.payload.buffer].strides[-1] != 0)
+            for e in order(root)
+        )
+
     def _lanes(self) -> int:
+        if any(map(self._is_updated_by_element, self.updates)):
+            return 1
         widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
-        lanes = lanes_for([s.value for s in self.stage.body], widest)
+        lanes = lanes_for([root for s in self.stage.body for root in roots_of(s)], widest)
         last = self.shape[-1]
         if self.reduces and not _COSTLY.intersection(e.op for e in self.exprs) and last >= 8 * lanes:
             lanes *= 4  # several accumulators hide the latency of adding
@@ -350,29 +350,48 @@ class StagePrinter:
     ) -> list[str]:
         """Write the loop over vectors: loads, expressions, stores; loop invariants come before it."""
         f = self.f
-        fixed, loaded = self.hoist_invariants(uses)
-        accesses = {e: self.make_access(uses[e.payload]) for e in loaded}
+        fixed, read = self.hoist_invariants(uses)
+        accesses = {e.payload if e.op == "load" else e: self.make_access(use) for e, use in read.items()}
         stores = [
             (s, self.make_access(uses[s.buffer], writes=True))
             for s in self.stage.body
             if isinstance(s, Store)
         ]
+        rows = {
+            s: self._locate_update(s, uses, fixed) for s in self.updates if f.lanes > 1 or self.shape[-1] == 1
+        }
+        roots = [root for s in self.stage.body for root in roots_of(s)]
 
         def body(loop: VectorLoop, values: list[str]) -> list[str]:
-            registers = {name: access.load() for name, access in by_name.items()}
-            known = fixed | {e: registers[e.payload] for e in loaded}
+            f.gather = lambda e, indices: self.checks.gather(e, indices, uses[e.payload.buffer], loop)
+            registers = {key: access.load() for key, access in accesses.items()}
+            known = fixed | {e: registers[e.payload if e.op == "load" else e] for e in read}
             if self.indexed:
                 last = f.op(f"add i64 {offset}, {loop.index}")
                 known |= self.index_leaves(last)
-            emit_exprs(f, [s.value for s in self.stage.body], known)
+            emit_exprs(f, roots, known)
             after = reduce(loop, values, known)
             for s, access in stores:
                 access.store(emit_cast(f, known[s.value], s.value.dtype, access.dtype))
+            for update in self.updates:
+                if update in rows:
+                    update_row(f, update, known[update.value], *rows[update])
+                else:
+                    self.checks.update(update, known, uses[update.map.buffer], loop)
             return after
 
-        by_name = {e.payload: accesses[e] for e in loaded}
-        used = [*by_name.values(), *[a for _, a in stores]]
+        used = [*accesses.values(), *[a for _, a in stores]]
+        for update, (old, new) in rows.items():
+            used += [old, new] if update.combine else [new]
         return vector_loop(f, count, self.shape[-1] % f.lanes, used, carried, body)
+
+    # -- integer positions -----------------------------------------------------------------------------------------
+    def _locate_update(
+        self, s: Update, uses: dict[str, Use], fixed: dict[Expr, str]
+    ) -> tuple[Access, Access]:
+        """Return the accesses that read and write the elements along the last dimension."""
+        use = self.checks.locate(uses[s.map.buffer], s.map, [fixed[one] for one in s.indices])
+        return self.make_access(use), self.make_access(use, writes=True)
 
     def make_access(self, use: Use, writes: bool = False) -> Access:
         stride = use.strides[-1]
@@ -393,22 +412,24 @@ class StagePrinter:
                 result[e] = f.broadcast(self.indices[e.payload], "i64")
         return result
 
-    def hoist_invariants(self, uses: dict[str, Use]) -> tuple[dict[Expr, str], list[Expr]]:
-        """Return (registers of values constant along the last dimension, the loads that vary)."""
+    def hoist_invariants(self, uses: dict[str, Use]) -> tuple[dict[Expr, str], dict[Expr, Use]]:
+        """Return the registers of values constant along the last dimension, and the uses that are read along it."""
         fixed: dict[Expr, str] = {}
-        loaded = []
+        read: dict[Expr, Use] = {}
         for e in self.exprs:
-            if e.op == "load":
-                use = uses[e.payload]
+            if e.op == "load" or (e.op == "gather" and all(a in fixed for a in e.args)):
+                use = uses[e.payload] if e.op == "load" else uses[e.payload.buffer]
+                if e.op == "gather":
+                    use = self.checks.locate(use, e.payload, [fixed[a] for a in e.args])
                 if use.strides[-1]:
-                    loaded.append(e)
+                    read[e] = use
                 else:
                     fixed[e] = self.f.load_splat(e.dtype, use.base)
             elif e.op in ("row", "scalar"):
                 fixed[e] = self.leaf(e)
-            elif e.op != "index" and all(a in fixed for a in e.args):
+            elif e.op not in ("index", "gather") and all(a in fixed for a in e.args):
                 emit_exprs(self.f, [e], fixed)
-        return fixed, loaded
+        return fixed, read
 
     def leaf(self, e: Expr) -> str:
         """Return a row value or run-time scalar in every lane."""

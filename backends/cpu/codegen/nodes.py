@@ -210,6 +210,8 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
         return _select(f, expr, values)
     if expr.op == "call":
         return call_user(f, expr.payload, values)
+    if expr.op == "gather" and f.gather is not None:
+        return f.gather(expr, values)
     operand = expr.args[0].dtype
     if operand in (dt.float16, dt.bfloat16):
         raise UnsupportedError(

@@ -132,6 +132,7 @@ class Function:
         self.lines: list[str] = []
         self.prologue: list[str] = []
         self.block = "entry"
+        self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
         self._serial = 0
         self._known: dict[str, str] = {}
 
@@ -259,6 +260,14 @@ class Function:
         """Return the type of a vector of a dtype."""
         with self.parts(dtype) as part:
             return self.vec(REGISTER[part])
+
+    def part_of(self, dtype: DType) -> tuple[DType, int]:
+        """Return the dtype of the parts of a number, and how many there are: two of a complex number."""
+        return PARTS.get(dtype, dtype), 1 + (dtype in PARTS)
+
+    def suffix(self, element: str) -> str:
+        """Return the name of an element type in the names of intrinsics."""
+        return _SUFFIX.get(element, element)
 
     def interleave(self, element: str, a: str, b: str) -> str:
         """Return the elements of two vectors in turn."""

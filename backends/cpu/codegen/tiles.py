@@ -14,7 +14,8 @@ from ....lowering.fusion.loop_ir import Store
 from .text import Function, Module, memory_block
 
 if TYPE_CHECKING:
-    from .fused import StagePrinter, Use
+    from .fused import StagePrinter
+    from .uses import Use
 
     Uses = dict[str, Use]
 
@@ -24,7 +25,7 @@ ROWS, COLUMNS = 64, 64
 
 def find_tiled_dimension(stage: StagePrinter) -> int | None:
     """Return a dimension along which an array is dense that jumps along the last one; None if tiles would not help."""
-    if stage.reduces or stage.shape[-1] < COLUMNS:
+    if stage.reduces or stage.stage.has_index_maps() or stage.shape[-1] < COLUMNS:
         return None
     jumping = [u.strides for u in stage.uses.values() if u.strides[-1] not in (0, 1)]
     dense = (d for d in range(len(stage.shape) - 1) for s in jumping if s[d] == 1)

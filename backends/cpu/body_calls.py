@@ -1,0 +1,90 @@
+"""Calls of a body from the code of its loop or branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...lowering.loop_bodies import Body
+from ...tracer.graph import Value
+
+if TYPE_CHECKING:
+    from .loop_writer import LoopWriter
+
+
+def nbytes(value: Value) -> int:
+    """Return the bytes of a value's elements."""
+    return int(value.spec.size * value.spec.dtype.itemsize)
+
+
+class BodyCall:
+    """Calls of one body from a loop.
+
+    Attributes:
+        body: the body.
+        arrays, numbers: indices of the array inputs and of the scalar inputs.
+    """
+
+    def __init__(self, loop: LoopWriter, body: Body, name: str):
+        self.loop, self.body, self.name = loop, body, name
+        self.storages: list[Value] = [] if body.lowered is None else body.lowered.storages
+        self.arrays = [i for i, value in enumerate(body.graph.inputs) if value.weak is None]
+        self.numbers = [i for i, value in enumerate(body.graph.inputs) if value.weak is not None]
+
+    def prepare(self, fixed: dict[int, str]) -> None:
+        """Write everything that all calls share: the tables and the inputs that do not change."""
+        loop, name = self.loop, self.name
+        if self.body.lowered is None:
+            return
+        self.function, index = loop.writer.embed(self.body)
+        loop.emit(f"%{name}_ca = getelementptr i8, ptr %tables, i64 {8 * index}")
+        loop.emit(f"%{name}_c = load ptr, ptr %{name}_ca")
+        words = len(self.arrays) + len(self.storages) + 3
+        loop.reserve_slots(f"%{name}_t", words)
+        loop.reserve_slots(f"%{name}_n", len(self.numbers) + 1)
+        for slot, index in enumerate(self.numbers):
+            loop.emit(f"%{name}_v{slot} = load i64, ptr {fixed[index]}")
+            target = loop.offset_pointer(f"%{name}_n", 8 * slot)
+            loop.emit(f"store i64 %{name}_v{slot}, ptr {target}")
+        for slot, index in enumerate(self.arrays):
+            if index in fixed:
+                self._set(slot, fixed[index])
+        if loop.step.workspace is not None:
+            self._set(words - 3, loop.writer.pointer(loop.step.workspace))
+        self._set(words - 2, f"%{name}_c")
+        if loop.writer.has_state:
+            self._set(words - 1, "%state")
+
+    def _set(self, slot: int, pointer: str) -> None:
+        """Store a pointer in a slot of the body's table of buffers."""
+        self.loop.emit(f"store ptr {pointer}, ptr {self.loop.offset_pointer(f'%{self.name}_t', 8 * slot)}")
+
+    def call(self, dynamic: dict[int, str], targets: Sequence[str]) -> None:
+        """Call the body.
+
+        Args:
+            dynamic: pointers to the inputs that change from call to call, by index.
+            targets: the pointer to each storage of the body.
+        """
+        if self.body.lowered is None:
+            return
+        loop, name = self.loop, self.name
+        for slot, index in enumerate(self.arrays):
+            if index in dynamic:
+                self._set(slot, dynamic[index])
+        for slot, pointer in enumerate(targets):
+            self._set(len(self.arrays) + slot, pointer)
+        failed = loop.new_register()
+        loop.emit(f"{failed} = call i32 @{self.function}(ptr %{name}_t, ptr %{name}_n)")
+        loop.return_if_failed(failed)
+
+    def source(self, position: int, inputs: dict[int, str], targets: Sequence[str]) -> str:
+        """Return the pointer to result ``index`` after a call."""
+        kind, index = self.body.sources[position]
+        if kind == "input":
+            return inputs[index]
+        if kind == "computed":
+            return targets[index]
+        pointer = self.loop.new_register()
+        self.loop.emit(f"{pointer} = load ptr, ptr {self.loop.offset_pointer(f'%{self.name}_c', 8 * index)}")
+        return pointer

@@ -1,0 +1,167 @@
+"""Reads and updates at integer positions: addresses from index maps, with bounds checks.
+
+An index that is out of range reads and writes index 0 instead. The kernel then returns the number of the failed check
+plus one, and the index is in its status, which ``main`` reports after the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ....lowering.fusion.loop_ir import IndexedAxis, IndexMap, Update
+from ....named_tuple import NamedTuple
+from ....operators.scalar_ir.expr import Expr, apply, arg, cast
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from .nodes import emit_expr
+from .text import Function, memory_type
+
+if TYPE_CHECKING:
+    from .uses import Use
+    from .vectors import Access, VectorLoop
+
+STATUS_BYTES = 16  # the number of the failed check plus one, or 0; the index
+
+
+class Check(NamedTuple):
+    """A bounds check of a kernel: the index map and the axis."""
+
+    map: IndexMap
+    axis: IndexedAxis
+
+
+class BoundsChecks:
+    """The bounds checks of one kernel.
+
+    Attributes:
+        checks: the checks; their numbers are indices of this list.
+        offset: bytes from the kernel's scratch pointer to its status; None if nothing is checked.
+    """
+
+    def __init__(self, f: Function):
+        self.f = f
+        self.checks: list[Check] = []
+        self.offset: int | None = None
+        self._status = ""
+
+    def check(self, values: str, index_map: IndexMap, axis: IndexedAxis, mask: str | None) -> str:
+        """Return the positions of indices along an axis; lanes outside of ``mask`` are not checked."""
+        f = self.f
+        vec, size = f.vec("i64"), f"splat (i64 {axis.size})"
+        negative = f.op(f"icmp slt {vec} {values}, zeroinitializer")
+        wrapped = f.op(
+            f"select {f.vec('i1')} {negative}, {vec} {f.op(f'add {vec} {values}, {size}')}, {vec} {values}"
+        )
+        fits = f.op(f"icmp ult {vec} {wrapped}, {size}")
+        missing = f.op(f"xor {f.vec('i1')} {fits}, splat (i1 true)")
+        if mask:
+            missing = f.op(f"and {f.vec('i1')} {missing}, {mask}")
+        position = f.op(f"select {f.vec('i1')} {fits}, {vec} {wrapped}, {vec} zeroinitializer")
+        bits = f"i{f.lanes}"
+        failed = f.op(f"bitcast {f.vec('i1')} {missing} to {bits}")
+        with f.when(f.op(f"icmp ne {bits} {failed}, 0")):
+            self._report(values, failed, Check(index_map, axis))
+        return position
+
+    def _report(self, values: str, failed: str, check: Check) -> None:
+        """Write the instructions that store a failed check in the status, unless an earlier one has failed."""
+        f, bits = self.f, f"i{self.f.lanes}"
+        if check not in self.checks:
+            self.checks.append(check)
+        if self.offset is None:
+            self._status = f.allocate(STATUS_BYTES)
+            self.offset = -f.below
+            f.prologue += ["  %failed = alloca i64", "  store i64 0, ptr %failed"]
+        old = f.load("i64", "%failed")
+        with f.when(f.op(f"icmp eq i64 {old}, 0")):
+            f.module.declare(f"llvm.cttz.{bits}", bits, bits, "i1")
+            lane = f.op(f"call {bits} @llvm.cttz.{bits}({bits} {failed}, i1 true)")
+            wide = f.op(f"zext {bits} {lane} to i64") if f.lanes < 64 else lane
+            value = f.op(f"extractelement {f.vec('i64')} {values}, i64 {wide}")
+            f.do(f"store i64 {self.checks.index(check) + 1}, ptr %failed, align 1")
+            f.do(f"store i64 {value}, ptr {f.address(self._status, '8')}, align 1")
+
+    # -- addresses -------------------------------------------------------------------------------------------------
+    def offsets(self, index_map: IndexMap, indices: Sequence[str], itemsize: int, mask: str | None) -> str:
+        """Return the offsets in bytes of the elements at vectors of indices."""
+        f, total = self.f, ""
+        vec = f.vec("i64")
+        for values, axis in zip(indices, index_map.axes, strict=True):
+            position = self.check(values, index_map, axis, mask)
+            step = f.op(f"mul {vec} {position}, splat (i64 {axis.stride * itemsize})")
+            total = f.op(f"add {vec} {total}, {step}") if total else step
+        return total
+
+    def locate(self, use: Use, index_map: IndexMap, indices: Sequence[str]) -> Use:
+        """Return the use of a buffer at indices that are equal in all lanes."""
+        f = self.f
+        firsts = [f.op(f"extractelement {f.vec('i64')} {values}, i64 0") for values in indices]
+        with f.width(1):
+            vectors = [f.broadcast(first, "i64") for first in firsts]
+            offsets = self.offsets(index_map, vectors, use.buffer.dtype.itemsize, None)
+            offset = f.op(f"extractelement <1 x i64> {offsets}, i64 0")
+        return use._replace(base=f.address(use.base, offset))
+
+    # -- accesses that vary along the last dimension ---------------------------------------------------------------
+    def gather(self, e: Expr, indices: Sequence[str], use: Use, loop: VectorLoop) -> str:
+        """Return the elements that a vector of indices selects."""
+        offsets = self.offsets(e.payload, indices, e.dtype.itemsize, loop.mask)
+        return load_at_offsets(
+            self.f, e.dtype, use.base, lane_offsets(self.f, use, loop.index, offsets), loop.mask
+        )
+
+    def update(self, s: Update, known: Mapping[Expr, str], use: Use, loop: VectorLoop) -> None:
+        """Update the element of one point; vectors have one lane."""
+        f, dtype, value = self.f, s.value.dtype, known[s.value]
+        offsets = self.offsets(s.map, [known[one] for one in s.indices], dtype.itemsize, None)
+        offsets = lane_offsets(f, use, loop.index, offsets)
+        pointer = f.address(use.base, f.op(f"extractelement <1 x i64> {offsets}, i64 0"))
+        if s.combine:
+            value = combine_values(f, s, f.load_vector(dtype, pointer), value)
+        f.store_vector(dtype, value, pointer)
+
+
+def lane_offsets(f: Function, use: Use, position: str, offsets: str) -> str:
+    """Return the offsets of elements, plus those of the lanes along the last dimension from ``position`` on."""
+    step = use.strides[-1] * use.buffer.dtype.itemsize
+    if not step:
+        return offsets
+    vec = f.vec("i64")
+    lanes = f.op(f"add {vec} {f.broadcast(position, 'i64')}, {f.lane_numbers()}")
+    return f.op(f"add {vec} {offsets}, {f.op(f'mul {vec} {lanes}, splat (i64 {step})')}")
+
+
+def load_at_offsets(f: Function, dtype: DType, base: str, offsets: str, mask: str | None) -> str:
+    """Return the elements at offsets in bytes from ``base``; lanes outside of ``mask`` are not read."""
+    part, size = f.part_of(dtype)
+    values = [_load_parts(f, part, base, offsets, at * part.itemsize, mask) for at in range(size)]
+    return values[0] if size == 1 else f.interleave(memory_type(part), *values)
+
+
+def _load_parts(f: Function, dtype: DType, base: str, offsets: str, shift: int, mask: str | None) -> str:
+    element, start = memory_type(dtype), f.address(base, str(shift)) if shift else base
+    vec = f.vec(element)
+    pointers = f.op(f"getelementptr i8, ptr {start}, {f.vec('i64')} {offsets}")
+    symbol = f"llvm.masked.gather.v{f.lanes}{f.suffix(element)}.v{f.lanes}p0"
+    f.module.declare(symbol, vec, f.vec("ptr"), f.vec("i1"), vec)
+    name = "%" + f.fresh()  # not through op(): memory changes, so loads are never shared
+    arguments = f"{f.vec('ptr')} align 1 {pointers}, {f.vec('i1')} {mask or 'splat (i1 true)'}"
+    f.lines.append(f"  {name} = call {vec} @{symbol}({arguments}, {vec} zeroinitializer)")
+    return f.from_memory(name, dtype)
+
+
+def combine_values(f: Function, update: Update, old: str, value: str) -> str:
+    """Return the new elements of an update from the old ones and the values."""
+    dtype = update.value.dtype
+    return emit_expr(f, _combination(update.combine, dtype), old, value)
+
+
+def update_row(f: Function, update: Update, value: str, old: Access, new: Access) -> None:
+    """Update the elements of a vector along the last dimension."""
+    new.store(combine_values(f, update, old.load(), value) if update.combine else value)
+
+
+def _combination(name: str, dtype: DType) -> Expr:
+    wide = dt.float32 if dtype in dt.HALVES else dtype
+    return cast(apply(name, *(cast(arg(position, dtype), wide) for position in range(2))), dtype)

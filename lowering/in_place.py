@@ -1,0 +1,121 @@
+"""In-place updates: an update takes over the memory of the value that it updates if that value is dead afterwards.
+
+The value is dead if no later step reads it and it is no result of the graph. Its memory must be an intermediate of the
+graph, or a parameter that the caller donates. Otherwise the result begins as a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..named_tuple import NamedTuple
+from ..tracer.graph import Value
+from .layout import Layout
+from .loop_bodies import LoopThunk
+from .thunks import KernelThunk, NodeThunk, Thunk, copy_into, reads_and_writes
+
+if TYPE_CHECKING:
+    from .lower import Lowered
+
+
+class AliasCandidate(NamedTuple):
+    """A result that may be stored in the memory of an operand.
+
+    Attributes:
+        source: the value whose memory is taken over.
+        layout: the layout of the operand in that memory.
+        out: the result.
+    """
+
+    source: Value
+    layout: Layout
+    out: Value
+
+
+def update_steps(lowered: Lowered) -> None:
+    """Decide for each update, in order, whether it is done in place; insert the copies for the others."""
+    steps: list[Thunk] = []
+    for index, step in enumerate(lowered.steps):
+        for update in _find_updates(step):
+            taken = _may_take_over(lowered, update, step, lowered.steps[index + 1 :])
+            if taken:
+                _take_over(lowered, update)
+            elif isinstance(step, KernelThunk):
+                steps.append(copy_into(f"{step.kernel.name}_copy", update.source, update.layout, update.out))
+                step = step._replace(updated=None)
+        steps.append(step)
+    lowered.steps = steps
+    _remove_aliased_storages(lowered)
+
+
+def _find_updates(step: Thunk) -> Iterator[AliasCandidate]:
+    if isinstance(step, KernelThunk):
+        if step.updated is not None:
+            yield AliasCandidate(*step.updated, step.nodes[0].outputs[0])
+    elif isinstance(step, LoopThunk):
+        for operand, out in step.in_place.items():
+            yield AliasCandidate(*step.operands[operand], step.node.outputs[out])
+
+
+def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk, later: Sequence[Thunk]) -> bool:
+    source, layout = update.source, update.layout
+    if not layout.is_contiguous or layout.size != source.spec.size or source.weak is not None:
+        return False
+    owner = lowered.aliases.owner(source)
+    constants = [value for value, _ in lowered.folded]
+    is_lent = owner in lowered.graph.parameters and owner not in lowered.donated
+    if is_lent or owner in constants or source in _result_values(lowered):
+        return False
+    return _count_reads(step, source) == 1 and not any(
+        source in reads_and_writes(other)[0] for other in later
+    )
+
+
+def _count_reads(step: Thunk, source: Value) -> int:
+    """Count how often a step reads a value; the value that it updates counts once."""
+    if isinstance(step, NodeThunk):
+        return step.reads.count(source)
+    return 1 + (source in step.params)
+
+
+def _result_values(lowered: Lowered) -> list[Value]:
+    """The values whose memory results of the graph are stored in."""
+    parameters = lowered.graph.parameters
+    values = {"storage": lowered.storages, "parameter": parameters}
+    return [values[output.kind][output.index] for output in lowered.outputs if output.kind in values]
+
+
+def _take_over(lowered: Lowered, update: AliasCandidate) -> None:
+    owner = lowered.aliases.owner(update.source)
+    if owner in lowered.graph.parameters or update.out not in lowered.storages:
+        lowered.aliases.add(update.out, owner)
+    else:
+        lowered.aliases.add(owner, update.out)
+
+
+def _remove_aliased_storages(lowered: Lowered) -> None:
+    """Describe results that are stored in donated parameters; their storages are not needed."""
+    parameters, storages = lowered.graph.parameters, lowered.storages
+    owners = [lowered.aliases.owner(value) for value in storages]
+    lowered.storages = [value for value, owner in zip(storages, owners) if owner not in parameters]
+    for number, output in enumerate(lowered.outputs):
+        if output.kind != "storage":
+            continue
+        value, owner = storages[output.index], owners[output.index]
+        if owner in parameters:
+            lowered.written.add(parameters.index(owner))
+            now = output._replace(kind="parameter", index=parameters.index(owner))
+        else:
+            now = output._replace(index=lowered.storages.index(value))
+        lowered.outputs[number] = now
+    lowered.written |= {
+        parameters.index(owner)
+        for owner in map(lowered.aliases.owner, _all_written(lowered))
+        if owner in parameters
+    }
+
+
+def _all_written(lowered: Lowered) -> Iterator[Value]:
+    for step in lowered.steps:
+        yield from reads_and_writes(step)[1]
