@@ -1,4 +1,4 @@
-"""Encode a specialization for the native entry of a jitted function: guards, parameters, results."""
+"""Encode a specialization for the native entry of a jitted function: its guard program, parameters and results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REST, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWO
 
 
 class GuardBuilder:
-    """Builds the native struct of one specialization."""
+    """Builds the guard program and the native struct of one specialization."""
 
     def __init__(self, specialization: Specialization, arguments: Arguments, convention: CallingConvention):
         self.specialization, self.arguments, self.convention = specialization, arguments, convention

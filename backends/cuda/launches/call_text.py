@@ -55,7 +55,7 @@ class DeviceMainWriter(MainWriter):
         workspace: bytes of scratch memory: intermediates, then the workspace of single kernels.
     """
 
-    stack_words = sys.maxsize  # the workspace is the device's memory
+    stack_words, cell_bytes = sys.maxsize, 0  # the workspace is the device's memory
 
     def __init__(self, lowered: Lowered, replays: bool = False):
         super().__init__(lowered)
@@ -149,6 +149,7 @@ class DeviceMainWriter(MainWriter):
         return [line.replace("  ret i32 1", "  ret i32 -1") for line in lines]
 
     def _launch(self, kernel: CudaKernel, params: Sequence[Value]) -> None:
+        """Write the launch of a fused kernel and its arguments."""
         number = len(self.launched)
         self.launched.append(kernel)
         self.most = max(self.most, len(kernel.params) + len(kernel.scalars))
@@ -211,6 +212,7 @@ class DeviceMainWriter(MainWriter):
         ]
 
     def _queue(self, kernel: CudaKernel, number: int) -> list[str]:
+        """Return the call of cuLaunchKernel."""
         sizes = ", ".join(f"i32 {size}" for size in (*kernel.grid, *kernel.block, kernel.shared))
         return [
             *load_from_table(f"%h{number}", "%launches", HANDLES + number),

@@ -1,4 +1,4 @@
-"""Folds in one order, which follows from the shape, for eager loops and fused kernels.
+"""Folds, such as a float sum over the last axis, in an order that follows from the shape, eager and fused.
 
 *Rows*, if the last axis is folded: the folded elements, in C order, are dealt to ``lane_count`` partial results. A
 sum runs in blocks of ``BLOCK_DEPTH`` elements for each lane; the blocks' sums are added with compensation (rounding
@@ -94,7 +94,10 @@ def state_bytes(row: RowFold) -> int:
 
 
 def write_block(module: Module, row: RowFold) -> None:
-    """Add ``name_begin(state)``, ``name_block(elements, count, state)`` and ``name_end(state)``, once."""
+    """Add the functions that fold a row, such as a float sum over the last axis, once.
+
+    They are ``name_begin(state)``, ``name_block(elements, count, state)`` and ``name_end(state)``.
+    """
     name, dtype, source = row.name, row.dtype, row.source
     if f"{name}_begin" in module.parts:
         return
