@@ -1,6 +1,6 @@
 """All speed bounds as one table: the measured ratio, the bound, and whether it holds.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops,positions]
 """
 
 import argparse
@@ -10,6 +10,7 @@ import dispatcher
 import gradients
 import kernels
 import loops
+import positions
 import starts
 from rich.console import Console
 from rich.progress import track
@@ -24,6 +25,7 @@ GROUPS = {
     "dispatcher": dispatcher.ROWS,
     "gradients": gradients.ROWS,
     "loops": loops.ROWS,
+    "positions": positions.ROWS,
 }
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _einsum = lazy.Module(".operators.contraction.einsum")
 
 
-class TandemBackend(AbstractBackend):  # type: ignore[misc]
+class TandemBackend(AbstractBackend):  # type: ignore[misc, unused-ignore]
     """The operations that einops needs."""
 
     framework_name = __package__.partition(".")[0]

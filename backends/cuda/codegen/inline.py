@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ....lowering.fusion.loop_ir import FusedKernel, Reduce, Stage, Store
+from ....lowering.fusion.loop_ir import FusedKernel, Stage, Statement, Store
 from ....lowering.passes.inline_producers import substitute_loads
 from ....operators.scalar_ir.expr import Expr, cast
 
@@ -20,7 +20,7 @@ def inline_buffers(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
     stages: list[Stage] = []
     for stage in kernel.stages:
         known = substitute_loads(stage, values)
-        body: list[Store | Reduce] = []
+        body: list[Statement] = []
         for s in stage.body:
             s = s._replace(value=known[s.value])
             if isinstance(s, Store) and s.buffer in names:

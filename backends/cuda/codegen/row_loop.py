@@ -205,7 +205,7 @@ class StageLoop:
         for statement, value in zip(body, values, strict=True):
             if isinstance(statement, Store):
                 self._assign(statement.buffer, value)
-            else:
+            elif isinstance(statement, Reduce):
                 self._take(statement, value)
 
     def _leaf(self, e: Expr) -> str:

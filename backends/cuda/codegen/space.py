@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ....errors import UnsupportedError
-from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
+from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse, target_of
 from ....named_tuple import NamedTuple
 from .nodes import explain_unsupported
 from .types import CTYPE
@@ -89,7 +89,7 @@ def reduced_dims(kernel: FusedKernel) -> list[int]:
 
 def written_buffers(kernel: FusedKernel) -> set[str]:
     """The names of the buffers that a kernel writes."""
-    names = {s.buffer if isinstance(s, Store) else s.into for stage in kernel.stages for s in stage.body}
+    names = {target_of(s) for stage in kernel.stages for s in stage.body}
     return {name for name in names if kernel.buffer(name) is not None}
 
 

@@ -10,7 +10,8 @@ from ....lowering.lower import Lowered
 from ....lowering.thunks import KernelThunk, NodeThunk, is_empty
 from ....registry.values import align_up
 from ....tracer.graph import Value
-from ...cpu.compile import CALLBACKS, MAIN, MainWriter, load_from_table
+from ...cpu.callback import CALLBACKS
+from ...cpu.compile import MAIN, MainWriter, load_from_table
 from ..blas.gemm_text import calls_of, write_blas_loads, write_product
 from ..codegen.fused import write_cuda
 from ..codegen.kernel import WORKSPACE, CudaKernel
