@@ -43,6 +43,9 @@ from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_ti
 _scans = lazy.Module(".backends.cpu.scans")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
+MAX_OPTIMIZED_STEPS = (
+    48  # of such bodies: LLVM unrolls their loops, and forwards what one step stores to the next
+)
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
 
 
@@ -95,7 +98,7 @@ class MainWriter:
         self.functions: list[str] = []
         self.cells: list[str] = []
         self.cell_of: dict[Value, str] = {}
-        self.stack_used = 0
+        self.stack_used = self.inlined_steps = 0
 
     def write(self) -> str:
         """Return the whole module."""
@@ -108,8 +111,9 @@ class MainWriter:
         """Write the function of a loop's body; return its name, and the index of its table of objects."""
         name = f"{self.prefix}b{len(self.callbacks)}_"
         writer = MainWriter(body.lowered, module=self.module, prefix=name)
-        inlined = " alwaysinline" if len(body.lowered.steps) <= MAX_INLINED_STEPS else ""
-        function = writer.write_function("internal ", f"{name}body", inlined)
+        is_small = len(body.lowered.steps) <= MAX_INLINED_STEPS
+        function = writer.write_function("internal ", f"{name}body", " alwaysinline" if is_small else "")
+        self.inlined_steps += writer.inlined_steps + (len(body.lowered.steps) if is_small else 0)
         self.functions += [*writer.functions, function]
         self.extra += writer.extra
         self.products |= writer.products
@@ -331,7 +335,10 @@ def compile_lowered(lowered: Lowered, stamps: bool = False) -> CpuExecutable:
     known, lowered.emitted = lowered.emitted, None
     writer, text = known if known and not stamps else _write_main(lowered, stamps)
     tables = make_object_table(EmbeddedBody(lowered, writer.callbacks))
-    code = _compile_shared(_SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())))
+    level = 2 if 0 < writer.inlined_steps <= MAX_OPTIMIZED_STEPS else 1
+    code = _compile_shared(
+        _SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())), level
+    )
     convention = make_calling_convention(lowered, code[MAIN], tables)
     stamped = TimestampedExecutable(lowered, functools.partial(compile_lowered, lowered, stamps=True))
     return CpuExecutable(lowered, convention, (code, tables), stamped)
@@ -369,11 +376,13 @@ class _SourceText:
 
 
 @functools.lru_cache(maxsize=256)
-def _compile_shared(source: _SourceText, state: bool, imports: tuple[tuple[str, int], ...]) -> engine.Code:
+def _compile_shared(
+    source: _SourceText, state: bool, imports: tuple[tuple[str, int], ...], level: int
+) -> engine.Code:
     """Return the code of a module; equal graphs share it."""
     text, source.text = source.text, ""
     known = {**dict(imports), **(gil.gil_function_addresses() if state else {})}
-    return engine.compile_ir(text, [MAIN], known, level=1)
+    return engine.compile_ir(text, [MAIN], known, level=level)
 
 
 def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:

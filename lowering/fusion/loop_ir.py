@@ -75,7 +75,7 @@ class IndexedAxis(NamedTuple):
 class IndexMap(NamedTuple):
     """The indexed axes of a buffer. Along its other axes the buffer's strides follow the kernel's dimensions.
 
-    An index that is out of range reads and writes index 0 instead, and the kernel reports it.
+    At an index that is out of range the kernel ends, and reports it.
 
     Attributes:
         buffer: the name of the buffer.

@@ -69,9 +69,9 @@ def write_fused(module: Module, kernel: FusedKernel, linkage: str = "internal ")
     printer.rows(0)
     f = printer.f
     failed = bool(printer.checks.checks)
-    f.do(f"ret i64 {f.load('i64', '%failed')}" if failed else "ret void")
+    f.do("ret i64 0" if failed else "ret void")
     result = "i64" if failed else "void"
-    inline = "alwaysinline" if math.prod(kernel.outer + kernel.inner) <= MAX_INLINED_POINTS else "noinline"
+    inline = "alwaysinline" if f.is_small else "noinline"
     parameters = "ptr %buffers, ptr %scalars, ptr noalias align 64 %scratch"
     module.helper(kernel.name, f.text(f"{linkage}{result} @{kernel.name}({parameters}) {inline} #0"))
     return Scratch(f.below, f.most, tuple(printer.checks.checks), printer.checks.offset or 0)
@@ -83,6 +83,7 @@ class Printer:
     def __init__(self, module: Module, kernel: FusedKernel):
         self.kernel = kernel
         self.f = Function(module, 1, "%scratch")
+        self.f.is_small = math.prod(kernel.outer + kernel.inner) <= MAX_INLINED_POINTS
         self.checks = BoundsChecks(self.f)
         self.bases: dict[str, str] = {}
         self.row_values: dict[str, tuple[str, DType]] = {}

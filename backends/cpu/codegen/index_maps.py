@@ -1,7 +1,7 @@
 """Reads and updates at integer positions: addresses from index maps, with bounds checks.
 
-An index that is out of range reads and writes index 0 instead. The kernel then returns the number of the failed check
-plus one, and the index is in its status, which ``main`` reports after the call.
+A kernel returns at the first index that is out of range: the number of the failed check plus one; the index is in its
+status. ``main`` reports both after the call.
 """
 
 from __future__ import annotations
@@ -53,34 +53,32 @@ class BoundsChecks:
         wrapped = f.op(
             f"select {f.vec('i1')} {negative}, {vec} {f.op(f'add {vec} {values}, {size}')}, {vec} {values}"
         )
-        fits = f.op(f"icmp ult {vec} {wrapped}, {size}")
-        missing = f.op(f"xor {f.vec('i1')} {fits}, splat (i1 true)")
+        missing = f.op(f"icmp uge {vec} {wrapped}, {size}")
         if mask:
             missing = f.op(f"and {f.vec('i1')} {missing}, {mask}")
-        position = f.op(f"select {f.vec('i1')} {fits}, {vec} {wrapped}, {vec} zeroinitializer")
         bits = f"i{f.lanes}"
         failed = f.op(f"bitcast {f.vec('i1')} {missing} to {bits}")
-        with f.when(f.op(f"icmp ne {bits} {failed}, 0")):
-            self._report(values, failed, Check(index_map, axis))
-        return position
+        outside, inside = f.fresh("outside"), f.fresh("inside")
+        f.branch(f.op(f"icmp ne {bits} {failed}, 0"), outside, inside)
+        f.label(outside)
+        self._report(values, failed, Check(index_map, axis))
+        f.label(inside)
+        return wrapped
 
     def _report(self, values: str, failed: str, check: Check) -> None:
-        """Write the instructions that store a failed check in the status, unless an earlier one has failed."""
+        """Write the instructions that store the index of a failed check, and return the check's number."""
         f, bits = self.f, f"i{self.f.lanes}"
         if check not in self.checks:
             self.checks.append(check)
         if self.offset is None:
             self._status = f.allocate(STATUS_BYTES)
             self.offset = -f.below
-            f.prologue += ["  %failed = alloca i64", "  store i64 0, ptr %failed"]
-        old = f.load("i64", "%failed")
-        with f.when(f.op(f"icmp eq i64 {old}, 0")):
-            f.module.declare(f"llvm.cttz.{bits}", bits, bits, "i1")
-            lane = f.op(f"call {bits} @llvm.cttz.{bits}({bits} {failed}, i1 true)")
-            wide = f.op(f"zext {bits} {lane} to i64") if f.lanes < 64 else lane
-            value = f.op(f"extractelement {f.vec('i64')} {values}, i64 {wide}")
-            f.do(f"store i64 {self.checks.index(check) + 1}, ptr %failed, align 1")
-            f.do(f"store i64 {value}, ptr {f.address(self._status, '8')}, align 1")
+        f.module.declare(f"llvm.cttz.{bits}", bits, bits, "i1")
+        lane = f.op(f"call {bits} @llvm.cttz.{bits}({bits} {failed}, i1 true)")
+        wide = f.op(f"zext {bits} {lane} to i64") if f.lanes < 64 else lane
+        value = f.op(f"extractelement {f.vec('i64')} {values}, i64 {wide}")
+        f.do(f"store i64 {value}, ptr {f.address(self._status, '8')}, align 1")
+        f.do(f"ret i64 {self.checks.index(check) + 1}")
 
     # -- addresses -------------------------------------------------------------------------------------------------
     def offsets(self, index_map: IndexMap, indices: Sequence[str], itemsize: int, mask: str | None) -> str:

@@ -132,6 +132,7 @@ class Function:
         self.lines: list[str] = []
         self.prologue: list[str] = []
         self.block = "entry"
+        self.is_small = False  # few points: accesses with strides are written element by element
         self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
         self._serial = 0
         self._known: dict[str, str] = {}

@@ -7,12 +7,12 @@ always copied so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .elementwise import lanes_below, pack_helper
-from .text import Function
+from .text import PARTS, Function, memory_type
 
 Pairs = list[tuple[str, str]]
 
@@ -32,6 +32,9 @@ class Access:
         self.here = f.address(self.base, f.op(f"mul i64 {index}, {step}"))
         self.pointer, self.mask = self.here, None
         self.copied = self.stride != 1
+        self.by_element = self.copied and f.is_small and loop.tail == 0 and self.dtype not in PARTS
+        if self.by_element:
+            return
         if loop.tail != 0 and not self.copied and vector_target().masks:
             self.mask = loop.mask
             return
@@ -53,8 +56,27 @@ class Access:
 
     def finish(self, loop: VectorLoop) -> None:
         """Copy a written vector to an array with another stride."""
-        if self.copied:
+        if self.copied and not self.by_element:
             self._strided(loop.count)
+
+    def _element_pointers(self) -> Iterator[str]:
+        """Return the addresses of the elements of this vector."""
+        for lane in range(self.f.lanes):
+            yield self.f.address(self.here, str(lane * self.stride * self.size))
+
+    def _load_elements(self) -> str:
+        f, element, vector = self.f, memory_type(self.dtype), "poison"
+        for lane, pointer in enumerate(self._element_pointers()):
+            value = f.load(element, pointer)
+            vector = f.op(f"insertelement {f.vec(element)} {vector}, {element} {value}, i64 {lane}")
+        return f.from_memory(vector, self.dtype)
+
+    def _store_elements(self, value: str) -> None:
+        f, element = self.f, memory_type(self.dtype)
+        vector = f.to_memory(value, self.dtype)
+        for lane, pointer in enumerate(self._element_pointers()):
+            single = f.op(f"extractelement {f.vec(element)} {vector}, i64 {lane}")
+            f.do(f"store {element} {single}, ptr {pointer}, align 1")
 
     def _strided(self, count: str) -> None:
         helper = pack_helper(self.f.module, self.size, unpack=self.writes)
@@ -62,11 +84,16 @@ class Access:
         self.f.do(f"call void @{helper}(ptr {self.scratch}, ptr {self.here}, i64 {step}, i64 {count})")
 
     def load(self) -> str:
+        if self.by_element:
+            return self._load_elements()
         if self.mask:
             return self.f.load_masked(self.dtype, self.pointer, self.mask)
         return self.f.load_vector(self.dtype, self.pointer)
 
     def store(self, value: str) -> None:
+        if self.by_element:
+            self._store_elements(value)
+            return
         if self.mask:
             self.f.store_masked(self.dtype, value, self.pointer, self.mask)
             return
