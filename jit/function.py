@@ -226,7 +226,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         return None, ()
 
     def _add(self, bound: BoundArguments, keys: Keys) -> Specialization:
-        """Trace, lower and cache a new specialization; the cache is unchanged if that fails."""
+        """Trace, lower and cache a specialization, and evict the least recently used; if it fails, change nothing."""
         made = run_restoring(self._trace_and_compile, bound, keys)
         key = _cache_key(bound, keys)
         with _lock:

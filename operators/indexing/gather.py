@@ -246,7 +246,7 @@ def _value_vjp(
 def write_batched(
     info: BatchInfo, in_dims: Dims, x: Tensor, indices: Indices, value: Any, axis: int, **options: Any
 ) -> Batched:
-    """Batching rule of operators that write at positions: the example's number is one more index tensor."""
+    """Batching rule of ``index_put`` and ``index_reduce``: the example's number is one more index tensor."""
     own = logical_shape(x, in_dims[0])
     selected = index_shape("index_put", own, example_index_specs(indices, in_dims[1]), axis)
     start = normalize_axis("index_put", axis, len(own))

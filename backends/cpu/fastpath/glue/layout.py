@@ -1,4 +1,4 @@
-"""Memory layout of CPython's and NumPy's objects and of the Tensor's slots; all offsets are checked before use.
+"""Memory layout of CPython's and NumPy's C structs and of the Tensor's slots; all offsets are verified before use.
 
 The constants hold for 64-bit CPython 3.11 to 3.13 with the GIL and NumPy 2. `check()` compares each of them with a live
 object and returns the reason why native code cannot be used, if there is one. `find_inner_loop` reads the addresses of
