@@ -10,8 +10,10 @@ from ..named_tuple import NamedTuple
 from ..registry.dtypes import uint8
 from ..registry.operator import find_operator
 from ..registry.values import TensorSpec
-from ..tracer.graph import Graph, Value, bodies_of
+from ..tracer.graph import Graph, Node, Value, bodies_of
 from .cost_model import CELL_BYTES
+from .fusion.concat_in_place import is_update
+from .layout import contiguous
 from .passes.iota import Range
 from .passes.rewrite import has_effects, new_node
 from .thunks import NodeThunk
@@ -60,6 +62,7 @@ class LoopThunk(NodeThunk):
         in_place: for each operand that a body writes, the result that is stored in its memory, or in a copy of it.
         owned: the carries that begin in memory of the loop, because the body writes it.
         counted: the items of a scan that are integers at equal distances, by operand: the loop counts them.
+        copies: the operands of a branch that a body writes and that are no common result, with memory for a copy.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class LoopThunk(NodeThunk):
         in_place: Mapping[int, int] = MappingProxyType({}),
         owned: frozenset[int] = frozenset(),
         counted: Mapping[int, Range] = MappingProxyType({}),
+        copies: Mapping[int, Value] = MappingProxyType({}),
     ) -> None:
         super().__init__(step.kind, step.node, step.operands)
         nbytes = max(
@@ -79,7 +83,7 @@ class LoopThunk(NodeThunk):
         )
         self.workspace = Value(TensorSpec((nbytes,), uint8)) if nbytes else None
         self.bodies, self.doubles, self.flag = bodies, doubles, flag
-        self.in_place, self.owned, self.counted = in_place, owned, counted
+        self.in_place, self.owned, self.counted, self.copies = in_place, owned, counted, copies
 
     @property
     def reads(self) -> list[Value]:
@@ -91,7 +95,7 @@ class LoopThunk(NodeThunk):
         """Values whose buffers the loop needs only while it runs."""
         single = [value for value in (self.workspace, self.flag) if value is not None]
         buffers = (value for pair in self.doubles.values() for value in pair)
-        return [*single, *(value for value in buffers if value not in self.node.outputs)]
+        return [*single, *self.copies.values(), *(v for v in buffers if v not in self.node.outputs)]
 
 
 def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value], Range | None]) -> LoopThunk:
@@ -115,7 +119,10 @@ def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value],
     doubles = {j: _make_doubles(out) for j, out in outputs if j not in in_place}
     flag = Value(TensorSpec((1,), uint8)) if name == "while_loop" else None
     items = step.operands[carried : carried + len(step.node.args[2])] if name == "scan" else ()
-    ranges = {number: find_range(root) for number, (root, _) in enumerate(items, carried)}
+    ranges = {
+        number: find_range(root) if layout == contiguous(root.shape) else None
+        for number, (root, layout) in enumerate(items, carried)
+    }
     counted = {number: numbers for number, numbers in ranges.items() if numbers is not None}
     return LoopThunk(
         step, bodies, doubles=doubles, flag=flag, in_place=in_place, owned=owned, counted=counted
@@ -125,14 +132,52 @@ def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value],
 def _make_branch_thunk(step: NodeThunk, lower: Lower) -> LoopThunk:
     """Make the thunk of a switch: a branch may write an input that is the same result of each branch."""
     graphs = bodies_of(step.node)
-    bodies = tuple(lower_body(graph, lower, graph.inputs) for graph in graphs)
-    in_place = {number: _find_result(number, bodies) for number in _written_inputs(bodies)}
-    if None in in_place.values():
-        fine = [number for number, out in in_place.items() if out is not None]
-        bodies = tuple(lower_body(graph, lower, [graph.inputs[n] for n in fine]) for graph in graphs)
-        in_place = {number: in_place[number] for number in _written_inputs(bodies)}
-    operands = {number + 1: out for number, out in in_place.items() if out is not None}
-    return LoopThunk(step, bodies, in_place=operands)
+    donated = [number for number in range(len(graphs[0].inputs)) if _is_updated_result(number, graphs)]
+    bodies = tuple(lower_body(graph, lower, [graph.inputs[n] for n in donated]) for graph in graphs)
+    results = {number: _find_result(number, bodies) for number in _written_inputs(bodies)}
+    in_place = {number + 1: out for number, out in results.items() if out is not None}
+    copies = {
+        number + 1: Value(graphs[0].inputs[number].spec) for number, out in results.items() if out is None
+    }
+    return LoopThunk(step, bodies, in_place=in_place, copies=copies)
+
+
+def _is_updated_result(number: int, graphs: Sequence[Graph]) -> bool:
+    """Whether one result of all branches is an input, or the input with written elements."""
+    return any(
+        all(_find_updated(graph.outputs[out]) is graph.inputs[number] for graph in graphs)
+        for out in range(len(graphs[0].outputs))
+    )
+
+
+def _find_updated(value: object) -> object:
+    """The value whose elements a chain of updates, loops and branches ends in `value` with."""
+    while isinstance(value, Value) and value.node is not None:
+        node = value.node
+        decl = node.op.decl
+        spec = getattr(decl, "index_spec", None)
+        if getattr(decl, "kind", "") == "control":
+            value = _find_carried(node, node.outputs.index(value))
+        elif (spec is not None and spec.writes) or is_update(node):
+            value = node.args[0]
+        else:
+            return value
+    return value
+
+
+def _find_carried(node: Node, out: int) -> object:
+    """The first value of a loop's carry, or the operand of a branch that may become a result; None if there is none."""
+    name = node.op.schema.name
+    if name != "switch":
+        carry = node.args[1 if name == "scan" else 2]
+        return carry[out] if out < len(carry) else None
+    graphs = bodies_of(node)
+    numbers = {
+        next((n for n, one in enumerate(graph.inputs) if _find_updated(graph.outputs[out]) is one), None)
+        for graph in graphs
+    }
+    (number, *others) = numbers
+    return None if others or number is None else node.inputs[number + 1]
 
 
 def _written_inputs(bodies: tuple[Body, ...]) -> frozenset[int]:

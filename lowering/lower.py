@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .. import config
+from .. import config, lazy
 from ..errors import BackendUnavailableError, LoweringError
 from ..named_tuple import NamedTuple
 from ..registry.dispatch.observers import Note
@@ -14,17 +14,18 @@ from ..tracer.graph import Graph, Node, Value
 from .buffer_assignment import Aliases, BufferAssignment, assign_buffers, nbytes_of
 from .fusion.concat_in_place import find_pieces
 from .fusion.groups import Partition
-from .in_place import update_steps
 from .interpreter import interpret
 from .kernel_selection import KernelSelection, Target
 from .layout import Layout
-from .loop_bodies import make_loop_thunk
+from .loop_bodies import LoopThunk, make_loop_thunk
 from .passes.inline_producers import inline_producers, inline_ranges
 from .passes.iota import Range, match_constant_range, match_range
 from .passes.pipeline import folded_constants, optimize
 from .passes.rematerialize import rematerialize
 from .report import KernelTable, Row, describe_thunk
 from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
+
+_in_place = lazy.Module(".lowering.in_place")
 
 
 class Executable(Protocol):
@@ -326,8 +327,9 @@ def _drop_unread_ranges(lowered: Lowered) -> list[Thunk]:
 
 def update_in_place(lowered: Lowered) -> None:
     """Let each update take over the memory of the value that it updates, or copy that value first."""
-    if lowered.native:
-        update_steps(lowered)
+    updates = (s.in_place if isinstance(s, LoopThunk) else getattr(s, "updated", None) for s in lowered.steps)
+    if any(updates):
+        _in_place.update_steps(lowered)
 
 
 def assign_memory(lowered: Lowered) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..eager.tensor.tensor import Tensor
 from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
@@ -18,10 +19,11 @@ from .fusion.groups import Group, Partition
 from .fusion.index_maps import unaligned_inputs
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, load
 from .fusion.schedule import ScheduleContext, schedule
-from .fusion.updates import make_update_kernel
 from .kernel_selection import FUSED, KernelSelection, uniform_constant
 from .layout import Layout, contiguous
 from .passes.iota import make_range_kernel, match_range
+
+_updates = lazy.Module(".lowering.fusion.updates")
 
 
 class KernelThunk(NamedTuple):
@@ -204,7 +206,7 @@ def _select_copies(kind: str, node: Node, layouts: list[Layout], around: Schedul
 
 def _update_thunk(name: str, node: Node, around: ScheduleContext) -> KernelThunk:
     """Make the kernel that writes elements at integer positions."""
-    made = make_update_kernel(name, node, around)
+    made = _updates.make_update_kernel(name, node, around)
     return KernelThunk(made.kernel, tuple(made.params), (), (node,), around.resolution.root(node.args[0]))
 
 

@@ -4,7 +4,6 @@ blas.py: matrix products in compiled graphs
 blas_pointers.py: addresses of SciPy's BLAS functions
 cache.py: disk cache of machine code
 body_calls.py: calls of the bodies of loops and branches
-bounds.py: errors of compiled bounds checks
 callback.py: host callbacks, for nodes without emitted code
 codegen/: scalar expressions and loops as LLVM IR
 compile.py: lowered graph to executable; the module's ``main``
@@ -15,7 +14,7 @@ gil.py: release of the GIL in compiled graphs
 kernels/: eager kernels, by NumPy
 loop_cost.py: estimated run times of eager loops
 loop_writer.py: scan, while_loop and switch in compiled graphs
-object_table.py: tables of constants and callables
+object_table.py: tables of constants and callables; errors of bounds checks
 random_bits.py: Philox in emitted code
 scans.py: scans in compiled graphs
 step_cost.py: estimated run times of steps

@@ -24,9 +24,8 @@ from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
 from ...tracer.infer import to_example
 from . import gil
 from .blas import ProductCall, explain_product
-from .bounds import OutOfBoundsReport
 from .callback import CALL_BACK, CALLBACKS
-from .codegen.fused import Scratch, write_fused
+from .codegen.fused import write_fused
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
@@ -34,13 +33,12 @@ from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
 from .foreign_calls import ForeignCall, explain_foreign_call
 from .gil import MAIN as MAIN
-from .loop_writer import LoopWriter
-from .object_table import EmbeddedBody, TableItem, make_object_table
+from .object_table import EmbeddedBody, TableItem, make_object_table, write_check
 from .random_bits import RandomBitsCall, explain_random_bits
 from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
-_scans = lazy.Module(".backends.cpu.scans")
+_loops, _scans = lazy.Module(".backends.cpu.loop_writer"), lazy.Module(".backends.cpu.scans")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 MAX_OPTIMIZED_STEPS = (
@@ -128,7 +126,7 @@ class MainWriter:
             if number in releasing:
                 self.lines.append(gil.RELEASE)
             if isinstance(step, LoopThunk):
-                LoopWriter(self, step, number).write()
+                _loops.LoopWriter(self, step, number).write()
             elif isinstance(step, NodeThunk):
                 writers = {"blas": self._multiply, "native": self._native, "callback": self._callback}
                 writers[step.kind](step, number)
@@ -162,7 +160,7 @@ class MainWriter:
 
     def _load_address(self, value: Value, register: str) -> list[str]:
         placed = [*self.arrays, *self.lowered.storages]
-        is_small = value in self.offsets and nbytes_of(value) <= self.cell_bytes
+        is_small = self.cell_bytes > 0 and value in self.offsets and nbytes_of(value) <= self.cell_bytes
         if is_small and value not in self.cell_of and self.allocate_cell(f"{register}_cell", CELL_BYTES):
             self.cell_of[value] = f"{register}_cell"
         if value in self.cell_of:
@@ -182,7 +180,7 @@ class MainWriter:
     def allocate_cell(self, register: str, nbytes: int) -> bool:
         """Reserve memory on the stack, which LLVM replaces by registers where no call gets its address.
 
-        Return False, and reserve nothing, if the function uses much of the stack already.
+        Return False, and reserve nothing, if the function uses much of the stack; then all later calls return False.
         """
         self.stack_used += -(-nbytes // CELL_BYTES) * CELL_BYTES
         if self.stack_used > MAX_STACK_BYTES:
@@ -238,20 +236,7 @@ class MainWriter:
         result = f"  %e{number} = call i64" if scratch.checks else "  call void"
         self.lines.append(f"{result} @{kernel.name}(ptr {table}, ptr %scalars, ptr {memory})")
         if scratch.checks:
-            self._raise_if_failed(scratch, memory, number)
-
-    def _raise_if_failed(self, scratch: Scratch, memory: str, number: int) -> None:
-        """Raise the error of a kernel's bounds check, if one has failed."""
-        self.lines += [
-            f"  %e{number}_failed = icmp ne i64 %e{number}, 0",
-            f"  br i1 %e{number}_failed, label %missing{number}, label %checked{number}",
-            f"missing{number}:",
-            f"  %e{number}_status = getelementptr i8, ptr {memory}, i64 {scratch.status}",
-            f"  store i64 %e{number}, ptr %e{number}_status",
-            *self._call_lines(OutOfBoundsReport(scratch.checks), f"%e{number}_status", number),
-            "  ret i32 1",
-            f"checked{number}:",
-        ]
+            self.lines += write_check(self, scratch, memory, number)
 
     def _multiply(self, step: NodeThunk, number: int) -> None:
         product = ProductCall(step, f"{self.prefix}product{number}")
@@ -289,7 +274,7 @@ class MainWriter:
         table, lines = self._table([*values, *step.node.outputs], number)
         return [
             *lines,
-            *self._call_lines(step, table, number),
+            *self.call_lines(step, table, number),
             f"  %f{number} = icmp ne i32 %r{number}, 0",
             f"  br i1 %f{number}, label %failed{number}, label %after{number}",
             f"failed{number}:",
@@ -297,7 +282,7 @@ class MainWriter:
             f"after{number}:",
         ]
 
-    def _call_lines(self, item: NodeThunk | OutOfBoundsReport, argument: str, number: int) -> list[str]:
+    def call_lines(self, item: TableItem, argument: str, number: int) -> list[str]:
         """Return instructions that call a Python function of the table of objects with an address."""
         return [
             *load_from_table(f"%o{number}", "%tables", self.table_index(item)),
@@ -386,7 +371,7 @@ def _compile_shared(
 
 
 def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:
-    """Return how to call compiled code that uses an :class:`ObjectTable`, or a backend's equivalent."""
+    """Return how to call compiled code that uses an :class:`~.object_table.ObjectTable`, or a backend's equivalent."""
     ranges = integer_ranges(lowered.optimized)
     parameters: list[Parameter] = []
     counts = {True: 0, False: 0}

@@ -7,7 +7,6 @@ one of its inputs is copied.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +15,10 @@ from ...registry.dtypes import bool_
 from ...tracer.graph import Value
 from .body_calls import BodyCall, nbytes
 from .step_cost import estimate_body
+from .target import IS_X86, MXCSR_FLUSH
 
-IS_X86 = platform.machine() in ("x86_64", "AMD64")
 FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
 MAX_FIRST_POLL = 256  # iterations
-MXCSR_FLUSH = 0x8040  # bits of MXCSR: flush denormal results, and denormal operands, to zero
 
 
 def _has_callback(body: Body) -> bool:
@@ -330,8 +328,9 @@ class LoopWriter:
             kind, index = call.body.sources[j]
             source = call.source(j, inputs, targets)
             taken = any(call.body.sources[i] == (kind, index) for i in range(j))
-            is_own = kind == "computed" and not taken
-            if not is_own and not (kind == "input" and (index == j or index >= carried)):
+            is_own = kind == "computed" and not taken and not self._is_also_stacked(j, kind, index, carried)
+            is_kept = kind == "input" and (index == j or (index >= carried and j not in self.step.owned))
+            if not is_own and not is_kept:
                 target = self._spare_buffer(j, state[j])
                 self.copy(target, source, nbytes(self.node.outputs[j]))
                 source = target
@@ -339,6 +338,11 @@ class LoopWriter:
         for j, cell in self.cells.items():  # after all of them have been read
             self.copy(cell, result[j], nbytes(self.node.outputs[j]))
         return result
+
+    def _is_also_stacked(self, carry: int, kind: str, index: int, carried: int) -> bool:
+        """Return whether the body would write into a stacked result, which holds the next value of a carry too."""
+        stacked = self.step.bodies[-1].sources[carried:]
+        return carry in self.step.owned and (kind, index) in stacked
 
     def _while(self) -> None:
         condition, body = self.step.bodies
@@ -365,8 +369,8 @@ class LoopWriter:
         bodies = self.step.bodies
         calls = [BodyCall(self, body, f"{self.name}_b{i}") for i, body in enumerate(bodies)]
         fixed = dict(enumerate(self.operands[1:]))
-        for operand, out in self.step.in_place.items():
-            value = self.node.outputs[out]
+        results = {operand: self.node.outputs[out] for operand, out in self.step.in_place.items()}
+        for operand, value in {**self.step.copies, **results}.items():
             fixed[operand - 1] = self.writer.pointer(value)
             self.copy(fixed[operand - 1], self.operands[operand], nbytes(value))
         for call in calls:

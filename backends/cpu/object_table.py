@@ -1,4 +1,4 @@
-"""Tables of constants and Python objects that compiled code uses."""
+"""Tables of constants and Python objects that compiled code uses: callbacks, and errors of bounds checks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,70 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import OutOfBoundsError
 from ...lowering.lower import Lowered
 from ...lowering.thunks import NodeThunk
 from ...named_tuple import NamedTuple
-from .bounds import OutOfBoundsReport
 from .callback import make_callback
+from .codegen.fused import Scratch
+from .codegen.index_maps import Check
+from .target import IS_X86, MXCSR_FLUSH
+
+
+class OutOfBoundsReport(NamedTuple):
+    """Raises the error of a kernel's failed bounds check.
+
+    Attributes:
+        checks: the checks of the kernel.
+    """
+
+    checks: tuple[Check, ...]
+
+    def report(self, address: int) -> None:
+        """Raise the error that the kernel's status describes.
+
+        Args:
+            address: of the status: the number of the failed check plus one, and the index.
+
+        Raises:
+            OutOfBoundsError: always.
+        """
+        number, index = (ctypes.c_int64 * 2).from_address(address)
+        index_map, axis = self.checks[number - 1]
+        raise OutOfBoundsError(
+            f"{index_map.op}: index {index} is out of bounds for axis {axis.axis} with size {axis.size} "
+            f"(shape {index_map.shape})"
+        )
+
+
+def write_check(writer: Any, scratch: Scratch, memory: str, number: int) -> list[str]:
+    """Return instructions that raise the error of a kernel's bounds check if ``%e<number>``, its result, is not 0."""
+    failed, status = f"%e{number}", f"%e{number}_status"
+    return [
+        f"  {failed}_is = icmp ne i64 {failed}, 0",
+        f"  br i1 {failed}_is, label %missing{number}, label %checked{number}",
+        f"missing{number}:",
+        f"  {status} = getelementptr i8, ptr {memory}, i64 {scratch.status}",
+        f"  store i64 {failed}, ptr {status}",
+        *(_stop_flushing(writer, f"{failed}_mode", status) if IS_X86 else ()),
+        *writer.call_lines(OutOfBoundsReport(scratch.checks), status, number),
+        "  ret i32 1",
+        f"checked{number}:",
+    ]
+
+
+def _stop_flushing(writer: Any, register: str, status: str) -> list[str]:
+    """Return instructions after which Python code sees denormal numbers as usual; they use memory of the status."""
+    for name in ("st", "ld"):
+        writer.module.declare(f"llvm.x86.sse.{name}mxcsr", "void", "ptr")
+    return [
+        f"  {register}p = getelementptr i8, ptr {status}, i64 16",
+        f"  call void @llvm.x86.sse.stmxcsr(ptr {register}p)",
+        f"  {register} = load i32, ptr {register}p",
+        f"  {register}n = and i32 {register}, {~MXCSR_FLUSH}",
+        f"  store i32 {register}n, ptr {register}p",
+        f"  call void @llvm.x86.sse.ldmxcsr(ptr {register}p)",
+    ]
 
 
 class EmbeddedBody(NamedTuple):

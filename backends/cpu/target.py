@@ -11,6 +11,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import platform
 
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
@@ -22,6 +23,8 @@ from . import cache
 binding = lazy.Module("llvmlite.binding")
 
 CPUINFO = "/proc/cpuinfo"
+IS_X86 = platform.machine() in ("x86_64", "AMD64")
+MXCSR_FLUSH = 0x8040  # bits of MXCSR: flush denormal results, and denormal operands, to zero
 _SEPARATOR = "\n"
 
 

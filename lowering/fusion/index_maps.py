@@ -1,4 +1,4 @@
-"""Index maps of operators that read or write at integer positions, from their :class:`IndexSpec`."""
+"""Index maps of operators that read or write at integer positions, from their declared index specs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def find_indexed_access(node: Node) -> IndexedAccess | None:
     ):
         return None
     axis = normalize_axis(node.op.schema.name, rest[0] if rest else 0, len(source.shape))
-    rank = max(len(one.shape) for one in indices if isinstance(one, Value))
+    rank = max((len(one.shape) for one in indices if isinstance(one, Value)), default=0)
     combine = spec.combine(**node.kwargs)
     return IndexedAccess(source, tuple(indices), axis, rank, value, combine)
 
@@ -78,10 +78,13 @@ def explain_indexed_access(node: Node) -> str | None:
     access = find_indexed_access(node)
     if access is None:
         return "its indices are neither tensors nor integers"
-    if node.outputs[0].spec.size and not all(access.source.shape[access.axis : access.stop]):
-        return "an indexed axis is empty"
+    shape = access.source.shape
+    if not all(shape):
+        return "positions are checked, but nothing is selected"
     if access.combine and access.combine != "add" and access.source.spec.dtype.kind == "c":
         return "complex numbers are combined by NumPy"
+    if access.combine in ("minimum", "maximum") and access.source.spec.dtype in dt.HALVES:
+        return "NumPy orders zeros of 16-bit floats otherwise"
     if access.combine and access.source.spec.dtype is dt.bool_ and access.combine == "mul":
         return "bools are multiplied by NumPy"
     return None

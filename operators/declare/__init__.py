@@ -12,6 +12,5 @@ array_arguments.py: a decorator of functions written in Python, which converts a
 named_results.py: functions that return the results of an operator as a named tuple
 ownership.py: copies composite results that alias an argument
 quiet.py: runs NumPy functions without floating-point warnings
-index_spec.py: reads and writes at integer positions
 view_spec.py: views as one rule from sizes, strides and offset to the same
 """

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..scalar_ir.fold import Fold
-    from .index_spec import IndexSpec
     from .view_spec import ViewRule
 
     # The calls of a test: a function that returns them, or the dotted name of a generator in tests/harness/samples,
@@ -80,6 +79,23 @@ class ErrorInput(NamedTuple):
 LAYOUTS = ("contiguous", "transposed", "reversed", "strided")  # of a TensorSample
 
 
+class IndexSpec(NamedTuple):
+    """The access of a gather or scatter at integer positions, which lowering compiles from.
+
+    The first arguments of such an operator are a tensor and index tensors for consecutive axes, then the value that is
+    written, if it writes, and the first indexed axis. The result of a read, and the value, have the broadcast shape of
+    the indices in the place of the indexed axes.
+
+    Attributes:
+        writes: whether the operator returns a copy with written elements; otherwise it returns the elements.
+        combine: from the operator's keyword arguments to the node of the scalar IR that combines the old element with
+            the value; an empty string if the value replaces it.
+    """
+
+    writes: bool = False
+    combine: Callable[..., str] = lambda: ""
+
+
 class Declaration(NamedTuple):
     """One operator; two declarations are equal only if they are the same object.
 
@@ -97,7 +113,7 @@ class Declaration(NamedTuple):
         kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
             returns a view.
         fold: for reductions and scans: how elements are combined.
-        index_spec: for gathers and scatters at integer positions: how they access elements, see :mod:`.index_spec`.
+        index_spec: for gathers and scatters at integer positions: how they access elements.
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the

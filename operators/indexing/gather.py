@@ -16,8 +16,8 @@ from ...registry.values import TensorSpec
 from ..creation.creation import arange
 from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expand_rank, logical_shape
+from ..declare.declaration import IndexSpec
 from ..declare.derivatives import Rule
-from ..declare.index_spec import IndexSpec
 from ..declare.kinds import array_op
 from ..declare.shape_rules import broadcast_shapes, check_rank, normalize_axis, spec_of
 from ..elementwise.comparison import eq

@@ -13,8 +13,8 @@ from ...registry.dtypes import ALL
 from ...registry.values import TensorSpec
 from ..creation.creation import arange
 from ..creation.full import ones_like, zeros
+from ..declare.declaration import IndexSpec
 from ..declare.derivatives import Rule
-from ..declare.index_spec import IndexSpec
 from ..declare.kinds import array_op
 from ..declare.shape_rules import is_tensor, spec_of
 from ..elementwise.arithmetic import mul

@@ -23,6 +23,14 @@ def branch(*branches):
     return lambda a: td.cond(a[0, 0] < 100, *branches, a)
 
 
+def nested_branches(a, depth):
+    if not depth:
+        return a * 1.5
+    return td.cond(
+        a[0, 0] > depth, lambda a: a.at[depth].set(0.0), lambda a: nested_branches(a, depth - 1), a
+    )
+
+
 PROGRAMS = {
     "row": lambda a: a[POSITION] + 1,
     "element": lambda a: a[POSITION, POSITION - 1] * 2,
@@ -78,6 +86,22 @@ PROGRAMS = {
     "argument is given twice": lambda a: td.cond(
         a[0, 0] < 100, lambda a, b: a.at[POSITION].set(b[0]), lambda a, b: a, a, a
     ),
+    "item becomes carry": lambda a: td.scan(lambda c, x: (x, c.at[0].add(1.0).sum()), a[0], a),
+    "captured becomes carry": lambda a: td.fori_loop(
+        0, 3, lambda k, c: (ROW, c[1] + c[0].at[k].add(1.0).sum()), (a[0], a[0, 0])
+    ),
+    "other carry becomes carry": lambda a: td.scan(
+        lambda c, k: ((c[0], c[0]), c[1].at[k].add(1.0)), (a[0], a[1]), td.arange(3)
+    ),
+    "carry and stacked": lambda a: td.scan(
+        lambda c, k: (lambda v: (v, v))(c.at[k].set(5.0) * 2), a, td.arange(3)
+    ),
+    "rows of a range": lambda a: td.scan(
+        lambda c, x: (c + x.sum(), None), a[0, 0], td.arange(20000).reshape(10000, 2)
+    ),
+    "python integers": lambda a: (td.ops.td.index(a, [1]), td.ops.td.index_put(a, [1, 2], 3.0)),
+    "nested branches": lambda a: nested_branches(a, 4),
+    "zeros of both signs": lambda a: ((a * 0).astype(td.float16).at[J].max(0), (-a * 0).at[J].min(0)),
     "gradient": td.grad(lambda a: (loop(1, ROWS, lambda k, a: a.at[k].set(a[k - 1] * a[k]))(a) ** 2).sum()),
     "gradient of reads": td.grad(lambda a: (a[J] * a.at[POSITION].multiply(2.0)[1:4]).sum()),
     "batched": td.vmap(loop(0, COLUMNS, lambda k, a: a.at[k].set(a[k - 1] + 1))),
@@ -102,7 +126,9 @@ def test_programs_return_what_eager_calls_return(name):
 
 
 @native
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("along", "own index")])
+@pytest.mark.parametrize(
+    "name", [name for name in PROGRAMS if name not in ("along", "own index", "zeros of both signs")]
+)
 def test_programs_have_no_callbacks(name):
     assert "callback: " not in str(td.jit(PROGRAMS[name]).lower(A).kernels())
 
@@ -130,6 +156,16 @@ def test_index_out_of_bounds_raises(program, bad):
             compiled(A, td.asarray(bad))
         assert str(fault.value) == str(eager.value)
     assert compiled(A, td.asarray(0)) is not None
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (0,)])
+@pytest.mark.parametrize(
+    "program", [lambda a, k: a[k], lambda a, k: a.at[k].set(1.0), lambda a, k: a.at[k].add(1.0)]
+)
+def test_indices_into_empty_tensors_are_checked(program, shape):
+    for call in (program, td.jit(program)):
+        with pytest.raises(errors.OutOfBoundsError):
+            call(td.zeros(shape), td.asarray([7]))
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

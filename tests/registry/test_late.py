@@ -7,6 +7,7 @@ import pytest
 import tandem as td
 from tandem.backends.cpu import fastpath
 from tandem.eager.tensor.functions import MODULES_OF_METHODS
+from tandem.eager.tensor.methods import PROPERTIES
 from tandem.operators.declare.declaration import declared_operators
 from tandem.operators.declare.lazy_modules import LAZY_OPERATORS
 from tandem.registry import lazy_operators
@@ -90,7 +91,10 @@ def test_methods_are_those_of_the_families():
     promised = {name for text in LAZY_OPERATORS.values() for name in text.split() if name.startswith(".")}
     every = {name for text in LAZY_OPERATORS.values() for name in text.split()}
     declared_operators()
-    written = set(" ".join(MODULES_OF_METHODS.values()).split())  # x.select(axis, index) is not td.select
+    written = {
+        *" ".join(MODULES_OF_METHODS.values()).split(),
+        *PROPERTIES,
+    }  # x.select(axis, index) is not td.select
     assert promised == {name for name in every - written if hasattr(td.Tensor, name.removeprefix("."))}
 
 

@@ -7,14 +7,13 @@ constructors. ``*_calls.txt`` has a call of each that tandem has; ``docs/other_l
 
 import re
 import warnings
-from pathlib import Path
 
 import pytest
-import tandem as td
 import tandem.torch
+from source_tree import ROOT
 from torch_calls import assert_alike, evaluate, read_calls, read_names
 
-PAGE = Path(td.__file__).with_name("docs") / "other_libraries.md"
+PAGE = ROOT / "docs" / "other_libraries.md"
 KINDS = ("function", "method")
 
 

@@ -15,7 +15,7 @@ from .vectors import VectorLoop, vector_loop
 
 if TYPE_CHECKING:
     from .fused import StagePrinter
-    from .uses import Use
+    from .vectors import Use
 
 COLUMNS = 1024
 """Columns that a reduction over leading dimensions keeps in cache at a time."""

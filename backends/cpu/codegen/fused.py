@@ -24,8 +24,7 @@ from .index_maps import BoundsChecks, Check, update_row
 from .nodes import emit_exprs
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
-from .uses import Use, move_long_axis_last, split_state
-from .vectors import Access, VectorLoop, vector_loop
+from .vectors import Access, Use, VectorLoop, move_long_axis_last, split_state, vector_loop
 
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 _COSTLY = frozenset(

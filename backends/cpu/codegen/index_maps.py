@@ -18,10 +18,11 @@ from .nodes import emit_expr
 from .text import Function, memory_type
 
 if TYPE_CHECKING:
-    from .uses import Use
-    from .vectors import Access, VectorLoop
+    from .vectors import Access, Use, VectorLoop
 
-STATUS_BYTES = 16  # the number of the failed check plus one, or 0; the index
+STATUS_BYTES = (
+    24  # the number of the failed check plus one; the index; the processor's mode for denormal numbers
+)
 
 
 class Check(NamedTuple):

@@ -15,7 +15,7 @@ from .text import Function, Module, memory_block
 
 if TYPE_CHECKING:
     from .fused import StagePrinter
-    from .uses import Use
+    from .vectors import Use
 
     Uses = dict[str, Use]
 
