@@ -869,14 +869,14 @@ def cat(
     tensors: Sequence[_TensorLike],
     axis: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Join tensors along an existing axis."""
 
 @overload
 def cat(
     tensors: Sequence[_TensorLike],
     dim: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Join tensors along an existing axis."""
 
 def cbrt(
     self: _TensorLike,
@@ -982,28 +982,28 @@ def concat(
     tensors: Sequence[_TensorLike],
     axis: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Join tensors along an existing axis."""
 
 @overload
 def concat(
     tensors: Sequence[_TensorLike],
     dim: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Join tensors along an existing axis."""
 
 @overload
 def concatenate(
     tensors: Sequence[_TensorLike],
     axis: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Join tensors along an existing axis."""
 
 @overload
 def concatenate(
     tensors: Sequence[_TensorLike],
     dim: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an existing axis."""
+    """Join tensors along an existing axis."""
 
 def conj(
     self: _TensorLike,
@@ -1201,7 +1201,7 @@ def cross_entropy(
     reduction: _b.str = "mean",
     label_smoothing: _b.float = ...,
 ) -> Tensor:
-    """The cross-entropy of softmax probabilities and a target."""
+    """Compute the cross-entropy of logits and target classes or probabilities."""
 
 @overload
 def cross_entropy(
@@ -1212,7 +1212,7 @@ def cross_entropy(
     reduction: _b.str = "mean",
     label_smoothing: _b.float = ...,
 ) -> Tensor:
-    """The cross-entropy of softmax probabilities and a target."""
+    """Compute the cross-entropy of logits and target classes or probabilities."""
 
 @overload
 def cummax(
@@ -2529,7 +2529,7 @@ def mse_loss(
     *,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """The squared differences of two tensors of one shape."""
+    """Compute the mean squared error of two tensors of one shape."""
 
 def mul(
     self: _TensorLike,
@@ -2898,7 +2898,7 @@ def one_hot(
     axis: _b.int = -1,
     dtype: _DTypeLike | None = None,
 ) -> Tensor:
-    """One-hot encoding: one at the index of the class, zero elsewhere."""
+    """Encode integers as one-hot vectors: one at the index of the class, zero elsewhere."""
 
 @overload
 def one_hot(
@@ -2908,7 +2908,7 @@ def one_hot(
     dim: _b.int = -1,
     dtype: _DTypeLike | None = None,
 ) -> Tensor:
-    """One-hot encoding: one at the index of the class, zero elsewhere."""
+    """Encode integers as one-hot vectors: one at the index of the class, zero elsewhere."""
 
 @overload
 def ones(
@@ -3679,14 +3679,14 @@ def stack(
     tensors: Sequence[_TensorLike],
     axis: _b.int = 0,
 ) -> Tensor:
-    """Tensors of one shape joined along a new axis."""
+    """Join tensors of one shape along a new axis."""
 
 @overload
 def stack(
     tensors: Sequence[_TensorLike],
     dim: _b.int = 0,
 ) -> Tensor:
-    """Tensors of one shape joined along a new axis."""
+    """Join tensors of one shape along a new axis."""
 
 @overload
 def std(
@@ -3994,14 +3994,14 @@ def unbind(
     self: _TensorLike,
     axis: _b.int = 0,
 ) -> tuple[Tensor, ...]:
-    """The sub-tensors along an axis, as views."""
+    """Split a tensor into views along an axis, which they do not have."""
 
 @overload
 def unbind(
     self: _TensorLike,
     dim: _b.int = 0,
 ) -> tuple[Tensor, ...]:
-    """The sub-tensors along an axis, as views."""
+    """Split a tensor into views along an axis, which they do not have."""
 
 @overload
 def unflatten(
@@ -4105,14 +4105,14 @@ def unstack(
     self: _TensorLike,
     axis: _b.int = 0,
 ) -> tuple[Tensor, ...]:
-    """The sub-tensors along an axis, as views."""
+    """Split a tensor into views along an axis, which they do not have."""
 
 @overload
 def unstack(
     self: _TensorLike,
     dim: _b.int = 0,
 ) -> tuple[Tensor, ...]:
-    """The sub-tensors along an axis, as views."""
+    """Split a tensor into views along an axis, which they do not have."""
 
 @overload
 def unwrap(

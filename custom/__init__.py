@@ -8,7 +8,7 @@ adapt.py: Python functions as kernels
 functional.py: definition of the functional form of a mutating operator; ``tracer/auto_functionalize.py`` records it
 kernels.py: kernels in NumPy, C, LLVM IR and CUDA C
 llvm.py: scalar functions in LLVM IR
-c_types.py: C signatures against the types that ctypes or cffi know
+c_types.py: check C signatures against the prototypes that ctypes or cffi has
 c_arguments.py: the parameters of a C function, bound to arguments and results by name
 casting.py: autocast kernels
 opcheck.py: ``opcheck`` and its tests by name

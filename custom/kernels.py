@@ -23,7 +23,7 @@ from ..registry.schemas.schema import Schema
 from ..registry.values import describe, tensors_of
 from .adapt import adapt_function
 from .c_arguments import bind_parameters
-from .c_types import check_own_types
+from .c_types import check_prototype
 from .llvm import parse_function
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class NumpyKernel:
         self.fn = fn
 
     def bind(self, op: Operator) -> Function:
-        """Make the kernel of an operator."""
+        """Return the kernel for an operator's dispatch table."""
         fn, name = self.fn, op.name
 
         def kernel(*args: object, **kwargs: object) -> object:
@@ -92,74 +92,83 @@ def _to_tensors(name: str, results: object) -> object:
     if isinstance(results, (np.ndarray, np.generic)):
         return wrap(np.asarray(results))
     if isinstance(results, (tuple, list)):
-        return tuple(_to_tensors(name, one) for one in results)
+        return tuple(_to_tensors(name, result) for result in results)
     if results is None or isinstance(results, Tensor):
         return results
-    raise ArgumentError(f"{name}: its NumPy kernel gives arrays, not {describe(results)}")
+    raise ArgumentError(
+        f"{name}: its NumPy kernel must return arrays, not {describe(results)}; use np.asarray"
+    )
 
 
 # -- C -----------------------------------------------------------------------------------------------------------------
 class CKernel:
-    """A kernel implemented by a C function at an address."""
+    """A kernel implemented by a C function at an address.
 
-    def __init__(self, address: int, signature: CSignature, keep: object):
-        self.address, self.signature, self.keep = address, signature, keep
+    Args:
+        address: the address of the function.
+        signature: its C signature.
+        keep_alive: the object that owns the function's code.
+    """
+
+    def __init__(self, address: int, signature: CSignature, keep_alive: object):
+        self.address, self.signature, self.keep_alive = address, signature, keep_alive
 
     def bind(self, op: Operator) -> Function:
-        """Make the kernel of an operator.
+        """Return the kernel for an operator's dispatch table.
 
         Raises:
             SchemaError: the signature has a name that is not in the operator's schema.
         """
-        schema = op.schema
-        if self.signature.is_scalar:
-            return bind_scalar(op, self._scalar(schema), self.keep)
-        passed = bind_parameters(schema, self.signature)
-        function = BufferFunction(make_symbol(schema.name), self.signature, passed, self.address)
-        return adapt_buffer_kernel(schema, BufferKernel(op, function, self.keep))
-
-    def _scalar(self, schema: Schema) -> ScalarFunction:
-        params = tuple(param.dtype for param in self.signature.params)
-        result = self.signature.result
-        if result is None:
-            raise SchemaError(f"{self.signature} is no scalar function")
-        return ScalarFunction(make_symbol(schema.name), params, result, "C", self.address)
+        schema, result = op.schema, self.signature.result
+        if result is not None:
+            params = tuple(param.dtype for param in self.signature.params)
+            scalar = ScalarFunction(make_symbol(schema.name), params, result, "C", self.address)
+            return bind_scalar(op, scalar, self.keep_alive)
+        arguments = bind_parameters(schema, self.signature)
+        function = BufferFunction(make_symbol(schema.name), self.signature, arguments, self.address)
+        return adapt_buffer_kernel(schema, BufferKernel(op, function, self.keep_alive))
 
     def __repr__(self) -> str:
         return f"<C kernel {self.signature}>"
 
 
 def adapt_buffer_kernel(schema: Schema, kernel: BufferKernel) -> Function:
-    """Add the check that written arguments are writable to a C kernel."""
+    """Wrap a C kernel with a check that the arguments that it writes to are writable."""
     return adapt_function(schema, kernel) if schema.is_mutable else kernel
 
 
-def bind_scalar(op: Operator, function: ScalarFunction, keep: object) -> Function:
-    """Make the kernel of a scalar function; it also provides the shape rule."""
+def bind_scalar(op: Operator, function: ScalarFunction, keep_alive: object) -> Function:
+    """Return the kernel that broadcasts a scalar function over tensors; it also provides the shape rule."""
     schema = op.schema
-    plain = all(
+    takes_tensors = all(
         a.type.form == "base" and a.type.base == "Tensor" and not a.kwarg_only for a in schema.arguments
     )
-    single = len(schema.returns) == 1 and schema.returns[0].type.form == "base"
-    if not plain or not single or schema.is_mutable or len(schema.arguments) != len(function.params):
+    returns_one = len(schema.returns) == 1 and schema.returns[0].type.form == "base"
+    if (
+        not takes_tensors
+        or not returns_one
+        or schema.is_mutable
+        or len(schema.arguments) != len(function.params)
+    ):
         raise SchemaError(
-            f"{schema}: a scalar function of {len(function.params)} numbers serves an operator of as many tensors that "
-            "gives one; name pointers, 'void(const float *x, float *out, int64_t x.size)', for any other"
+            f"{schema}: a scalar function of {len(function.params)} numbers implements operators that take as many "
+            "tensors and return one; for other operators use a function with pointers, such as "
+            "'void(const float *x, float *out, int64_t x.size)'"
         )
-    return ScalarKernel(op, function, keep)
+    return ScalarKernel(op, function, keep_alive)
 
 
 def c_kernel(function: object, signature: str | None) -> CKernel:
     """See :func:`tandem.c_kernel`."""
-    address, typed = _find_address(function)
+    address, prototype = _find_address(function)
     if signature is None:
-        signature = _read_prototype(function if typed is None else typed)
+        signature = _read_prototype(function if prototype is None else prototype)
     if not isinstance(signature, str):
         raise ArgumentError(f"c_kernel takes a C prototype, such as 'double(double)', not {signature!r}")
     parsed = parse_c_signature(signature)
-    if typed is not None:
-        check_own_types(typed, parsed)
-    return CKernel(address, parsed, (function, typed))
+    if prototype is not None:
+        check_prototype(prototype, parsed)
+    return CKernel(address, parsed, (function, prototype))
 
 
 def _find_address(function: Any) -> tuple[int, object]:
@@ -173,8 +182,8 @@ def _find_address(function: Any) -> tuple[int, object]:
     if type(function).__module__ == "_cffi_backend":
         return _check_address(function, _cffi_address(function)), cffi.FFI().typeof(function)
     raise ArgumentError(
-        f"c_kernel takes a ctypes function, a cffi function pointer, a numba.cfunc or an address, not {function!r}; of "
-        "a function of a cffi library take ffi.addressof(lib, 'name')"
+        f"c_kernel takes a ctypes function, a cffi function pointer, a numba.cfunc or an address, not {function!r}; "
+        "for a function of a cffi library pass ffi.addressof(lib, 'name')"
     )
 
 
@@ -190,20 +199,20 @@ def _cffi_address(pointer: object) -> int:
         return int(ffi.cast("uintptr_t", pointer))
     except TypeError:
         raise ArgumentError(
-            f"c_kernel: {pointer!r} is not a pointer; take ffi.addressof(lib, 'name')"
+            f"c_kernel: {pointer!r} is not a pointer; pass ffi.addressof(lib, 'name')"
         ) from None
 
 
 def _read_prototype(function: object) -> str:
-    """Read the prototype of a ctypes function of numbers."""
-    kinds = getattr(function, "argtypes", None)
+    """Write the C signature of a ctypes function whose parameters and result are numbers."""
+    types = getattr(function, "argtypes", None)
     result = getattr(function, "restype", None)
-    if not kinds or any(kind not in _C_NAMES for kind in (*kinds, result)):
+    if not types or any(ctype not in _C_NAMES for ctype in (*types, result)):
         raise ArgumentError(
-            "c_kernel: the function does not say what it takes; give the signature: 'double(double)', or "
-            "'void(const float *x, float *out, int64_t x.size)'"
+            "c_kernel: the function does not declare numbers as its argtypes and restype; pass its signature, such as "
+            "'double(double)' or 'void(const float *x, float *out, int64_t x.size)'"
         )
-    return f"{_C_NAMES[result]}({', '.join(_C_NAMES[kind] for kind in kinds)})"
+    return f"{_C_NAMES[result]}({', '.join(_C_NAMES[ctype] for ctype in types)})"
 
 
 # -- LLVM --------------------------------------------------------------------------------------------------------------
@@ -217,7 +226,7 @@ class LlvmKernel:
         )  # report LLVM's errors here, not at the first call
 
     def bind(self, op: Operator) -> Function:
-        """Make the kernel of an operator."""
+        """Return the kernel for an operator's dispatch table."""
         name = make_symbol(op.schema.name)
         result = parse_function(self.source, self.signature, name)
         return bind_scalar(
@@ -232,7 +241,7 @@ def llvm_kernel(source: object, signature: str | None) -> LlvmKernel:
     """See :func:`tandem.llvm_kernel`."""
     off = fastpath.why_off()
     if off:
-        raise BackendUnavailableError(f"llvm_kernel: native code is off: {off}")
+        raise BackendUnavailableError(f"llvm_kernel needs native code, which is off: {off}")
     parsed = None if signature is None else parse_c_signature(signature)
     if parsed is not None and not parsed.is_scalar:
         raise SchemaError(f"llvm_kernel takes a scalar function, such as 'double(double)', not {signature!r}")
@@ -246,7 +255,7 @@ class CudaKernel:
     def __init__(self, source: str, name: str, signature: str | None):
         if not isinstance(source, str) or not isinstance(name, str):
             raise ArgumentError(
-                "cuda_kernel takes the text of a source file and the name of a function in it"
+                "cuda_kernel takes CUDA C source as a str, and the name of a __global__ function in it"
             )
         if "__global__" not in source or name not in source:
             raise ValueArgumentError(f"cuda_kernel: the source has no __global__ function called {name!r}")
@@ -255,31 +264,30 @@ class CudaKernel:
         _compile_with_nvrtc(source, name)
 
     def bind(self, op: Operator) -> Function:
-        """Make the kernel of an operator.
+        """Return the kernel for an operator's dispatch table.
 
         Raises:
             SchemaError: the signature has a name that is not in the operator's schema.
         """
-        full = op.name
-        passed = None if self.signature is None else bind_parameters(op.schema, self.signature)
-        run: list[Function] = []
+        op_name = op.name
+        arguments = None if self.signature is None else bind_parameters(op.schema, self.signature)
+        launchers: list[Function] = []
 
         def kernel(*args: object, **kwargs: object) -> object:
             missing = cuda.tools.missing_requirements()
             if missing:
                 raise BackendUnavailableError(
-                    f"{full}: its CUDA kernel {self.name!r} needs a CUDA backend, and {'; '.join(missing)}; on the CPU "
-                    'register a kernel for "cpu"'
+                    f"{op_name}: its CUDA kernel {self.name!r} needs a CUDA backend, and {'; '.join(missing)}; on "
+                    'the CPU register a kernel for "cpu"'
                 )
-            if passed is None:
+            if arguments is None:
                 raise ArgumentError(
-                    f"{full}: say what its CUDA kernel {self.name!r} is passed: cuda_kernel(source, name, "
+                    f"{op_name}: its CUDA kernel {self.name!r} has no signature; pass one: cuda_kernel(source, name, "
                     "'void(const float *x, float *out, int64_t out.size)')"
                 )
-            if not run:
-                make = cuda_foreign.user_kernel
-                run.append(make(op, self.source, self.name, passed))
-            return run[0](*args, **kwargs)
+            if not launchers:
+                launchers.append(cuda_foreign.user_kernel(op, self.source, self.name, arguments))
+            return launchers[0](*args, **kwargs)
 
         kernel.__qualname__ = f"cuda_{self.name}"
         kernel.cuda = self  # type: ignore[attr-defined]
@@ -290,7 +298,7 @@ class CudaKernel:
         return f"<CUDA kernel {self.name}>"
 
 
-# What register_kernel takes: a function of tensors, or a kernel of this module.
+# An argument of register_kernel: a function of tensors, or a kernel of this module.
 KernelLike = Callable[..., object] | NumpyKernel | CKernel | LlvmKernel | CudaKernel
 
 
@@ -301,7 +309,7 @@ def _compile_with_nvrtc(source: str, name: str) -> None:
     try:
         nvrtc = cupy_cuda.nvrtc
         program = nvrtc.createProgram(source, f"{name}.cu", (), ())
-    except (ImportError, AttributeError, OSError, RuntimeError):  # cupy is there, and NVRTC is not
+    except (ImportError, AttributeError, OSError, RuntimeError):  # cupy is installed without NVRTC
         return
     try:
         nvrtc.compileProgram(program, ("--gpu-architecture=compute_80",))

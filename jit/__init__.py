@@ -2,7 +2,7 @@
 
 api.py: the public ``jit``
 function.py: ``JitFunction``: lookup of specializations, and the cache
-interceptors.py: what answers a call before the cache is searched: traces, modes, the profiler, transforms
+interceptors.py: functions that may answer a call before the cache is searched
 arguments.py: binding and flattening of a call's arguments
 by_value.py: pickles of jitted functions that have no name
 guards/: cache keys and guards of leaves, variables, integers and the registry

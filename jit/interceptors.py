@@ -1,4 +1,4 @@
-"""Interceptors of a jitted function's calls: what answers a call in place of a specialization from its cache.
+"""Interceptors: functions that may answer a jitted call before the cache of specializations is searched.
 
 A call is offered to each function of ``CALL_INTERCEPTORS`` in order, then, with its arguments bound, to each of
 ``BOUND_INTERCEPTORS``. The first result that is not ``PASS`` is the result of the call.
@@ -33,13 +33,13 @@ def run_linked_gradient(function: JitFunction, args: Args, kwargs: Kwargs) -> ob
     return PASS if values is None else recorder.finish_native_call(values)
 
 
-def run_operators(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
-    """Run the Python function during a trace or in a dispatch mode, which must see every operator."""
+def run_uncompiled(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
+    """Call the Python function itself during a trace or in a dispatch mode, which must see every operator."""
     return function._fn(*args, **kwargs) if is_tracing() or modes.active() else PASS
 
 
 def run_observed(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
-    """Run a call as a span of the profiler; compiled code runs as it does without the profiler."""
+    """Run a call as a span of the profiler, if one is active; the compiled code is the same as without it."""
     observer = current_observer()
     if observer is None:
         return PASS
@@ -49,11 +49,11 @@ def run_observed(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
 
 
 def print_to_trace(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
-    """Run a call and print it to the dispatch trace, if that is on, with the native entry that ran."""
+    """Run a call and print it to the dispatch trace, if that is on, with the native entry that answered it."""
     if not trace.active:
         return PASS
-    given = [describe(a) for a in args] + [f"{k}={describe(v)}" for k, v in kwargs.items()]
-    line = f"[jit] {function._arguments.name}({', '.join(given)})"
+    arguments = [describe(a) for a in args] + [f"{k}={describe(v)}" for k, v in kwargs.items()]
+    line = f"[jit] {function._arguments.name}({', '.join(arguments)})"
     results = function._native.replay(args, kwargs)
     if results is not None:
         trace.write(f"{line} native=jitted")
@@ -66,12 +66,12 @@ def print_to_trace(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
 
 
 def lift_closures(function: JitFunction, bound: BoundArguments) -> object:
-    """Run a call whose variables hold values of transforms with these as arguments."""
+    """Run a call whose closure variables or globals hold values of transforms: pass the values as arguments."""
     return function._lifted.call(bound) if stack.levels else PASS
 
 
-def run_by_leaves(function: JitFunction, bound: BoundArguments) -> object:
-    """Run a call on tensors without data or without a compiler in Python, and one on values of transforms by level."""
+def dispatch_on_leaves(function: JitFunction, bound: BoundArguments) -> object:
+    """Run a call on tensors that cannot be compiled in Python, and a call on values of transforms at their level."""
     for leaf in bound.leaves:
         if type(leaf) in UNCOMPILED:
             return function._run_uncompiled(bound)
@@ -83,11 +83,11 @@ def run_by_leaves(function: JitFunction, bound: BoundArguments) -> object:
 
 CALL_INTERCEPTORS: tuple[Callable[[JitFunction, Any, Any], object], ...] = (
     run_linked_gradient,
-    run_operators,
+    run_uncompiled,
     run_observed,
     print_to_trace,
 )
 BOUND_INTERCEPTORS: tuple[Callable[[JitFunction, BoundArguments], object], ...] = (
     lift_closures,
-    run_by_leaves,
+    dispatch_on_leaves,
 )

@@ -1,4 +1,4 @@
-"""Module: attributes that are parameters, buffers and modules, with PyTorch's methods; a pytree."""
+"""Module, the base class of layers and models: a pytree with PyTorch's methods."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Names(NamedTuple):
     """The names of a module's own tensors, in the order of their registration.
 
     Attributes:
-        parameters: what optimizers update.
+        parameters: the tensors that optimizers update.
         buffers: other tensors of the state.
-        transient: those of the buffers that are not in the ``state_dict``.
+        non_persistent: the buffers that are not in the ``state_dict``.
     """
 
     parameters: tuple[str, ...] = ()
     buffers: tuple[str, ...] = ()
-    transient: tuple[str, ...] = ()
+    non_persistent: tuple[str, ...] = ()
 
     def without(self, name: str) -> Names:
-        """The names apart from one."""
+        """Return the names without ``name``."""
         return Names(*(tuple(other for other in group if other != name) for group in self))
 
 
@@ -37,8 +37,8 @@ class Module:
     """The base class of layers and models, as in PyTorch.
 
     A tensor that requires a gradient is registered as a parameter when it is assigned to an attribute, and a module as
-    a child. A module is a pytree: the attributes that hold tensors, and the modules, are its children, all others
-    identify it, so that they must be hashable. Rebuilding one goes past ``__init__``.
+    a child. A module is a pytree: its children are the attributes that hold tensors or modules. All other attributes
+    are static: they are part of the treedef, and must be hashable. Unflattening does not call ``__init__``.
 
     Attributes:
         training: whether the module is in training mode, see :meth:`train`.
@@ -61,10 +61,10 @@ class Module:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Parameters, buffers and modules."""
+            """Return a parameter, a buffer or a module."""
 
     def __new__(cls: type[M], *args: object, **kwargs: object) -> M:
-        """Make the module, which registers attributes also before ``super().__init__()``."""
+        """Create the module; attributes can be assigned to it before ``super().__init__()`` is called."""
         module = super().__new__(cls)
         vars(module).update({"training": True, "_names": Names(), tree.CHILDREN: ()})
         return module
@@ -81,8 +81,8 @@ class Module:
         return self.forward(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result; subclasses define it."""
-        raise ArgumentError(f"the module {type(self).__name__} has no method 'forward'")
+        """Compute the module's result; subclasses override it."""
+        raise ArgumentError(f"the module {type(self).__name__} has no method 'forward'; define it")
 
     # -- attributes --------------------------------------------------------------------------------------------------
     def __setattr__(self, name: str, value: object) -> None:
@@ -90,8 +90,7 @@ class Module:
         if name in names.parameters:
             if value is not None and not isinstance(value, Parameter):
                 raise ArgumentError(
-                    f"{name!r} is a parameter, to which {describe(value)} cannot be assigned; "
-                    "assign td.nn.Parameter(value), or None"
+                    f"cannot assign {describe(value)} to the parameter {name!r}; assign td.nn.Parameter(value), or None"
                 )
         elif name not in names.buffers and isinstance(value, Parameter):
             vars(self)["_names"] = names._replace(parameters=(*names.parameters, name))
@@ -103,7 +102,7 @@ class Module:
         vars(self)["_names"] = self._names.without(name)
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        """Register a parameter, or None in its place."""
+        """Register a parameter; None reserves the name."""
         self._check_name(name)
         if param is not None and not isinstance(param, Parameter):
             raise ArgumentError(f"register_parameter: {name!r} must be a td.nn.Parameter, not {param!r}")
@@ -111,7 +110,7 @@ class Module:
         object.__setattr__(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that is part of the state, and not a parameter.
+        """Register a buffer: a tensor of the module's state that is not a parameter.
 
         Args:
             name: the attribute.
@@ -127,12 +126,12 @@ class Module:
         names = self._names
         vars(self)["_names"] = names._replace(
             buffers=(*names.buffers, name),
-            transient=names.transient if persistent else (*names.transient, name),
+            non_persistent=names.non_persistent if persistent else (*names.non_persistent, name),
         )
         object.__setattr__(self, name, tensor)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Assign a module to an attribute, whose name may be any text without a dot."""
+        """Register a child module; its name may be any string without a dot."""
         self._check_name(name)
         if module is not None and not isinstance(module, Module):
             raise ArgumentError(f"register_module: {name!r} must be a module, not {module!r}")
@@ -142,13 +141,17 @@ class Module:
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not name or "." in name:
-            raise ArgumentError(f"the name of an attribute is a text without dots, not {name!r}")
+            raise ArgumentError(
+                f"the name of an attribute must be a non-empty string without dots, not {name!r}"
+            )
         if hasattr(self, name):
-            raise ArgumentError(f"the module {type(self).__name__} has an attribute {name!r} already")
+            raise ArgumentError(
+                f"the module {type(self).__name__} already has an attribute {name!r}; choose another name"
+            )
 
     # -- traversal ---------------------------------------------------------------------------------------------------
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules among the attributes, with their names; a module that is shared comes once."""
+        """Iterate over the child modules with their names; a shared module is yielded once."""
         seen = set()
         for name, value in vars(self).items():
             if isinstance(value, Module) and id(value) not in seen:
@@ -156,13 +159,13 @@ class Module:
                 yield name, value
 
     def children(self) -> Iterator[Module]:
-        """The modules among the attributes."""
+        """Iterate over the child modules."""
         return (child for _, child in self.named_children())
 
     def named_modules(
         self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all modules below it, with their names, such as ``"layers.0"``."""
+        """Iterate over this module and its descendants, with their names, such as ``"layers.0"``."""
         memo = set() if memo is None else memo
         if remove_duplicate and id(self) in memo:
             return
@@ -173,16 +176,18 @@ class Module:
                 yield from value.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all modules below it."""
+        """Iterate over this module and its descendants."""
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str) -> Module:
-        """The module with a name, such as ``"layers.0"``; the empty name is that of this module."""
+        """Return the descendant with a name, such as ``"layers.0"``; the empty name is that of this module."""
         module: object = self
         for name in target.split(".") if target else ():
             module = getattr(module, name, None)
             if not isinstance(module, Module):
-                raise ArgumentError(f"the module {type(self).__name__} has no module {target!r}")
+                raise ArgumentError(
+                    f"the module {type(self).__name__} has no submodule {target!r}; see named_modules()"
+                )
         return module  # type: ignore[return-value]
 
     def _named_tensors(
@@ -201,52 +206,52 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The parameters with their names, such as ``"layers.0.weight"``; one that is shared comes once."""
+        """Iterate over the parameters with their names, such as ``"layers.0.weight"``; a shared one is yielded once."""
         return self._named_tensors("parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The parameters of this module and, with ``recurse``, of the modules below it."""
+        """Iterate over the parameters of this module and, with ``recurse``, of its descendants."""
         return (tensor for _, tensor in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their names."""
+        """Iterate over the buffers with their names."""
         return self._named_tensors("buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module and, with ``recurse``, of the modules below it."""
+        """Iterate over the buffers of this module and, with ``recurse``, of its descendants."""
         return (tensor for _, tensor in self.named_buffers(recurse=recurse))
 
     # -- changes to all modules --------------------------------------------------------------------------------------
     def apply(self: M, fn: Callable[[Module], object]) -> M:
-        """Call a function with each module, the children first; return this module."""
+        """Call a function on each descendant, then on this module; return this module."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Set training mode for this module and those below it.
+        """Set training mode for this module and its descendants.
 
-        Dropout drops elements then, and batch normalization uses the statistics of the batch.
+        In training mode dropout drops elements, and batch normalization uses the statistics of the batch.
         """
         for module in self.modules():
             vars(module)["training"] = bool(mode)
         return self
 
     def eval(self: M) -> M:
-        """Leave training mode."""
+        """Set evaluation mode: the opposite of training mode."""
         return self.train(False)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
-        """Switch the gradients of all parameters on or off."""
+        """Set ``requires_grad`` of all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or set them to zero."""
+        """Reset the gradients of all parameters, to None or to zero."""
         for parameter in self.parameters():
             if parameter.grad is not None:
                 parameter.grad = None if set_to_none else parameter.grad * 0
@@ -264,7 +269,7 @@ class Module:
 
     # -- printing ----------------------------------------------------------------------------------------------------
     def extra_repr(self) -> str:
-        """Describe the settings, for the parentheses of the module's text; subclasses define it."""
+        """Return the text that ``repr`` shows in parentheses, such as the sizes of a layer; subclasses override it."""
         return ""
 
     def __repr__(self) -> str:

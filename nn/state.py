@@ -36,7 +36,10 @@ def named_state(module: Module, prefix: str = "") -> dict[str, Tensor]:
     result = {}
     for path, inner in module.named_modules(prefix=prefix, remove_duplicate=False):
         names = inner._names
-        for name in (*names.parameters, *(name for name in names.buffers if name not in names.transient)):
+        for name in (
+            *names.parameters,
+            *(name for name in names.buffers if name not in names.non_persistent),
+        ):
             if vars(inner).get(name) is not None:
                 result[f"{path}.{name}" if path else name] = vars(inner)[name]
     return result

@@ -12,7 +12,7 @@ from typing import Any
 from .. import lazy
 from ..errors import GraphError
 from .graph import Derived, Graph, Node, Value, map_values, values_in
-from .printer import Printer, print_graph, spec_text
+from .printer import Printer, format_spec, print_graph
 
 networkx = lazy.Module("networkx")
 
@@ -61,12 +61,16 @@ def to_networkx(graph: Graph, name: str = "traced") -> Any:
     made.ir = graph
     for kind, values in _list_parameters(graph):
         for index, value in enumerate(values):
-            made.add_node(printer.number(value), **_node_attributes(value), kind=kind, index=index)
+            made.add_node(printer.format_value(value), **_node_attributes(value), kind=kind, index=index)
     for order, node in enumerate(graph.nodes):
         _add_call(made, printer, node, order)
-    made.graph["outputs"] = map_values(lambda v: Ref(printer.number(v)), tuple(graph.outputs))
+    made.graph["outputs"] = map_values(lambda v: Ref(printer.format_value(v)), tuple(graph.outputs))
     made.graph["derived"] = [
-        (printer.number(d.value), d.function, map_values(lambda v: Ref(printer.number(v)), d.operands))
+        (
+            printer.format_value(d.value),
+            d.function,
+            map_values(lambda v: Ref(printer.format_value(v)), d.operands),
+        )
         for d in graph.derived
     ]
     made.graph["constants"] = list(graph.constants)
@@ -84,7 +88,7 @@ def _list_parameters(graph: Graph) -> list[tuple[str, list[Value]]]:
 def _node_attributes(value: Value) -> dict[str, object]:
     spec = value.spec
     return {
-        "spec": spec_text(spec),
+        "spec": format_spec(spec),
         "shape": spec.shape,
         "dtype": spec.dtype.name,
         "weak": value.weak,
@@ -94,15 +98,15 @@ def _node_attributes(value: Value) -> dict[str, object]:
 
 def _add_call(made: Any, printer: Printer, node: Node, order: int) -> None:
     call = f"#{order}"
-    ref = {value: Ref(printer.number(value)) for value in node.inputs}
+    ref = {value: Ref(printer.format_value(value)) for value in node.inputs}
     kwargs = {name: map_values(ref.__getitem__, value) for name, value in node.kwargs.items()}
     args = map_values(ref.__getitem__, node.args)
     made.add_node(call, kind="call", op=node.op, args=args, kwargs=kwargs, source=node.source, order=order)
     for position, value in enumerate(values_in((node.args, tuple(node.kwargs.values())))):
         made.add_edge(ref[value], call, position=position)
     for position, value in enumerate(node.outputs):
-        made.add_node(printer.number(value), **_node_attributes(value), kind="result", index=position)
-        made.add_edge(call, printer.number(value), position=position)
+        made.add_node(printer.format_value(value), **_node_attributes(value), kind="result", index=position)
+        made.add_edge(call, printer.format_value(value), position=position)
 
 
 def from_networkx(given: Any) -> Graph:

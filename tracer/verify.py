@@ -18,7 +18,7 @@ from ..registry.values import SCALARS, TensorBase, TensorSpec
 from .graph import SCALAR_DTYPES, Graph, Node, Value, scalar_spec, values_in
 from .infer import specs_of
 from .lifting import infer_node
-from .printer import INDENT, Printer, spec_text
+from .printer import INDENT, Printer, format_spec
 
 SURROUNDING = 4  # lines printed before and after a violation
 
@@ -152,7 +152,7 @@ def _check_specs(graph: Graph) -> Iterator[Violation]:
             continue
         result = tuple(value.spec for value in node.outputs)
         if wanted != result:
-            texts = [", ".join(map(spec_text, specs)) for specs in (wanted, result)]
+            texts = [", ".join(map(format_spec, specs)) for specs in (wanted, result)]
             yield Violation(f"its shape rule gives {texts[0]}; the graph says {texts[1]}", node)
 
 
@@ -251,8 +251,8 @@ def verify(graph: Graph, after: str = "") -> Graph:
 def _print_surroundings(graph: Graph, violation: Violation) -> str:
     """The printed graph around a violation, which is marked."""
     printer = Printer(graph)
-    lines = printer.lines("traced")
-    first = 1 + len(printer.prologue())
+    lines = printer.format_graph("traced")
+    first = 1 + len(printer.format_prologue())
     index = first + graph.nodes.index(violation.node) if violation.node is not None else None
     if index is None:
         index = len(lines) - 2 if "result" in violation.message else 0

@@ -1,6 +1,6 @@
 """Workloads: chains of small operations, and one training step of a small network.
 
-A chain has one source for every library: all of them spell ``x * a`` and ``x + b`` alike.
+A chain is the same Python source for every library, since ``x * a`` and ``x + b`` are spelled alike in all of them.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from ... import lazy, tanh, value_and_grad
 
 LENGTHS = (1, 3, 10, 30, 100)
 SIZES = (16, 1_000, 100_000, 1_000_000)
-RATE = 0.01
+LEARNING_RATE = 0.01
 
 
 def chain(length: int, variant: int = 0) -> Callable[..., Any]:
-    """A new function ``chain(x, a, b)`` of ``length`` additions and products; they alternate in variant 0.
+    """Define a function ``chain(x, a, b)`` of ``length`` additions and products, which alternate in variant 0.
 
-    Another variant is another program: no cache of compiled code can know it.
+    Other variants are other programs, so that they miss in every cache of compiled code.
     """
-    turns = [(i + (i // (variant + 1) if variant else 0)) % 2 for i in range(length)]
-    body = [f"    x = x {'* a' if turn else '+ b'}" for turn in turns]
+    is_product = [(i + (i // (variant + 1) if variant else 0)) % 2 for i in range(length)]
+    body = [f"    x = x {'* a' if product else '+ b'}" for product in is_product]
     source = "\n".join(["def chain(x, a, b):", *body, "    return x", ""])
     name = f"<chain {variant} of {length}>"
-    # Known to the line cache, so that what reads source lines (tracebacks, graphs, numba) finds them.
+    # linecache serves the source lines to tracebacks, graphs and numba
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {}
-    exec(compile(source, name, "exec"), scope)
-    function: Callable[..., Any] = scope["chain"]
+    namespace: dict[str, Any] = {}
+    exec(compile(source, name, "exec"), namespace)
+    function: Callable[..., Any] = namespace["chain"]
     return function
 
 
 def chain_arrays(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x, a, b in float32, chosen so that no chain overflows."""
+    """Return the arguments x, a, b of a chain in float32, chosen so that no chain overflows."""
     random = np.random.default_rng(0)
     x, b = random.standard_normal((2, size), dtype=np.float32)
     return x, np.full(size, 0.5, np.float32), b
@@ -45,48 +45,48 @@ def chain_arrays(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def step_arrays(
     batch: int = 32, sizes: tuple[int, int, int] = (64, 128, 10)
 ) -> tuple[dict[str, Any], Any, Any]:
-    """Parameters, inputs and targets of the training step, as NumPy arrays."""
+    """Return parameters, inputs and targets of the training step, as NumPy arrays."""
     random = np.random.default_rng(0)
-    inner, hidden, outer = sizes
+    inputs, hidden, outputs = sizes
     params = {
-        "w1": (random.standard_normal((inner, hidden)) / np.sqrt(inner)).astype(np.float32),
+        "w1": (random.standard_normal((inputs, hidden)) / np.sqrt(inputs)).astype(np.float32),
         "b1": np.zeros(hidden, np.float32),
-        "w2": (random.standard_normal((hidden, outer)) / np.sqrt(hidden)).astype(np.float32),
-        "b2": np.zeros(outer, np.float32),
+        "w2": (random.standard_normal((hidden, outputs)) / np.sqrt(hidden)).astype(np.float32),
+        "b2": np.zeros(outputs, np.float32),
     }
-    x = random.standard_normal((batch, inner)).astype(np.float32)
-    y = random.standard_normal((batch, outer)).astype(np.float32)
+    x = random.standard_normal((batch, inputs)).astype(np.float32)
+    y = random.standard_normal((batch, outputs)).astype(np.float32)
     return params, x, y
 
 
-def _loss_with(tanh: Callable[[Any], Any]) -> Callable[..., Any]:
+def _make_loss(tanh: Callable[[Any], Any]) -> Callable[..., Any]:
     def loss(params: dict[str, Any], x: Any, y: Any) -> Any:
         hidden = tanh(x @ params["w1"] + params["b1"])
-        off = hidden @ params["w2"] + params["b2"] - y
-        return (off * off).mean()
+        error = hidden @ params["w2"] + params["b2"] - y
+        return (error * error).mean()
 
     return loss
 
 
-def _step_with(value_and_grad: Callable[..., Any], loss: Callable[..., Any]) -> Callable[..., Any]:
+def _make_step(value_and_grad: Callable[..., Any], loss: Callable[..., Any]) -> Callable[..., Any]:
     def step(params: dict[str, Any], x: Any, y: Any) -> Any:
         value, grads = value_and_grad(loss)(params, x, y)
-        return value, {name: params[name] - RATE * grads[name] for name in params}
+        return value, {name: params[name] - LEARNING_RATE * grads[name] for name in params}
 
     return step
 
 
 def tandem_step() -> Callable[..., Any]:
-    """One step of gradient descent, for eager use or for jit."""
-    return _step_with(value_and_grad, _loss_with(tanh))
+    """Return a function that takes one step of gradient descent, to be run eagerly or under jit."""
+    return _make_step(value_and_grad, _make_loss(tanh))
 
 
 def numpy_step(params: dict[str, Any], x: Any, y: object) -> Any:
-    """The same step with its gradient written out by hand."""
+    """Take the same step, with a gradient that is written by hand."""
     hidden = np.tanh(x @ params["w1"] + params["b1"])
-    off = hidden @ params["w2"] + params["b2"] - y
-    value = (off * off).mean()
-    d_out = off * np.float32(2 / off.size)
+    error = hidden @ params["w2"] + params["b2"] - y
+    value = (error * error).mean()
+    d_out = error * np.float32(2 / error.size)
     d_hidden = (d_out @ params["w2"].T) * (1 - hidden * hidden)
     grads = {
         "w1": x.T @ d_hidden,
@@ -94,28 +94,30 @@ def numpy_step(params: dict[str, Any], x: Any, y: object) -> Any:
         "w2": hidden.T @ d_out,
         "b2": d_out.sum(axis=0),
     }
-    return value, {name: params[name] - RATE * grads[name] for name in params}
+    return value, {name: params[name] - LEARNING_RATE * grads[name] for name in params}
 
 
 def torch_step() -> Callable[..., Any]:
-    """The same step as PyTorch's users write it without an optimizer object."""
+    """Return the same step in PyTorch, without an optimizer object."""
     torch = lazy.module("torch")
-    loss = _loss_with(torch.tanh)
+    loss = _make_loss(torch.tanh)
 
     def step(params: dict[str, Any], x: Any, y: Any) -> Any:
         leaves = {name: value.requires_grad_() for name, value in params.items()}
         value = loss(leaves, x, y)
         grads = torch.autograd.grad(value, list(leaves.values()))
         with torch.no_grad():
-            return value, {name: p - RATE * g for (name, p), g in zip(leaves.items(), grads, strict=True)}
+            return value, {
+                name: p - LEARNING_RATE * g for (name, p), g in zip(leaves.items(), grads, strict=True)
+            }
 
     return step
 
 
 def jax_step() -> Callable[..., Any]:
-    """The same step, compiled by JAX."""
+    """Return the same step in JAX, under jit."""
     jax = lazy.module("jax")
     step: Callable[..., Any] = jax.jit(
-        _step_with(jax.value_and_grad, _loss_with(lazy.module("jax.numpy").tanh))
+        _make_step(jax.value_and_grad, _make_loss(lazy.module("jax.numpy").tanh))
     )
     return step

@@ -64,10 +64,10 @@ def backward(
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
-    """Add the gradients of the sum of some tensors to the ``grad`` of each leaf that they depend on.
+    """Accumulate the gradients of the sum of ``tensors`` into the ``grad`` of the leaves that they depend on.
 
     Args:
-        tensors: tensors with a graph.
+        tensors: tensors that require gradients.
         grad_tensors: the gradient of each tensor; None means 1, for tensors of one element.
         retain_graph, create_graph, inputs: as for the method ``backward``.
 
@@ -96,25 +96,25 @@ def gradcheck(
     rtol: float | None = None,
     raise_exception: bool = True,
 ) -> bool:
-    """Whether the gradients of a function agree with finite differences, see :func:`tandem.check_grads`.
+    """Check the gradients of a function against finite differences; see :func:`tandem.check_grads`.
 
     Args:
-        func: a function of the inputs that returns a tensor or several.
-        inputs: floating-point tensors, best of dtype float64.
+        func: a function of the inputs that returns a tensor or a tuple of tensors.
+        inputs: floating-point tensors, preferably of dtype float64.
         eps, atol, rtol: the step and the tolerances; None chooses them by dtype.
-        raise_exception: whether a difference raises.
+        raise_exception: whether to raise an error if the gradients differ.
 
     Returns:
-        True; False for a difference, if that does not raise.
+        True if the gradients agree; False if they differ and ``raise_exception`` is False.
 
     Raises:
-        GradientCheckError: the gradients differ.
+        GradientCheckError: the gradients differ, and ``raise_exception`` is True.
 
     >>> import tandem as td
     >>> td.autograd.gradcheck(lambda x: x * x, td.asarray([1.0, 2.0], dtype=td.float64))
     True
     """
-    return _check_order(1, func, inputs, eps, atol, rtol, raise_exception)
+    return _check_gradients(1, func, inputs, eps, atol, rtol, raise_exception)
 
 
 def gradgradcheck(
@@ -126,11 +126,11 @@ def gradgradcheck(
     rtol: float | None = None,
     raise_exception: bool = True,
 ) -> bool:
-    """As :func:`gradcheck`, for gradients and gradients of gradients."""
-    return _check_order(2, func, inputs, eps, atol, rtol, raise_exception)
+    """Check first and second derivatives against finite differences; the arguments are those of :func:`gradcheck`."""
+    return _check_gradients(2, func, inputs, eps, atol, rtol, raise_exception)
 
 
-def _check_order(
+def _check_gradients(
     order: int,
     func: Function_,
     inputs: Tensor | Sequence[Tensor],
@@ -150,9 +150,10 @@ def _check_order(
 
 
 def fallback(op: Operator, keyset: DispatchKeySet | int, args: Args, kwargs: Kwargs) -> object:
-    """Run and record a call by the operator's declaration, as the Autograd keys do for operators without a kernel.
+    """Run an operator and record it for ``backward``, using the derivative that it declares.
 
-    A kernel registered with ``lib.impl("op", kernel, "Autograd", boxed=True)`` may call it.
+    This is the kernel of the Autograd keys for operators without one of their own. A kernel that replaces it,
+    registered with ``lib.impl("op", kernel, "Autograd", boxed=True)``, may call it.
 
     Args:
         op: the operator.
@@ -160,14 +161,14 @@ def fallback(op: Operator, keyset: DispatchKeySet | int, args: Args, kwargs: Kwa
         args, kwargs: its bound arguments.
 
     Returns:
-        The result, with a graph node.
+        The result, with a node of the autograd graph.
 
     >>> import tandem as td
-    >>> def announce(op, keyset, args, kwargs):
+    >>> def log_and_record(op, keyset, args, kwargs):
     ...     print("recorded:", op.schema.name)
     ...     return td.autograd.fallback(op, keyset, args, kwargs)
     >>> with td.Library("td", "IMPL") as lib:
-    ...     _ = lib.impl("exp", announce, "Autograd", boxed=True)
+    ...     _ = lib.impl("exp", log_and_record, "Autograd", boxed=True)
     ...     td.grad(lambda x: td.exp(x))(0.0)
     recorded: exp
     tensor(1.)

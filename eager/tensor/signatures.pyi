@@ -2071,7 +2071,7 @@ class TensorMethods(TensorBase):
         axis: _b.int = -1,
         dtype: _DTypeLike | None = None,
     ) -> Tensor:
-        """One-hot encoding: one at the index of the class, zero elsewhere."""
+        """Encode integers as one-hot vectors: one at the index of the class, zero elsewhere."""
     @overload
     def one_hot(
         self,
@@ -2080,7 +2080,7 @@ class TensorMethods(TensorBase):
         dim: _b.int = -1,
         dtype: _DTypeLike | None = None,
     ) -> Tensor:
-        """One-hot encoding: one at the index of the class, zero elsewhere."""
+        """Encode integers as one-hot vectors: one at the index of the class, zero elsewhere."""
     def outer(
         self,
         other: _TensorLike,
@@ -2944,13 +2944,13 @@ class TensorMethods(TensorBase):
         self,
         axis: _b.int = 0,
     ) -> tuple[Tensor, ...]:
-        """The sub-tensors along an axis, as views."""
+        """Split a tensor into views along an axis, which they do not have."""
     @overload
     def unbind(
         self,
         dim: _b.int = 0,
     ) -> tuple[Tensor, ...]:
-        """The sub-tensors along an axis, as views."""
+        """Split a tensor into views along an axis, which they do not have."""
     @overload
     def unflatten(
         self,
@@ -3006,13 +3006,13 @@ class TensorMethods(TensorBase):
         self,
         axis: _b.int = 0,
     ) -> tuple[Tensor, ...]:
-        """The sub-tensors along an axis, as views."""
+        """Split a tensor into views along an axis, which they do not have."""
     @overload
     def unstack(
         self,
         dim: _b.int = 0,
     ) -> tuple[Tensor, ...]:
-        """The sub-tensors along an axis, as views."""
+        """Split a tensor into views along an axis, which they do not have."""
     @overload
     def var(
         self,

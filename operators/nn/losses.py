@@ -28,31 +28,32 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def check_reduction(name: str, reduction: str) -> None:
-    """Check the name of a reduction."""
+    """Raise ValueArgumentError unless ``reduction`` is one of ``REDUCTIONS``."""
     if reduction not in REDUCTIONS:
         raise ValueArgumentError(f"{name}: reduction must be 'mean', 'sum' or 'none', not {reduction!r}")
 
 
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
-    """The losses, or their mean or sum over all axes."""
+    """Apply a reduction: return the losses, or their mean or sum over all axes."""
     if reduction == "none":
         return losses
     return mean(losses) if reduction == "mean" else sum(losses)
 
 
 # -- one_hot -----------------------------------------------------------------------------------------------------------
-def is_class(target: Tensor, count: int, axis: int) -> Tensor:
-    """A mask with a new axis of ``count`` classes: whether the target is that class."""
+def one_hot_mask(target: Tensor, num_classes: int, axis: int) -> Tensor:
+    """Compare a target with each class along a new axis; return a bool tensor."""
     rank = len(spec_of(target).shape) + 1
     classes = reshape(
-        arange(count, device=spec_of(target).device), [count if at == axis else 1 for at in range(rank)]
+        arange(num_classes, device=spec_of(target).device),
+        [num_classes if index == axis else 1 for index in range(rank)],
     )
     return eq(expand_dims(astype(target, int64, copy=False), axis), classes)
 
 
 @composite(
     "one_hot(Tensor self, int num_classes, *, int axis=-1, ScalarType? dtype=None) -> Tensor",
-    doc="""One-hot encoding: one at the index of the class, zero elsewhere.
+    doc="""Encode integers as one-hot vectors: one at the index of the class, zero elsewhere.
 
     Args:
         self: a tensor of integers.
@@ -91,11 +92,13 @@ def is_class(target: Tensor, count: int, axis: int) -> Tensor:
 def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -> Tensor:
     spec = spec_of(self)
     if not spec.dtype.is_integer:
-        raise DTypeError(f"one_hot: classes are integers, not {spec}")
+        raise DTypeError(
+            f"one_hot: the classes must be integers, not {spec}; cast them with astype(td.int64)"
+        )
     if num_classes < 0:
         raise ValueArgumentError(f"one_hot: num_classes must be non-negative, not {num_classes}")
     index = normalize_axis("one_hot", axis, len(spec.shape) + 1)
-    return astype(is_class(self, num_classes, index), dtype or default_float())
+    return astype(one_hot_mask(self, num_classes, index), dtype or default_float())
 
 
 # -- cross_entropy -----------------------------------------------------------------------------------------------------
@@ -104,11 +107,11 @@ def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -
 @composite(
     "cross_entropy(Tensor self, Tensor target, *, int axis=-1, str reduction='mean', float label_smoothing=0.0)"
     " -> Tensor",
-    doc="""The cross-entropy of softmax probabilities and a target.
+    doc="""Compute the cross-entropy of logits and target classes or probabilities.
 
     Args:
         self: the logits, of a real floating dtype, with an axis of classes.
-        target: integers, the classes, of the shape without that axis; or probabilities, floats of the same shape.
+        target: classes, as integers of the shape without that axis; or probabilities, as floats of the same shape.
         axis: the axis of the classes.
         reduction: ``"mean"`` or ``"sum"`` over all other axes, or ``"none"``.
         label_smoothing: the share of the target that is distributed evenly over all classes.
@@ -136,54 +139,56 @@ def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -
 def cross_entropy(
     self: Tensor, target: Tensor, *, axis: int, reduction: str, label_smoothing: float
 ) -> Tensor:
-    spec, wanted = spec_of(self), spec_of(target)
-    along = _check_cross_entropy(spec, wanted, axis, reduction, label_smoothing)
-    count, dtype = spec.shape[along], float_result_dtype("cross_entropy", self)
-    logits = subtract_max(widen(self, dtype), along)[0]
-    total = log(sum(exp(logits), along))
-    if wanted.dtype.is_integer:
-        losses = total - sum(where(is_class(target, count, along), logits, 0.0), along)
+    spec, target_spec = spec_of(self), spec_of(target)
+    axis = _check_cross_entropy(spec, target_spec, axis, reduction, label_smoothing)
+    num_classes, dtype = spec.shape[axis], float_result_dtype("cross_entropy", self)
+    logits = subtract_max(widen(self, dtype), axis)[0]
+    log_sum_exp = log(sum(exp(logits), axis))
+    if target_spec.dtype.is_integer:
+        losses = log_sum_exp - sum(where(one_hot_mask(target, num_classes, axis), logits, 0.0), axis)
     else:
-        share = widen(target, dtype)
-        losses = sum(where(eq(share, 0.0), 0.0, share * (expand_dims(total, along) - logits)), along)
+        probabilities = widen(target, dtype)
+        negative_log = expand_dims(log_sum_exp, axis) - logits
+        losses = sum(where(eq(probabilities, 0.0), 0.0, probabilities * negative_log), axis)
     if label_smoothing:
-        losses = losses * (1 - label_smoothing) + (total - mean(logits, along)) * label_smoothing
-    if wanted.dtype.is_integer:
-        losses = where(ge(target, 0), where(lt(target, count), losses, float("nan")), float("nan"))
+        losses = losses * (1 - label_smoothing) + (log_sum_exp - mean(logits, axis)) * label_smoothing
+    if target_spec.dtype.is_integer:
+        losses = where(ge(target, 0), where(lt(target, num_classes), losses, float("nan")), float("nan"))
     return narrow(reduce_losses(losses, reduction), dtype)
 
 
 def _check_cross_entropy(
     spec: TensorSpec, target: TensorOrSpec, axis: int, reduction: str, label_smoothing: float
 ) -> int:
+    """Check the arguments of ``cross_entropy``, and return the normalized axis."""
     check_reduction("cross_entropy", reduction)
     if not 0 <= label_smoothing <= 1:
         raise ValueArgumentError(
             f"cross_entropy: label_smoothing must be between 0 and 1, not {label_smoothing}"
         )
     if not spec.dtype.is_floating:
-        raise DTypeError(f"cross_entropy: logits are real floats, not {spec}")
-    along = normalize_axis("cross_entropy", axis, len(spec.shape))
-    if not spec.shape[along]:
+        raise DTypeError(f"cross_entropy: the logits must be real floats, not {spec}")
+    index = normalize_axis("cross_entropy", axis, len(spec.shape))
+    if not spec.shape[index]:
         raise ShapeError(f"cross_entropy: there are no classes along axis {axis} of {spec}")
-    classes = spec.shape[:along] + spec.shape[along + 1 :]
+    classes = spec.shape[:index] + spec.shape[index + 1 :]
     if target.dtype.is_integer and target.shape != classes:
         raise ShapeError(f"cross_entropy: logits {spec} need classes of shape {classes}, not {target}")
     if not target.dtype.is_integer and (target.shape != spec.shape or not target.dtype.is_floating):
         raise ShapeError(
             f"cross_entropy: logits {spec} need probabilities of shape {spec.shape}, not {target}"
         )
-    return along
+    return index
 
 
 # -- mse_loss ----------------------------------------------------------------------------------------------------------
 @composite(
     "mse_loss(Tensor self, Tensor target, *, str reduction='mean') -> Tensor",
-    doc="""The squared differences of two tensors of one shape.
+    doc="""Compute the mean squared error of two tensors of one shape.
 
     Args:
         self, target: tensors of real floating dtype.
-        reduction: ``"mean"`` or ``"sum"`` over all axes, or ``"none"``.
+        reduction: ``"mean"`` or ``"sum"`` over all axes, or ``"none"`` for the squared differences.
 
     Returns:
         A 0-d tensor, or one of the shape of ``self``, of the promoted dtype.
@@ -217,7 +222,9 @@ def _check_cross_entropy(
 def mse_loss(self: Tensor, target: Tensor, *, reduction: str) -> Tensor:
     check_reduction("mse_loss", reduction)
     if spec_of(self).shape != spec_of(target).shape:
-        raise ShapeError(f"mse_loss: the shapes of {spec_of(self)} and {spec_of(target)} differ")
+        raise ShapeError(
+            f"mse_loss: the shapes of {spec_of(self)} and {spec_of(target)} differ; broadcast one with broadcast_to"
+        )
     dtype = float_result_dtype("mse_loss", self, target)
     difference = widen(self, dtype) - widen(target, dtype)
     return narrow(reduce_losses(difference * difference, reduction), dtype)

@@ -1,4 +1,4 @@
-"""The scalar IR: the computation of one element of an elementwise operator.
+"""The scalar IR: expressions for one element of an elementwise operator.
 
 An operator's body is a Python function over expressions::
 
@@ -161,7 +161,7 @@ neg = _node("neg", "-a.")
 
 
 def abs(x: Expr) -> Expr:
-    """The magnitude; INT_MIN is unchanged."""
+    """Absolute value; INT_MIN is unchanged."""
     return hypot(real(x), imag(x)) if x.dtype.kind == "c" else apply("abs", x)
 
 
@@ -190,18 +190,18 @@ asin, acos, atan = _node("asin", "Arcsine."), _node("acos", "Arccosine."), _node
 sinh, cosh, tanh = (
     _node("sinh", "Hyperbolic sine."),
     _node("cosh", "Hyperbolic cosine."),
-    _node("tanh", "tanh."),
+    _node("tanh", "Hyperbolic tangent."),
 )
 asinh, acosh, atanh = (
-    _node("asinh", "Inverse sinh."),
-    _node("acosh", "Inverse cosh."),
-    _node("atanh", "Inverse tanh."),
+    _node("asinh", "Inverse hyperbolic sine."),
+    _node("acosh", "Inverse hyperbolic cosine."),
+    _node("atanh", "Inverse hyperbolic tangent."),
 )
-atan2 = _node("atan2", "The angle of the point (b, a).")
+atan2 = _node("atan2", "Arctangent of a / b in the quadrant of the point (b, a).")
 hypot = _node("hypot", "sqrt(a*a + b*b) without overflow.")
 erf, erfc = _node("erf", "The error function."), _node("erfc", "1 - erf(x).")
 conj, real, imag = _node("conj", "Conjugate."), _node("real", "Real part."), _node("imag", "Imaginary part.")
-complex_ = _node("complex", "The complex number of two float32 or float64 parts.")
+complex_ = _node("complex", "Complex number of a real and an imaginary part, float32 or float64.")
 
 
 def _rounding(name: str, doc: str) -> Callable[[Expr], Expr]:
@@ -218,7 +218,7 @@ floor, ceil = (
     _rounding("ceil", "Round up; integers are unchanged."),
 )
 trunc, rint = (
-    _rounding("trunc", "Round to zero; integers are unchanged."),
+    _rounding("trunc", "Round toward zero; integers are unchanged."),
     _rounding("rint", "Round half to even."),
 )
 
@@ -260,8 +260,8 @@ def sign(x: Expr) -> Expr:
     if x.dtype.kind == "u":
         return minimum(x, 1)
     one = const(1, x.dtype)
-    rest = select(eq(x, 0), 0, x) if x.dtype.is_inexact else x
-    return select(gt(x, 0), one, select(lt(x, 0), const(-1, x.dtype), rest))
+    zero_or_nan = select(eq(x, 0), 0, x) if x.dtype.is_inexact else x
+    return select(gt(x, 0), one, select(lt(x, 0), const(-1, x.dtype), zero_or_nan))
 
 
 def logical_not(x: Expr) -> Expr:
@@ -291,16 +291,16 @@ def logical_xor(a: Expr, b: Expr) -> Expr:
 def sigmoid(x: Expr) -> Expr:
     """1 / (1 + exp(-x)), without overflow and accurate for large negative x."""
     positive = ge(x, 0)
-    z = exp(select(positive, neg(x), x))  # a NaN keeps its sign
-    return truediv(select(positive, const(1, x.dtype), z), add(1, z))
+    exponential = exp(select(positive, neg(x), x))  # exp(-abs(x)), where a NaN keeps its sign
+    return truediv(select(positive, const(1, x.dtype), exponential), add(1, exponential))
 
 
 def logaddexp(a: Expr, b: Expr) -> Expr:
     """log(exp(a) + exp(b)) without overflow."""
-    high, difference = maximum(a, b), sub(a, b)
-    gap = select(gt(difference, 0), neg(difference), difference)
-    # the gap of equal infinities is NaN; their sum is right
-    return select(eq(a, b), add(a, math.log(2)), add(high, log1p(exp(gap))))
+    larger, difference = maximum(a, b), sub(a, b)
+    negative = select(gt(difference, 0), neg(difference), difference)
+    # the difference of equal infinities is NaN; a + log(2) is not
+    return select(eq(a, b), add(a, math.log(2)), add(larger, log1p(exp(negative))))
 
 
 # ---- tracing --------------------------------------------------------------------------------------------------------

@@ -24,30 +24,34 @@ if TYPE_CHECKING:
 
 
 # -- concat ------------------------------------------------------------------------------------------------------------
-def _concat_axis(tensors: Sequence[Any], axis: int | None) -> tuple[list[tuple[int, ...]], int]:
-    """The shapes to join and the axis to join them along; axis None flattens."""
+def _shapes_and_axis(tensors: Sequence[Any], axis: int | None) -> tuple[list[tuple[int, ...]], int]:
+    """Return the shapes that ``concat`` joins, flattened if ``axis`` is None, and the normalized axis."""
     if not tensors:
         raise ValueArgumentError("concat: needs at least one tensor")
     if axis is None:
-        return [(spec_of(one).size,) for one in tensors], 0
-    shapes = [spec_of(one).shape for one in tensors]
+        return [(spec_of(tensor).size,) for tensor in tensors], 0
+    shapes = [spec_of(tensor).shape for tensor in tensors]
     if not all(shapes):
         raise ShapeError("concat: 0-d tensors have no axis to join along; use stack")
     return shapes, normalize_axis("concat", axis, len(shapes[0]))
 
 
 def _concat_shape_rule(tensors: Sequence[Any], axis: int | None = 0) -> TensorSpec:
-    shapes, along = _concat_axis(tensors, axis)
+    shapes, axis = _shapes_and_axis(tensors, axis)
     first = shapes[0]
-    for shape in shapes:
-        if (
-            len(shape) != len(first)
-            or shape[:along] + shape[along + 1 :] != first[:along] + first[along + 1 :]
-        ):
-            raise ShapeError(f"concat: shapes {first} and {shape} differ in an axis other than {along}")
-    size = sum(shape[along] for shape in shapes)
+    for index, shape in enumerate(shapes):
+        if len(shape) != len(first):
+            raise ShapeError(
+                f"concat: tensors 0 and {index} have different numbers of axes, with shapes {first} and {shape}; "
+                "add axes with expand_dims"
+            )
+        if shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+            raise ShapeError(
+                f"concat: tensors 0 and {index}, of shapes {first} and {shape}, differ in an axis other than {axis}"
+            )
+    size = sum(shape[axis] for shape in shapes)
     dtype = promoted_dtype("concat", tensors)
-    return TensorSpec((*first[:along], size, *first[along + 1 :]), dtype, common_device("concat", tensors))
+    return TensorSpec((*first[:axis], size, *first[axis + 1 :]), dtype, common_device("concat", tensors))
 
 
 def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) -> Array:
@@ -56,32 +60,32 @@ def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) ->
     Native twin: backends/cpu/fastpath/entries/rt_joins.py:join
     """
     specs = [x if type(x) in SCALARS else TensorSpec(x.shape, as_dtype(x.dtype)) for x in tensors]
-    native = promoted_dtype("concat", specs)
-    return xp.concatenate([xp.asarray(one).astype(native.np, copy=False) for one in tensors], axis)
+    dtype = promoted_dtype("concat", specs)
+    return xp.concatenate([xp.asarray(x).astype(dtype.np, copy=False) for x in tensors], axis)
 
 
 def _split_cotangent(g: Tensor, tensors_spec: Sequence[TensorSpec], axis: int | None) -> tuple[Tensor, ...]:
-    """The transpose of ``concat``: each tensor's slice of ``g``."""
-    shapes, along = _concat_axis(tensors_spec, axis)
-    value, start = [], 0
+    """Transpose of ``concat``: split the cotangent ``g`` into a slice for each tensor."""
+    shapes, axis = _shapes_and_axis(tensors_spec, axis)
+    slices, start = [], 0
     for spec, shape in zip(tensors_spec, shapes):
         plan = full_plan(g.shape)
-        plan[along] = (start, shape[along], 1) if shape[along] else (0, 0, 1)
-        value.append(reshape(basic_index(g, tuple(plan)), spec.shape))
-        start += shape[along]
-    return tuple(value)
+        plan[axis] = (start, shape[axis], 1) if shape[axis] else (0, 0, 1)
+        slices.append(reshape(basic_index(g, tuple(plan)), spec.shape))
+        start += shape[axis]
+    return tuple(slices)
 
 
 def _concat_batched(
     info: BatchInfo, in_dims: Dims, tensors: Sequence[Tensor | Number], axis: int | None
 ) -> Batched:
     dtype = promoted_dtype("concat", tensors)
-    given = [one if isinstance(one, TensorBase) else full((), one, dtype=dtype) for one in tensors]
-    whole_batch = [ensure_batch_axis(one, dim, info.batch_size) for one, dim in zip(given, in_dims[0])]
+    converted = [x if isinstance(x, TensorBase) else full((), x, dtype=dtype) for x in tensors]
+    batched = [ensure_batch_axis(x, dim, info.batch_size) for x, dim in zip(converted, in_dims[0])]
     if axis is None:
-        return info.call([flatten_examples(one) for one in whole_batch], 1), 0
-    _, along = _concat_axis([TensorSpec(one.shape[1:], one.dtype) for one in whole_batch], axis)
-    return info.call(whole_batch, along + 1), 0
+        return info.call([flatten_examples(x) for x in batched], 1), 0
+    _, axis = _shapes_and_axis([TensorSpec(x.shape[1:], x.dtype) for x in batched], axis)
+    return info.call(batched, axis + 1), 0
 
 
 concat: OperatorFunction[Tensor] = array_op(
@@ -89,18 +93,18 @@ concat: OperatorFunction[Tensor] = array_op(
     "concat(Tensor[] tensors, int? axis=0) -> Tensor",
     _concat_shape_rule,
     _concat_kernel,
-    doc="""Tensors joined along an existing axis.
+    doc="""Join tensors along an existing axis.
 
     Args:
         tensors: a list or tuple of tensors whose shapes agree except along the axis.
-        axis: the axis; None: each tensor is flattened first.
+        axis: the axis; if None, each tensor is flattened first.
 
     Returns:
         A new tensor of the promoted dtype.
 
     Raises:
         ValueArgumentError: the list is empty.
-        ShapeError: the shapes differ in another axis, or a tensor is 0-d.
+        ShapeError: the shapes differ in another axis, or a tensor is 0-d and ``axis`` is not None.
         OutOfBoundsError: there is no such axis.
 
     >>> td.concat([td.zeros(2), td.ones(1)]).tolist()
@@ -121,7 +125,7 @@ concat: OperatorFunction[Tensor] = array_op(
 # -- stack and unstack -------------------------------------------------------------------------------------------------
 @composite(
     "stack(Tensor[] tensors, int axis=0) -> Tensor",
-    doc="""Tensors of one shape joined along a new axis.
+    doc="""Join tensors of one shape along a new axis.
 
     Args:
         tensors: a list or tuple of tensors of one shape.
@@ -146,23 +150,28 @@ concat: OperatorFunction[Tensor] = array_op(
         SampleInput(((TensorSample((0,)),), 1)),
     ],
     errors=lambda: [
-        ErrorInput(((),), ValueError, "at least one"),
+        ErrorInput(((),), ValueError, "stack: needs at least one"),
         ErrorInput(((TensorSample((2,)), TensorSample((3,))),), ValueError, "shapes"),
-        ErrorInput(((TensorSample((2,)),), 2), IndexError, "out of bounds"),
+        ErrorInput(((TensorSample((2,)),), 2), IndexError, "stack: axis 2 is out of bounds"),
     ],
     dtypes=ALL,
     method=False,
     autocast="promote",
 )
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
-    shapes = [spec_of(one).shape for one in tensors]
+    if not tensors:
+        raise ValueArgumentError("stack: needs at least one tensor")
+    shapes = [spec_of(tensor).shape for tensor in tensors]
     if len(set(shapes)) > 1:
-        raise ShapeError(f"stack: the shapes differ: {', '.join(map(str, shapes))}")
-    return concat([expand_dims(one, axis) for one in numbers_to_tensors(tensors)], axis)
+        raise ShapeError(
+            f"stack: the shapes differ: {', '.join(map(str, shapes))}; broadcast the tensors first"
+        )
+    axis = normalize_axis("stack", axis, len(shapes[0]) + 1)
+    return concat([expand_dims(x, axis) for x in numbers_to_tensors(tensors)], axis)
 
 
 def numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
-    """Tensors to stack, with Python numbers converted to tensors of the promoted dtype."""
+    """Convert the Python numbers among tensors to stack to tensors of the promoted dtype."""
     if all(map(is_tensor, tensors)):
         return tensors
     dtype = promoted_dtype("stack", tensors)
@@ -172,7 +181,7 @@ def numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
 
 @composite(
     "unstack(Tensor(a) self, int axis=0) -> Tensor(a)[]",
-    doc="""The sub-tensors along an axis, as views.
+    doc="""Split a tensor into views along an axis, which they do not have.
 
     Args:
         self: a tensor of at least one axis.
@@ -202,6 +211,6 @@ def numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
 )
 def unstack(self: Tensor, axis: int) -> tuple[Tensor, ...]:
     shape = spec_of(self).shape
-    along = normalize_axis("unstack", axis, len(shape))
+    axis = normalize_axis("unstack", axis, len(shape))
     plan: list[Any] = list(full_plan(shape))
-    return tuple(basic_index(self, (*plan[:along], at, *plan[along + 1 :])) for at in range(shape[along]))
+    return tuple(basic_index(self, (*plan[:axis], index, *plan[axis + 1 :])) for index in range(shape[axis]))

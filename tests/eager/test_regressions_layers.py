@@ -159,9 +159,9 @@ def test_cffi_null_pointer_is_rejected_as_kernel():
 @pytest.mark.parametrize(
     ("signature", "match"),
     [
-        ("double(double, double)", "2 parameters, and the function takes 1"),
-        ("double(float)", "parameter 0 is a number, float32, and the function takes a number, float64"),
-        ("float(double)", "the result is a number, float32, and the function gives a number, float64"),
+        ("double(double, double)", "2 parameters, but the function takes 1"),
+        ("double(float)", "parameter 0 is float32, but the function takes float64"),
+        ("float(double)", "the result is float32, but the function returns float64"),
         ("void(float *x)", "parameter 0 is a pointer"),
     ],
 )

@@ -89,13 +89,13 @@ def test_shared_parameter_is_counted_once(net):
 
 
 def test_assigned_attributes_are_checked(net):
-    with pytest.raises(ArgumentError, match="'scale' is a parameter"):
+    with pytest.raises(ArgumentError, match="the parameter 'scale'"):
         net.scale = td.ones(4)
     with pytest.raises(ArgumentError, match="already"):
         net.register_buffer("scale", td.ones(4))
     with pytest.raises(ArgumentError, match="without dots"):
         net.register_parameter("a.b", None)
-    with pytest.raises(ArgumentError, match="no module 'missing'"):
+    with pytest.raises(ArgumentError, match="no submodule 'missing'"):
         net.get_submodule("missing")
     with pytest.raises(ArgumentError, match="no method 'forward'"):
         nn.Module()(1)

@@ -1,7 +1,7 @@
 """Reads and updates at integer positions: addresses from index maps, with bounds checks.
 
-A kernel returns at the first index that is out of range: the number of the failed check plus one; the index is in its
-status. ``main`` reports both after the call.
+At the first index that is out of bounds a kernel stores the index in its status and returns the number of the failed
+check plus one. ``main`` reports both after the call.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from .text import Function, memory_type
 if TYPE_CHECKING:
     from .vectors import Access, Use, VectorLoop
 
-STATUS_BYTES = (
-    24  # the number of the failed check plus one; the index; the processor's mode for denormal numbers
-)
+STATUS_BYTES = 24  # int64 number of the failed check plus one; int64 index; MXCSR
 
 
 class Check(NamedTuple):
-    """A bounds check of a kernel: the index map and the axis."""
+    """A bounds check of a kernel: an index map and the axis whose indices are checked."""
 
     map: IndexMap
     axis: IndexedAxis
@@ -47,27 +45,27 @@ class BoundsChecks:
         self._status = ""
 
     def check(self, values: str, index_map: IndexMap, axis: IndexedAxis, mask: str | None) -> str:
-        """Return the positions of indices along an axis; lanes outside of ``mask`` are not checked."""
+        """Wrap negative indices along an axis and check bounds; lanes outside of ``mask`` are not checked."""
         f = self.f
         vec, size = f.vec("i64"), f"splat (i64 {axis.size})"
         negative = f.op(f"icmp slt {vec} {values}, zeroinitializer")
         wrapped = f.op(
             f"select {f.vec('i1')} {negative}, {vec} {f.op(f'add {vec} {values}, {size}')}, {vec} {values}"
         )
-        missing = f.op(f"icmp uge {vec} {wrapped}, {size}")
+        out_of_bounds = f.op(f"icmp uge {vec} {wrapped}, {size}")
         if mask:
-            missing = f.op(f"and {f.vec('i1')} {missing}, {mask}")
+            out_of_bounds = f.op(f"and {f.vec('i1')} {out_of_bounds}, {mask}")
         bits = f"i{f.lanes}"
-        failed = f.op(f"bitcast {f.vec('i1')} {missing} to {bits}")
-        outside, inside = f.fresh("outside"), f.fresh("inside")
-        f.branch(f.op(f"icmp ne {bits} {failed}, 0"), outside, inside)
-        f.label(outside)
+        failed = f.op(f"bitcast {f.vec('i1')} {out_of_bounds} to {bits}")
+        fail, passed = f.fresh("out_of_bounds"), f.fresh("in_bounds")
+        f.branch(f.op(f"icmp ne {bits} {failed}, 0"), fail, passed)
+        f.label(fail)
         self._report(values, failed, Check(index_map, axis))
-        f.label(inside)
+        f.label(passed)
         return wrapped
 
     def _report(self, values: str, failed: str, check: Check) -> None:
-        """Write the instructions that store the index of a failed check, and return the check's number."""
+        """Emit the failure path of a check: store the index in the status, return the check's number plus one."""
         f, bits = self.f, f"i{self.f.lanes}"
         if check not in self.checks:
             self.checks.append(check)
@@ -93,7 +91,7 @@ class BoundsChecks:
         return total
 
     def locate(self, use: Use, index_map: IndexMap, indices: Sequence[str]) -> Use:
-        """Return the use of a buffer at indices that are equal in all lanes."""
+        """Return the use of a buffer with its base moved to indices that are equal in all lanes."""
         f = self.f
         firsts = [f.op(f"extractelement {f.vec('i64')} {values}, i64 0") for values in indices]
         with f.width(1):
@@ -104,14 +102,14 @@ class BoundsChecks:
 
     # -- accesses that vary along the last dimension ---------------------------------------------------------------
     def gather(self, e: Expr, indices: Sequence[str], use: Use, loop: VectorLoop) -> str:
-        """Return the elements that a vector of indices selects."""
+        """Load the elements that vectors of indices select."""
         offsets = self.offsets(e.payload, indices, e.dtype.itemsize, loop.mask)
         return load_at_offsets(
             self.f, e.dtype, use.base, lane_offsets(self.f, use, loop.index, offsets), loop.mask
         )
 
     def update(self, s: Update, known: Mapping[Expr, str], use: Use, loop: VectorLoop) -> None:
-        """Update the element of one point; vectors have one lane."""
+        """Update one element, in a loop whose vectors have one lane."""
         f, dtype, value = self.f, s.value.dtype, known[s.value]
         offsets = self.offsets(s.map, [known[one] for one in s.indices], dtype.itemsize, None)
         offsets = lane_offsets(f, use, loop.index, offsets)
@@ -122,7 +120,7 @@ class BoundsChecks:
 
 
 def lane_offsets(f: Function, use: Use, position: str, offsets: str) -> str:
-    """Return the offsets of elements, plus those of the lanes along the last dimension from ``position`` on."""
+    """Add the lanes' offsets along the last dimension, from ``position`` on, to the offsets of elements."""
     step = use.strides[-1] * use.buffer.dtype.itemsize
     if not step:
         return offsets
@@ -132,7 +130,7 @@ def lane_offsets(f: Function, use: Use, position: str, offsets: str) -> str:
 
 
 def load_at_offsets(f: Function, dtype: DType, base: str, offsets: str, mask: str | None) -> str:
-    """Return the elements at offsets in bytes from ``base``; lanes outside of ``mask`` are not read."""
+    """Load the elements at offsets in bytes from ``base``; lanes outside of ``mask`` are not read."""
     part, size = f.part_of(dtype)
     values = [_load_parts(f, part, base, offsets, at * part.itemsize, mask) for at in range(size)]
     return values[0] if size == 1 else f.interleave(memory_type(part), *values)
@@ -151,9 +149,9 @@ def _load_parts(f: Function, dtype: DType, base: str, offsets: str, shift: int, 
 
 
 def combine_values(f: Function, update: Update, old: str, value: str) -> str:
-    """Return the new elements of an update from the old ones and the values."""
+    """Combine the old elements of an update with its values; return the new elements."""
     dtype = update.value.dtype
-    return emit_expr(f, _combination(update.combine, dtype), old, value)
+    return emit_expr(f, _combining_expr(update.combine, dtype), old, value)
 
 
 def update_row(f: Function, update: Update, value: str, old: Access, new: Access) -> None:
@@ -161,6 +159,6 @@ def update_row(f: Function, update: Update, value: str, old: Access, new: Access
     new.store(combine_values(f, update, old.load(), value) if update.combine else value)
 
 
-def _combination(name: str, dtype: DType) -> Expr:
+def _combining_expr(name: str, dtype: DType) -> Expr:
     wide = dt.float32 if dtype in dt.HALVES else dtype
     return cast(apply(name, *(cast(arg(position, dtype), wide) for position in range(2))), dtype)

@@ -1,4 +1,4 @@
-"""Emit each node of the scalar IR as LLVM instructions on vectors: the emission column of the node table."""
+"""Emit the nodes of the scalar IR as LLVM instructions on vectors."""
 
 from __future__ import annotations
 
@@ -16,28 +16,23 @@ from .functions import table
 from .text import REGISTER, Function, Module, literal
 from .user import call_user
 
-Emit = Callable[..., str]  # (function, dtype of the operands, *operands) -> result
+Emit = Callable[
+    ..., str
+]  # (function, dtype of the operands, *registers of the operands) -> register of the result
 
 
-def _arithmetic(name: str) -> Emit:
+def _arithmetic(name: str, on_bool: str = "") -> Emit:
+    """Return the emitter of an instruction and its float form (``add``, ``fadd``); bools may have another one."""
+
     def emit(f: Function, dtype: DType, a: str, b: str) -> str:
+        if on_bool and dtype is dt.bool_:
+            return f.op(f"{on_bool} {f.vec('i1')} {a}, {b}")
         return f.op(f"{'f' if dtype.kind == 'f' else ''}{name} {f.vec(REGISTER[dtype])} {a}, {b}")
 
     return emit
 
 
-def _or_on_bool(name: str, on_bool: str) -> Emit:
-    numeric = _arithmetic(name)
-
-    def emit(f: Function, dtype: DType, a: str, b: str) -> str:
-        if dtype is dt.bool_:
-            return f.op(f"{on_bool} {f.vec('i1')} {a}, {b}")
-        return numeric(f, dtype, a, b)
-
-    return emit
-
-
-def _bits(name: str) -> Emit:
+def _bitwise(name: str) -> Emit:
     return lambda f, dtype, a, b: f.op(f"{name} {f.vec(REGISTER[dtype])} {a}, {b}")
 
 
@@ -60,10 +55,10 @@ def _extremum(name: str, on_bool: str, compare: str) -> Emit:
             return f.op(f"{on_bool} {vec} {a}, {b}")
         if dtype.kind != "f":
             return f.intrinsic(("s" if dtype.kind == "i" else "u") + name, REGISTER[dtype], a, b)
-        # like the instruction: the second operand if either is NaN; then a NaN in the first wins
-        picked = f.op(f"select {f.vec('i1')} {f.op(f'fcmp {compare} {vec} {a}, {b}')}, {vec} {a}, {vec} {b}")
+        # like minps and maxps, the comparison selects b if either is NaN; the second select propagates a NaN of a
+        ordered = f.op(f"select {f.vec('i1')} {f.op(f'fcmp {compare} {vec} {a}, {b}')}, {vec} {a}, {vec} {b}")
         isnan = f.op(f"fcmp uno {vec} {a}, {a}")
-        return f.op(f"select {f.vec('i1')} {isnan}, {vec} {a}, {vec} {picked}")
+        return f.op(f"select {f.vec('i1')} {isnan}, {vec} {a}, {vec} {ordered}")
 
     return emit
 
@@ -101,10 +96,10 @@ def _signbit(f: Function, dtype: DType, x: str) -> str:
     return f.op(f"icmp slt {bits} {f.op(f'bitcast {f.vec(REGISTER[dtype])} {x} to {bits}')}, zeroinitializer")
 
 
-def _test_magnitude(predicate: str) -> Emit:
+def _compare_with_infinity(predicate: str) -> Emit:
     def emit(f: Function, dtype: DType, x: str) -> str:
-        size = f.intrinsic("fabs", REGISTER[dtype], x)
-        return f.op(f"fcmp {predicate} {f.vec(REGISTER[dtype])} {size}, {f.splat(float('inf'), dtype)}")
+        magnitude = f.intrinsic("fabs", REGISTER[dtype], x)
+        return f.op(f"fcmp {predicate} {f.vec(REGISTER[dtype])} {magnitude}, {f.splat(float('inf'), dtype)}")
 
     return emit
 
@@ -115,7 +110,7 @@ def _by_kind(name: str, on_float: Emit) -> Emit:
 
 
 def _uniform_power(f: Function, dtype: DType, a: str, b: str) -> str:
-    """Return the power for an exponent that is equal in all lanes, in a helper that branches on it.
+    """Emit a power whose exponent is equal in all lanes: call a helper that branches on it.
 
     See ``expr.uniform_power``.
     """
@@ -147,26 +142,26 @@ def _uniform_power_helper(module: Module, name: str, dtype: DType, lanes: int) -
 
 
 def _cube(f: Function, dtype: DType, x: str) -> str:
-    """Return x * x * x with its rounding errors added: as accurate as a power."""
+    """Return the cube with compensated rounding errors: as accurate as ``pow``."""
     element, vec = REGISTER[dtype], f.vec(REGISTER[dtype])
     square = f.op(f"fmul {vec} {x}, {x}")
-    lost = f.intrinsic("fma", element, x, x, f.op(f"fneg {vec} {square}"))
+    square_error = f.intrinsic("fma", element, x, x, f.op(f"fneg {vec} {square}"))
     result = f.op(f"fmul {vec} {square}, {x}")
     error = f.intrinsic("fma", element, square, x, f.op(f"fneg {vec} {result}"))
-    error = f.intrinsic("fma", element, lost, x, error)
+    error = f.intrinsic("fma", element, square_error, x, error)
     # a result of 0 keeps its sign; the error of an infinite one is NaN
-    size = f.intrinsic("fabs", element, error)
-    finite = f.op(f"fcmp olt {vec} {size}, {f.splat(float('inf'), dtype)}")
-    usable = f.op(f"and {f.vec('i1')} {finite}, {f.op(f'fcmp one {vec} {size}, zeroinitializer')}")
+    magnitude = f.intrinsic("fabs", element, error)
+    finite = f.op(f"fcmp olt {vec} {magnitude}, {f.splat(float('inf'), dtype)}")
+    usable = f.op(f"and {f.vec('i1')} {finite}, {f.op(f'fcmp one {vec} {magnitude}, zeroinitializer')}")
     corrected = f.op(f"fadd {vec} {result}, {error}")
     return f.op(f"select {f.vec('i1')} {usable}, {vec} {corrected}, {vec} {result}")
 
 
 EMIT: dict[str, Emit] = {
     **table.TABLE,
-    "add": _or_on_bool("add", "or"),
+    "add": _arithmetic("add", "or"),
     "sub": _arithmetic("sub"),
-    "mul": _or_on_bool("mul", "and"),
+    "mul": _arithmetic("mul", "and"),
     "truediv": _arithmetic("div"),
     "floordiv": _by_kind("floordiv", remainders.floordiv),
     "remainder": _by_kind("remainder", remainders.remainder),
@@ -180,17 +175,17 @@ EMIT: dict[str, Emit] = {
     "neg": _neg,
     "abs": _abs,
     **{name: _compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    **{name: _bits(name) for name in ("and", "or", "xor")},
+    **{name: _bitwise(name) for name in ("and", "or", "xor")},
     "invert": _invert,
     "lshift": integers.lshift,
     "rshift": integers.rshift,
     **{name: _intrinsic(name) for name in ("sqrt", "floor", "ceil", "trunc", "rint")},
     "isnan": lambda f, dtype, x: f.op(f"fcmp uno {f.vec(REGISTER[dtype])} {x}, {x}"),
-    "isinf": _test_magnitude("oeq"),
-    "isfinite": _test_magnitude("olt"),
+    "isinf": _compare_with_infinity("oeq"),
+    "isfinite": _compare_with_infinity("olt"),
     "signbit": _signbit,
 }
-"""How each node is emitted on real numbers; on complex ones see :mod:`.complex_nodes`."""
+"""The emitter of each node on real operands; :mod:`.complex_nodes` emits nodes on complex ones."""
 
 
 def _select(f: Function, expr: Expr, values: list[str]) -> str:
@@ -201,7 +196,7 @@ def _select(f: Function, expr: Expr, values: list[str]) -> str:
 
 
 def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
-    """Emit one node on the registers of its operands."""
+    """Emit one node, given the registers of its operands; return the register of its result."""
     if expr.op == "const":
         return f.splat(expr.payload, expr.dtype)
     if expr.op == "cast":
@@ -215,7 +210,7 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
     operand = expr.args[0].dtype
     if operand in (dt.float16, dt.bfloat16):
         raise UnsupportedError(
-            f"{expr.op} on {operand.name}: bodies compute in float32, see scalar.instantiate"
+            f"the node {expr.op!r} is not emitted for {operand.name}; cast its operands to float32 first"
         )
     if "c" in (operand.kind, expr.dtype.kind):
         return emit_complex(f, expr, values, EMIT.get(expr.op))

@@ -1,7 +1,7 @@
-"""Print a stage that reads transposed arrays in tiles, each of which is transposed into scratch memory first.
+"""Tiling of a stage that reads transposed arrays: each tile is transposed into scratch memory first.
 
-Along the last dimension such an array jumps a whole row at each element, and a cache line fetched for one element is
-evicted before its neighbours are needed. A tile reads each line once, completely.
+Along the last dimension the stride of such an array is a whole row, and a cache line fetched for one element is evicted
+before its other elements are needed. A tile reads each cache line once, completely.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     Uses = dict[str, Use]
 
 ROWS, COLUMNS = 64, 64
-"""A tile: some cache lines' worth along the dimension where a transposed array is dense, and some vectors across."""
+"""Elements of a tile along the dimension where transposed arrays are contiguous, and along the last one."""
 
 
 def find_tiled_dimension(stage: StagePrinter) -> int | None:
-    """Return a dimension along which an array is dense that jumps along the last one; None if tiles would not help."""
+    """Return a dimension along which a transposed array is contiguous; None if tiles would not help."""
     if stage.reduces or stage.stage.has_index_maps() or stage.shape[-1] < COLUMNS:
         return None
-    jumping = [u.strides for u in stage.uses.values() if u.strides[-1] not in (0, 1)]
-    dense = (d for d in range(len(stage.shape) - 1) for s in jumping if s[d] == 1)
-    return next((d for d in dense if stage.shape[d] >= ROWS), None)
+    strided = [u.strides for u in stage.uses.values() if u.strides[-1] not in (0, 1)]
+    contiguous = (d for d in range(len(stage.shape) - 1) for strides in strided if strides[d] == 1)
+    return next((d for d in contiguous if stage.shape[d] >= ROWS), None)
 
 
 class TilePrinter:
@@ -40,47 +40,49 @@ class TilePrinter:
         self.last = len(stage.shape) - 1
 
     def write(self) -> None:
-        self._outside([d for d in range(self.last) if d != self.across], self.stage.uses)
+        """Write the loops of the stage."""
+        self._write_outer_loops([d for d in range(self.last) if d != self.across], self.stage.uses)
 
-    def _outside(self, dims: Sequence[int], uses: Uses) -> None:
+    def _write_outer_loops(self, dims: Sequence[int], uses: Uses) -> None:
+        """Write a nest of loops over ``dims``, and the loops over tiles inside it."""
         if not dims:
-            self._tile(uses)
+            self._write_tile_loops(uses)
             return
-        with self._loop_over(dims[0], str(self.stage.shape[dims[0]]), uses) as moved:
-            self._outside(dims[1:], moved)
+        with self._loop_over(dims[0], str(self.stage.shape[dims[0]]), uses) as offset_uses:
+            self._write_outer_loops(dims[1:], offset_uses)
 
-    def _tile(self, uses: Uses) -> None:
+    def _write_tile_loops(self, uses: Uses) -> None:
         with (
-            self._blocks(self.across, ROWS, uses) as (band, height, first),
-            self._blocks(self.last, COLUMNS, band) as (corner, width, offset),
+            self._loop_over_blocks(self.across, ROWS, uses) as (row_block, height, first_row),
+            self._loop_over_blocks(self.last, COLUMNS, row_block) as (tile, width, first_column),
         ):
-            turned = {n: self._transpose_tile(u, height, width) for n, u in corner.items()}
-            with self._loop_over(self.across, height, turned, first) as row:
-                self.stage.write_vector_loop(row, offset, width, [], lambda *_: [])
+            transposed = {n: self._transpose_tile(u, height, width) for n, u in tile.items()}
+            with self._loop_over(self.across, height, transposed, first_row) as row:
+                self.stage.write_vector_loop(row, first_column, width, [], lambda *_: [])
 
     @contextmanager
     def _loop_over(self, dim: int, size: str, uses: Uses, first: str = "0") -> Iterator[Uses]:
-        """Loop over ``dim``, whose positions begin at ``first``."""
+        """Loop over ``size`` positions of ``dim`` from ``first`` on; yield the uses at each position."""
         f, stage = self.f, self.stage
         with f.loop("0", size, "1") as loop:
             stage.indices[stage.dims[dim]] = f.op(f"add i64 {first}, {loop.index}")
             yield {n: u.offset_along(f, dim, loop.index) for n, u in uses.items()}
 
     @contextmanager
-    def _blocks(self, dim: int, size: int, uses: Uses) -> Iterator[tuple[Uses, str, str]]:
-        """Loop over blocks of ``dim``: yields (uses at the block's start, its size, its position)."""
-        f, whole = self.f, self.stage.shape[dim]
+    def _loop_over_blocks(self, dim: int, size: int, uses: Uses) -> Iterator[tuple[Uses, str, str]]:
+        """Loop over blocks of ``dim``; yield (uses at the start of the block, size, first position)."""
+        f, extent = self.f, self.stage.shape[dim]
         f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
-        with f.loop("0", str(whole), str(size)) as loop:
-            moved = {n: u.offset_along(f, dim, loop.index) for n, u in uses.items()}
-            rest = f.op(f"sub i64 {whole}, {loop.index}")
-            yield moved, f.op(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {size})"), loop.index
+        with f.loop("0", str(extent), str(size)) as loop:
+            offset_uses = {n: u.offset_along(f, dim, loop.index) for n, u in uses.items()}
+            remaining = f.op(f"sub i64 {extent}, {loop.index}")
+            yield offset_uses, f.op(f"call i64 @llvm.smin.i64(i64 {remaining}, i64 {size})"), loop.index
 
     def _transpose_tile(self, use: Use, height: str, width: str) -> Use:
-        """Return a copy of a transposed array's tile, dense along the last dimension; keep other uses."""
+        """Copy a tile of a transposed array to scratch memory, contiguous along the last dimension; keep other uses."""
         across, last, name = use.strides[self.across], use.strides[-1], use.buffer.name
-        stored = any(isinstance(s, Store) and s.buffer == name for s in self.stage.stage.body)
-        if across != 1 or last in (0, 1) or stored:
+        is_stored = any(isinstance(s, Store) and s.buffer == name for s in self.stage.stage.body)
+        if across != 1 or last in (0, 1) or is_stored:
             return use
         f, size = self.f, use.buffer.dtype.itemsize
         copy = f.allocate_scratch(ROWS * COLUMNS * size)
@@ -92,7 +94,10 @@ class TilePrinter:
 
 
 def transpose_helper(module: Module, size: int) -> str:
-    """Return the name of a function that copies a tile: ``to[r][c] = from[c * step + r]`` with rows of ``COLUMNS``."""
+    """Define a function that transposes a tile, and return its name.
+
+    The function stores ``to[r][c] = from[c * step + r]``, with rows of ``COLUMNS`` elements in ``to``.
+    """
     name, element = f"transpose{size}", memory_block(size)
     if name in module.parts:
         return name

@@ -13,22 +13,25 @@ def inline_buffers(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
     """Remove buffers from a kernel: recompute their values where they are loaded.
 
     Args:
-        kernel: of the loop IR.
-        names: of buffers that are stored once, before they are loaded, and that nothing else reads.
+        kernel: the fused kernel.
+        names: the buffers to remove. Each is stored once, before its loads, and only this kernel reads it.
+
+    Returns:
+        The kernel without the buffers, their stores and the stages that would be empty.
     """
     values: dict[str, Expr] = {}
     stages: list[Stage] = []
     for stage in kernel.stages:
-        known = substitute_loads(stage, values)
+        inlined = substitute_loads(stage, values)
         body: list[Statement] = []
-        for s in stage.body:
-            s = s._replace(value=known[s.value])
-            if isinstance(s, Store) and s.buffer in names:
-                buffer = kernel.buffer(s.buffer)
-                values[s.buffer] = s.value if buffer is None else cast(s.value, buffer.dtype)
+        for statement in stage.body:
+            statement = statement._replace(value=inlined[statement.value])
+            if isinstance(statement, Store) and statement.buffer in names:
+                buffer, value = kernel.buffer(statement.buffer), statement.value
+                values[statement.buffer] = value if buffer is None else cast(value, buffer.dtype)
             else:
-                body.append(s)
+                body.append(statement)
         if body:
             stages.append(Stage(stage.dims, tuple(body)))
-    kept = tuple(b for b in kernel.buffers if b.name not in names)
-    return kernel._replace(buffers=kept, stages=tuple(stages))
+    buffers = tuple(buffer for buffer in kernel.buffers if buffer.name not in names)
+    return kernel._replace(buffers=buffers, stages=tuple(stages))

@@ -207,7 +207,8 @@ def explain_unsupported(expr: Expr) -> str | None:
     if expr.op == "call":
         return "a function compiled for the CPU cannot be called from the GPU"
     if expr.op in EMIT and expr.args[0].dtype in dt.HALVES:
-        return f"bodies compute {expr.args[0].dtype.name} in float32, see scalar.instantiate"
+        dtype = expr.args[0].dtype
+        return f"the node {expr.op!r} is not emitted for {dtype.name}; cast its operands to float32 first"
     return None if expr.op in _KNOWN else f"the node {expr.op!r} is not emitted"
 
 

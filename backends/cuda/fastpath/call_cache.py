@@ -23,7 +23,7 @@ from ..kernels.tensor import CudaTensor
 from ..runtime.arrays import Layout
 from .eager import EagerEntry, OperatorEntries, entry_code, make_call_record
 from .eager_entries import ANY_ADDRESS, MAX_INTEGERS, CacheEntry
-from .result import backend_record, block_record
+from .result import backend_struct, block_struct
 
 T = TypeVar("T")
 MAX_CALLS = 1 << 12
@@ -85,7 +85,7 @@ class CachedCall:
             self.record.point(offset, launches[0].record)
         if len(launches) > 1:
             self.record.point(CacheEntry.second, launches[1].record)
-            self.record.point(CacheEntry.scratch, block_record(temporaries))
+            self.record.point(CacheEntry.scratch, block_struct(temporaries))
 
     def set_view(self, layout: Layout, offset: int, steps: list[tuple[int, int]]) -> None:
         """Store the layout, the offset and the steps of a view.
@@ -98,7 +98,7 @@ class CachedCall:
         entry = CacheEntry(self.record.address)
         entry.layout, entry.offset, entry.integers = id(layout), offset, len(steps)
         for i, word in enumerate(itertools.chain(*steps)):
-            self.record.set(CacheEntry.steps + 8 * i, word)
+            self.record.set(CacheEntry.axes + 8 * i, word)
 
 
 class CallCache(OperatorEntries):
@@ -176,17 +176,17 @@ class CallCache(OperatorEntries):
         key, integers = (ctypes.c_int64 * rt_keys.MAX_KEY)(), (ctypes.c_int64 * (MAX_INTEGERS + 1))()
         values, names = (*args, *kwargs.values()), tuple(map(sys.intern, kwargs))
         encode = _ENCODER(entry_code(self.kind)["encode"])
-        used = encode(
-            backend_record().address,
+        length = encode(
+            backend_struct().address,
             id(values) + capi.PyTuple.items,
             len(args),
             id(names) if names else None,
             key,
             integers,
         )
-        if used == rt_keys.INVALID:
+        if length == rt_keys.INVALID:
             return (), []
-        return (id(args[0]._data.layout), *key[1:used]), integers[1 : 1 + integers[0]]
+        return (id(args[0]._data.layout), *key[1:length]), integers[1 : 1 + integers[0]]
 
 
 class SubscriptCache(CallCache):

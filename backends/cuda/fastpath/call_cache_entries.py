@@ -1,6 +1,6 @@
 """Native entries of calls with one CUDA tensor and arguments that are not tensors: views, `x[key]`, reductions.
 
-The arguments are encoded as a key of integers, by which the cached call is found (:mod:`.call_cache`). The integers in
+The arguments are encoded as integers: the key of the call in the call cache (:mod:`.call_cache`). The integers in
 the subscript of `x[key]` are not part of the key, so that one cached call serves all of them.
 """
 
@@ -18,8 +18,8 @@ SUBSCRIPT: i64 = template(0)  # compile-time constant: whether this instance of 
 
 @rt_entry.entry(records=False)
 def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """Answer a call from the cache, or call Python."""
-    if unlikely(count < 1 or eager_entries.notes_tensors(entry)):
+    """Answer a call from the call cache; return an `Outcome` on a miss."""
+    if unlikely(count < 1 or eager_entries.tracks_new_tensors(entry)):
         return Outcome.FALL_BACK
     source, arrays = load(ptr, args, 0), dsl.stack(8)
     array: result_entries.ArrayObject = eager_entries.plain_array(entry.backend, source, flags)
@@ -28,10 +28,10 @@ def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: 
     key, integers = dsl.stack(rt_keys.MAX_KEY * 8), dsl.stack(eager_entries.MAX_INTEGERS * 8 + 8)
     store(ptr, key, 0, array.layout)
     store(i64, integers, 0, 0)
-    used = encode_arguments(entry.backend, args, count, kwnames, key, integers)
-    if unlikely(used == rt_keys.INVALID):
+    length = encode_arguments(entry.backend, args, count, kwnames, key, integers)
+    if unlikely(length == rt_keys.INVALID):
         return Outcome.FALL_BACK
-    cached: eager_entries.CacheEntry = eager_entries.find_call(entry.variants, key, used)
+    cached: eager_entries.CacheEntry = eager_entries.find_call(entry.variants, key, length)
     if unlikely(cached == NULL):
         return Outcome.MISS
     if cached.layout != NULL:
@@ -45,7 +45,7 @@ def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: 
 def encode_arguments(
     backend: result_entries.Backend, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr
 ) -> i64:
-    """Encode the arguments after the first: the length of the key, or INVALID."""
+    """Encode the arguments after the first in ``key``; return the length of the key, or INVALID."""
     if SUBSCRIPT:
         return encode_subscript(backend.dtype, args, count, kwnames, key, integers)
     store(i64, key, 8, count)
@@ -54,22 +54,25 @@ def encode_arguments(
 
 @native
 def encode_subscript(dtype: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr) -> i64:
-    """Encode the subscript of `x[key]`; its integers are stored in ``integers``, after their number."""
+    """Encode the subscript of `x[key]` in ``key``; return the length of the key, or INVALID.
+
+    The integers of the subscript are stored in ``integers``, after their number.
+    """
     if unlikely(count != 2 or kwnames != NULL):
         return rt_keys.INVALID
     x: capi.PyVarObject = load(ptr, args, 8)
     if capi.type_of(x) != capi.PyTuple_Type:
         return encode_item(x, dtype, key, 1, integers)
     store(i64, key, 8, rt_keys.TUPLE | (x.size << 8))
-    used: i64 = 2
+    length: i64 = 2
     for i in range(x.size):
-        used = encode_item(capi.item(x, i), dtype, key, used, integers)
-    return used
+        length = encode_item(capi.item(x, i), dtype, key, length, integers)
+    return length
 
 
 @native
 def encode_item(x: ptr, dtype: ptr, key: ptr, at: i64, integers: ptr) -> i64:
-    """Encode an item of a subscript; an integer is stored in ``integers``."""
+    """Encode an item of a subscript from ``key[at]`` on, or store it in ``integers``; return the length of the key."""
     kind, count = capi.type_of(x), load(i64, integers, 0)
     if unlikely(
         at == rt_keys.INVALID or at >= rt_keys.MAX_KEY or kind in (capi.PyTuple_Type, capi.PyList_Type)
@@ -94,21 +97,21 @@ def make_view(
     cached: eager_entries.CacheEntry,
     integers: ptr,
 ) -> ptr:
-    """Count the call and return a view of the argument, or an `Outcome`."""
+    """Return a view of the argument, and count the call; return an `Outcome` if that fails."""
     offset = cached.offset
     for i in range(cached.integers):
-        at, axis = load(i64, integers, i * 8 + 8), cached.steps + i * 16
+        index, axis = load(i64, integers, i * 8 + 8), cached.axes + i * 16
         size = load(i64, axis, 0)
-        if at < 0:
-            at += size
-        if unlikely(at < 0 or at >= size):
+        if index < 0:
+            index += size
+        if unlikely(index < 0 or index >= size):
             return Outcome.FALL_BACK
-        offset += at * load(i64, axis, 8)
+        offset += index * load(i64, axis, 8)
     layout, address, buffer = capi.new_ref(cached.layout), capi.new_ref(array.ptr), capi.new_ref(array.buffer)
     if offset != 0:
-        first = capi.PyLong_AsUnsignedLongLongMask(address)
+        base_address = capi.PyLong_AsUnsignedLongLongMask(address)
         capi.decref(address)
-        address = capi.PyLong_FromUnsignedLongLong(first + offset)
+        address = capi.PyLong_FromUnsignedLongLong(base_address + offset)
     storage = result_entries.get_storage(entry.globals_, entry.backend, source, buffer)
     tensor: base.TensorObject = result_entries.make_tensor(entry.backend, address, layout, buffer)
     capi.decref(layout)

@@ -35,7 +35,7 @@ _CACHED = {"encode": call_cache_entries.encode_arguments, "entry": call_cache_en
 # kind of entry -> its functions and compile-time constants
 KINDS: dict[str, tuple[dict[str, Callable[..., Any]], dict[str, int]]] = {
     **{f"elementwise{n}": (_ELEMENTWISE, {"NIN": n}) for n in (1, 2, 3)},
-    **{f"inplace{n}": (_ELEMENTWISE, {"NIN": n, "WRITES": 1}) for n in (1, 2, 3)},
+    **{f"inplace{n}": (_ELEMENTWISE, {"NIN": n, "IN_PLACE": 1}) for n in (1, 2, 3)},
     "product": (_ELEMENTWISE, {"NIN": 2, "PRODUCT": 1}),
     "keyed": (_CACHED, {"NIN": 1, "SUBSCRIPT": 0}),
     "subscript": (_CACHED, {"NIN": 1, "SUBSCRIPT": 1}),
@@ -76,7 +76,7 @@ class EagerEntry(TargetCallable):
             eager_entries.CudaEntry,
             native_layer.runtime().process,
             fallback,
-            backend=result.backend_record(),
+            backend=result.backend_struct(),
             variants=table.address,
         )
 
@@ -130,7 +130,7 @@ class OperatorEntries:
     def _add(self, call: Any, args: tuple[Any, ...]) -> None:
         if call.is_registered:
             return  # by another thread: native code reads its record, which must not be replaced
-        key = call.make_record(args) if result.is_on() else ()
+        key = call.make_record(args) if result.is_native_enabled() else ()
         if key and key not in self.cached_calls:
             self.install()
             self.cached_calls[key] = call
@@ -168,7 +168,7 @@ class OperatorEntries:
         """Install the entries if native code is on, unless another thread holds the lock."""
         if self.entries:
             return
-        lock.if_free(lambda: self.install() if result.is_on() else None)
+        lock.if_free(lambda: self.install() if result.is_native_enabled() else None)
 
     def prepare(self, entry: EagerEntry) -> None:
         """Prepare a new entry; subclasses override it."""
@@ -197,7 +197,7 @@ def make_call_record(key: Sequence[int], owner: Any, kept: Any, out: Layout) -> 
         kept: the objects whose addresses are in the key.
         out: the layout of the result.
     """
-    device, spec = result.device_record(out.index), result.result_record(out)
+    device, spec = result.device_struct(out.index), result.result_struct(out)
     record = StructMemory(
         eager_entries.CacheEntry, count=len(key), owner=id(owner), device=device, result=spec
     )

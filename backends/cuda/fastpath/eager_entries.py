@@ -1,7 +1,7 @@
 """Native entries of eager calls on CUDA tensors: elementwise operators, and matrix products by cuBLAS.
 
-An entry looks up the cached call for the layouts of the arguments, allocates the result, and launches the kernel (for
-a product, a :class:`..blas.gemm.Gemm`). It passes all other calls to Python.
+An entry looks up the cached call for the layouts of the arguments, allocates the result, and launches the kernel, or
+for a matrix product a :class:`..blas.gemm.Gemm`. On a cache miss it passes the call to Python.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from ...cpu.fastpath.runtime import rt_base as base
 from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import launch_entries, result_entries
 
-# Compile-time constants of each instance of the entry: the number of operands; whether it writes the result into the
-# first operand
+# Compile-time constants of each instance of the entry: the number of operands; whether the first one is written to
 NIN: i64 = template(2)
-WRITES: i64 = template(0)
+IN_PLACE: i64 = template(0)
 
 
 # The struct of an entry begins like that of any operator's entry; then the backend's struct
@@ -30,19 +29,19 @@ class CudaEntry(base.OperatorEntry):
 class CacheEntry(Struct):
     """A cached call: the launchers of its kernels or of its product, or the layout of its view."""
 
-    count: i64  # length of its key
-    owner: ptr  # the object that keeps it alive
+    count: i64  # length of the key
+    owner: ptr  # the object that keeps this struct alive
     device: ptr
     result: ptr
-    aligned: ptr  # launcher for addresses that are multiples of 16; NULL: there is none yet
-    unaligned: ptr  # launcher for other addresses
-    second: ptr  # launcher of a kernel that reads what the first has written to scratch memory
+    aligned: ptr  # launcher for addresses that are multiples of 16, or NULL
+    unaligned: ptr  # launcher for other addresses, or NULL
+    second: ptr  # launcher of a second kernel, whose input is the scratch memory that the first one writes, or NULL
     scratch: ptr
-    layout: ptr  # of a view, else NULL
-    offset: i64  # bytes from the source's first byte to the view's
+    layout: ptr  # layout of the view, or NULL
+    offset: i64  # bytes from the source's first element to the view's
     integers: i64  # number of integers of the subscript
-    steps: ptr = array(12)  # per integer: size and stride in bytes of its axis
-    to: ptr = array(16)  # per operand: the dtype that a Python number is converted to
+    axes: ptr = array(12)  # per integer: size of its axis, and stride of the axis in bytes
+    number_dtypes: ptr = array(16)  # per operand: code of the dtype that a Python number is converted to
     keys: ptr = array(rt_keys.MAX_KEY)
 
 
@@ -50,18 +49,21 @@ ANY_ADDRESS = CacheEntry.aligned, CacheEntry.unaligned  # the fields of a launch
 MAX_INTEGERS = 6
 CODE_MASK: i64 = 0xFFFFFFFFFFFF
 ALIGNED = 15  # bits of an address that have to be zero for vector accesses
-FAILED: i64 = -1  # in place of a status: an exception is set
+FAILED: i64 = -1  # a status: an exception is set
 
 
 @native
-def notes_tensors(entry: base.OperatorEntry) -> bool:
-    """Return whether a level of a transform notes new tensors, so that Python has to run the call."""
+def tracks_new_tensors(entry: base.OperatorEntry) -> bool:
+    """Return whether a level of a transform tracks new tensors, so that Python has to run the call."""
     return i64(base.Globals(entry.globals_).note) != 0
 
 
 @native
 def plain_array(backend: result_entries.Backend, x: base.TensorObject, flags: i64) -> ptr:
-    """The array, borrowed, of a tensor that needs no gradient (or of any CUDA tensor under no_grad); NULL otherwise."""
+    """Return a borrowed reference to the array of a CUDA tensor whose calls are not recorded; NULL for other objects.
+
+    Calls are recorded on tensors that require gradients, unless gradients are disabled.
+    """
     if unlikely(capi.type_of(x) != backend.tensor):
         return NULL
     array, keys = x.array, x.keys
@@ -74,7 +76,9 @@ def plain_array(backend: result_entries.Backend, x: base.TensorObject, flags: i6
 
 @native
 def find_call(table: ptr, key: ptr, count: i64) -> ptr:
-    """The cached call of a key of length ``count``, or NULL. The table: its size - 1, then addresses of calls or NULL.
+    """Return the cached call of a key of length ``count``, or NULL.
+
+    The hash table, with linear probing, has its size - 1, then addresses of calls or NULL.
 
     Python twin of the insertion: backends/cuda/fastpath/eager.py:_insert
     """
@@ -98,8 +102,8 @@ def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
 
 @rt_entry.entry(records=False)
 def elementwise(entry: CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """The entry of elementwise operators, also in place, and of matrix products."""
-    if unlikely(kwnames != NULL or count != NIN or notes_tensors(entry)):
+    """Answer a call of an elementwise operator, also in place, or of a matrix product."""
+    if unlikely(kwnames != NULL or count != NIN or tracks_new_tensors(entry)):
         return Outcome.FALL_BACK
     arrays, key = dsl.stack(NIN * 8), dsl.stack(NIN * 8)
     make_key(entry.backend, args, flags, arrays, key)
@@ -111,7 +115,7 @@ def elementwise(entry: CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i6
 
 @native
 def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None:
-    """Store the key of a call, the layouts of arrays and the types of other arguments; and the arrays."""
+    """Store the arrays of a call in ``arrays``, and in ``key`` their layouts and the types of other arguments."""
     for i in range(NIN):
         x = load(ptr, args, i * 8)
         array: result_entries.ArrayObject = plain_array(backend, x, flags)
@@ -134,7 +138,7 @@ def compute(entry: CudaEntry, cached: CacheEntry, args: ptr, arrays: ptr) -> ptr
     capi.incref(owner)
     capi.hold_all(arrays, NIN)
     result: ptr = NULL
-    if WRITES:
+    if IN_PLACE:
         result = launch_in_place(entry, cached, launcher, stream, args, arrays, values)
     else:
         result = launch_new(entry, cached, launcher, stream, values)
@@ -147,9 +151,9 @@ def compute(entry: CudaEntry, cached: CacheEntry, args: ptr, arrays: ptr) -> ptr
 
 @native
 def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) -> i64:
-    """Store the addresses of arrays and the converted numbers in ``values``; the bitwise or of the addresses.
+    """Store the addresses of arrays and the converted numbers in ``values``; return the bitwise or of the addresses.
 
-    Returns -1 for an array in memory of another pool, and for a number that does not fit the dtype.
+    Return -1 for an array in memory of another pool, and for a number that does not fit the dtype.
     """
     bits: i64 = 0
     for i in range(NIN):
@@ -161,8 +165,8 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
             store(i64, values, i * 8, address)
             bits |= address & ALIGNED
         else:
-            x, to = load(ptr, args, i * 8), load(i64, cached, CacheEntry.to + i * 8)
-            if unlikely(not rt_operands.write_scalar(x, rt_operands.scalar_code(x), to, values + i * 8)):
+            x, dtype = load(ptr, args, i * 8), load(i64, cached, CacheEntry.number_dtypes + i * 8)
+            if unlikely(not rt_operands.write_scalar(x, rt_operands.scalar_code(x), dtype, values + i * 8)):
                 return -1
     return bits
 
@@ -170,7 +174,7 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
 # -- launches ----------------------------------------------------------------------------------------------------------
 @native
 def launch_new(entry: CudaEntry, cached: CacheEntry, launcher: ptr, stream: ptr, values: ptr) -> ptr:
-    """Allocate the result and launch the kernels of a cached call: the result, or an `Outcome`."""
+    """Allocate the result and launch the kernels of a cached call; return the result or an `Outcome`."""
     tensor = result_entries.make_result(cached.device, stream, cached.result, values + NIN * 8)
     status: i64 = FAILED
     if likely(tensor != NULL):
@@ -187,30 +191,30 @@ def launch_new(entry: CudaEntry, cached: CacheEntry, launcher: ptr, stream: ptr,
 
 @dsl.noinline
 def is_out_of_memory(backend: result_entries.Backend) -> bool:
-    """Return whether the exception that is set is the device's OutOfMemoryError, which Python would raise again."""
+    """Return whether the current exception is the backend's OutOfMemoryError, which Python would raise again."""
     return i64(capi.PyErr_ExceptionMatches(backend.out_of_memory)) != 0
 
 
 @native
 def launch_kernels(cached: CacheEntry, launcher: ptr, stream: result_entries.Stream, values: ptr) -> i64:
-    """Put the kernels or the product of a call into a stream: the driver's or cuBLAS's status, or FAILED."""
+    """Enqueue the kernels or the product of a call; return the status of the driver or of cuBLAS, or FAILED."""
     if launch_entries.PRODUCT or likely(cached.second == NULL):
         return launch_entries.queue(launcher, stream.handle, values)
-    return launch_both(cached, launcher, stream, values)
+    return launch_two_kernels(cached, launcher, stream, values)
 
 
 @dsl.noinline
-def launch_both(cached: CacheEntry, launcher: ptr, stream: result_entries.Stream, values: ptr) -> i64:
-    """Launch two kernels with scratch memory between them: the driver's status, or FAILED with an exception set."""
-    middle = dsl.stack(16)
-    scratch = result_entries.allocate(cached.device, stream, cached.scratch, middle)
+def launch_two_kernels(cached: CacheEntry, launcher: ptr, stream: result_entries.Stream, values: ptr) -> i64:
+    """Launch two kernels that share scratch memory; return the status of the driver, or FAILED."""
+    second_values = dsl.stack(16)
+    scratch = result_entries.allocate(cached.device, stream, cached.scratch, second_values)
     if unlikely(scratch == NULL):
         return FAILED
-    store(i64, middle, 8, load(i64, values, 8))
-    store(i64, values, 8, load(i64, middle, 0))
+    store(i64, second_values, 8, load(i64, values, 8))
+    store(i64, values, 8, load(i64, second_values, 0))
     status = launch_entries.queue_kernel(launcher, stream.handle, values)
     if likely(status == 0):
-        status = launch_entries.queue_kernel(cached.second, stream.handle, middle)
+        status = launch_entries.queue_kernel(cached.second, stream.handle, second_values)
     capi.decref(scratch)
     return status
 
@@ -219,7 +223,7 @@ def launch_both(cached: CacheEntry, launcher: ptr, stream: result_entries.Stream
 def launch_in_place(
     entry: CudaEntry, cached: ptr, launcher: ptr, stream: ptr, args: ptr, arrays: ptr, values: ptr
 ) -> ptr:
-    """Launch the kernel with the first operand as its result, and increment the version of its storage."""
+    """Launch the kernel with the first operand as its output, and increment the version of its storage."""
     target, array = load(ptr, args, 0), result_entries.ArrayObject(load(ptr, arrays, 0))
     result: ptr = Outcome.FALL_BACK
     storage: base.StorageObject = result_entries.get_storage(
@@ -242,7 +246,7 @@ def launch_in_place(
 
 @native
 def have_no_overlap(arrays: ptr, values: ptr) -> bool:
-    """Whether no operand shares the target's buffer, except as the same array."""
+    """Return whether no operand overlaps the target; an operand with the same elements is allowed."""
     target: result_entries.ArrayObject = load(ptr, arrays, 0)
     for i in range(1, NIN):
         array: result_entries.ArrayObject = load(ptr, arrays, i * 8)

@@ -1,4 +1,4 @@
-"""Allocation of results in native code: the structs that :mod:`.result_entries` reads, and its compiled functions."""
+"""Native allocation of results: the structs that :mod:`.result_entries` reads, and its compiled functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....errors import OutOfMemoryError
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.dtypes import DType
 from ...cpu.fastpath.compiler import engine
-from ...cpu.fastpath.glue import layout
+from ...cpu.fastpath.glue import layout as class_layout
 from ...cpu.fastpath.glue.structs import StructMemory
 from ..kernels.tensor import CudaTensor, DeviceStorage
 from ..runtime import toolkit as tools
@@ -26,26 +26,26 @@ native_layer = lazy.Module(".backends.cpu.fastpath")
 
 # callees come before their callers
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ready": rt.current_stream,
-    "block": rt.allocate,
-    "result": rt.make_result,
+    "current_stream": rt.current_stream,
+    "allocate": rt.allocate,
+    "make_result": rt.make_result,
     "finalize": rt.finalize,
 }
 
 
 @functools.cache
 def constants() -> dict[str, int]:
-    """Compile-time constants: the slot offsets of the classes that native functions of this backend access.
+    """Return compile-time constants: the slot offsets of the classes that native functions of this backend access.
 
     Raises:
-        RuntimeError: a slot is not where its descriptor says.
+        RuntimeError: a slot is not at the offset that its descriptor has.
     """
     probe: Any = [object(), object(), object(), None, object(), []]
     return {
-        **layout.class_constants(),
-        **layout.slot_constants(DeviceArray, rt.ArrayObject),
-        **layout.slot_constants(Buffer, rt.BufferObject, Buffer(*probe)),
-        **layout.slot_constants(Pool, rt.PoolObject),
+        **class_layout.class_constants(),
+        **class_layout.slot_constants(DeviceArray, rt.ArrayObject),
+        **class_layout.slot_constants(Buffer, rt.BufferObject, Buffer(*probe)),
+        **class_layout.slot_constants(Pool, rt.PoolObject),
     }
 
 
@@ -53,13 +53,13 @@ def constants() -> dict[str, int]:
 def result_code() -> engine.Code:
     """Compile :mod:`.result_entries`, and install its ``finalize`` as the finalizer of buffers."""
     result = native_code("results", FUNCTIONS, constants())
-    if not _finalizer_fault():
+    if not _is_finalizer_slot_unknown():
         finalizer_of(Buffer).value = result["finalize"]
     return result
 
 
-def _finalizer_fault() -> bool:
-    """Whether ``tp_finalize`` is at another offset in this interpreter; then Python finalizes buffers."""
+def _is_finalizer_slot_unknown() -> bool:
+    """Whether ``tp_finalize`` has another offset in this interpreter; Python then finalizes buffers."""
 
     class Finalized:
         def __del__(self) -> None: ...
@@ -71,14 +71,14 @@ def _finalizer_fault() -> bool:
     return not value or finalizer_of(Buffer).value != value or finalizer_of(Plain).value is not None
 
 
-def is_on() -> bool:
+def is_native_enabled() -> bool:
     """Whether native code answers calls in this process."""
     return not native_layer.why_off() and native_layer.runtime() is not None
 
 
 @functools.cache
-def backend_record() -> StructMemory:
-    """The backend's struct (:class:`.result_entries.Backend`)."""
+def backend_struct() -> StructMemory:
+    """Return the struct of the backend (:class:`.result_entries.Backend`)."""
     result = StructMemory(
         rt.Backend,
         globals_=native_layer.runtime().process,
@@ -99,15 +99,15 @@ _context_key = functools.cache(new_key)
 
 
 @engine.KeepFirst
-def device_record(index: int) -> StructMemory:
-    """The struct of a device (:class:`.result_entries.Device`), valid for the current toolkit."""
-    at, default = device_at(index), default_stream(f"cuda:{index}")
+def device_struct(index: int) -> StructMemory:
+    """Return the struct of a device (:class:`.result_entries.Device`), valid for the current toolkit."""
+    device, default = device_at(index), default_stream(f"cuda:{index}")
     pool_of(default)
     result = StructMemory(
         rt.Device,
-        backend=backend_record(),
-        context=at.context or 0,
-        set_context=at.driver.address("cuCtxSetCurrent"),
+        backend=backend_struct(),
+        context=device.context or 0,
+        set_context=device.driver.address("cuCtxSetCurrent"),
         context_key=_context_key() if device_count() == 1 else -1,
         stream_key=key_of(index),
         default_stream=default.record,
@@ -116,18 +116,21 @@ def device_record(index: int) -> StructMemory:
     return result
 
 
-def result_record(of: Layout) -> StructMemory:
-    """The struct of results of a layout (:class:`.result_entries.ResultSpec`); the caller keeps the layout alive."""
-    result: StructMemory | None = of.record
+def result_struct(layout: Layout) -> StructMemory:
+    """Return the struct of results with a layout (:class:`.result_entries.ResultSpec`).
+
+    The caller keeps the layout alive.
+    """
+    result: StructMemory | None = layout.record
     if result is None:
-        result = block_record(of.nbytes)
-        result.set(rt.ResultSpec.layout, id(of))
-        of.record = result
+        result = block_struct(layout.nbytes)
+        result.set(rt.ResultSpec.layout, id(layout))
+        layout.record = result
     return result
 
 
-def block_record(nbytes: int) -> StructMemory:
-    """The struct of a block of ``nbytes`` bytes without a layout, for scratch memory."""
+def block_struct(nbytes: int) -> StructMemory:
+    """Return the struct of a block of ``nbytes`` bytes without a layout, for scratch memory."""
     size = size_class(nbytes)
     result = StructMemory(rt.ResultSpec, size=size)
     result.refer(rt.ResultSpec.nbytes, nbytes)
@@ -135,4 +138,4 @@ def block_record(nbytes: int) -> StructMemory:
     return result
 
 
-tools.change_listeners.append(device_record.results.clear)
+tools.change_listeners.append(device_struct.results.clear)

@@ -146,7 +146,7 @@ class ElementwisePlan:
         key = tuple(map(id, kinds))
         record = self.record = make_call_record(key, self, kinds, self.out)
         for i, dtype in self.numbers:
-            record.set(rt.CacheEntry.to + 8 * i, CODES.index(dtype))
+            record.set(rt.CacheEntry.number_dtypes + 8 * i, CODES.index(dtype))
         for variant, launch in self.launches.items():
             self._link_launch(variant, launch)
         return key

@@ -43,7 +43,7 @@ def choose_scan_variant(sizes: Sizes) -> tuple[str, int]:
     """Choose the kernel variant of a scan of (outer, length, inner) elements.
 
     Returns:
-        A variant of ``write_scan``, or ``"turned"`` (rows of a transposed copy), and the length of the parts of a line.
+        A variant of ``write_scan``, or ``"transposed"`` (rows of a transposed copy); the length of the parts of a line.
     """
     outer, length, inner = sizes
     lines = outer * inner
@@ -54,7 +54,7 @@ def choose_scan_variant(sizes: Sizes) -> tuple[str, int]:
         parts = min(2 * ENOUGH_THREADS // lines, length // LEAST_PART, MOST_PARTS)
         return "split_columns", -(-length // parts)
     if inner > 1:
-        return ("turned" if few else "columns"), length
+        return ("transposed" if few else "columns"), length
     if outer < ENOUGH_BLOCKS and length >= 4 * CHUNK:
         part = -(-length // max(FULL_BLOCKS // outer, 1))
         return "split_rows", -(-part // CHUNK) * CHUNK
@@ -83,8 +83,8 @@ def scan_launches(fold: Fold, dtype: DType, out: DType, sizes: Sizes) -> ScanLau
     rows, parts = variant.endswith("rows"), -(-length // part)
     counts = [outer, length, *([] if rows else [inner]), *([part] if len(kernels) == 2 else [])]
     lines = outer if rows else outer * parts * inner
-    turned = variant == "split_rows"
-    grids = [(parts, outer, 1) if turned else (kernel.blocks(lines, BLOCKS), 1, 1) for kernel in kernels]
+    is_split = variant == "split_rows"
+    grids = [(parts, outer, 1) if is_split else (kernel.blocks(lines, BLOCKS), 1, 1) for kernel in kernels]
     workspace = outer * parts * inner * kernels[0].temporaries
     return ScanLaunches(list(zip(kernels, grids, strict=True)), counts, workspace)
 
@@ -106,7 +106,7 @@ class ScanPlan:
         self.variant = choose_scan_variant(sizes)[0]
         self._launches: list[Launch] = []
         self._workspace = 0
-        if self.variant == "turned":
+        if self.variant == "transposed":
             return
         kernels, counts, self._workspace = scan_launches(fold, dtype, out, sizes)
         for kernel, grid in kernels:
@@ -137,7 +137,7 @@ def _run_scan(fold: Fold, given: DeviceArray, out: DType, sizes: Sizes) -> Devic
         if len(_scan_plans) >= MOST_PLANS:
             _scan_plans.clear()
         plan = _scan_plans[key] = ScanPlan(*key)
-    if plan.variant == "turned":
+    if plan.variant == "transposed":
         return _scan_transposed(fold, given, out, sizes)
     result = empty(contiguous_layout(sizes, out, index))
     plan.run(given, result)

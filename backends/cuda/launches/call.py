@@ -32,20 +32,20 @@ class DeviceEntry:
 
     def __init__(self, executable: Any):
         code, submission = result.result_code(), executable.choice.submission
-        records = [result.result_record(layout) for layout in executable.fresh]
+        records = [result.result_struct(layout) for layout in executable.fresh]
         self.record = StructMemory(sizeof(at.DeviceCalls))
         self.record.kept += [code, submission, *records]
         functions = {
-            at.DeviceCalls.ready: "ready",
-            at.DeviceCalls.result: "result",
-            at.DeviceCalls.block: "block",
+            at.DeviceCalls.ready: "current_stream",
+            at.DeviceCalls.result: "make_result",
+            at.DeviceCalls.block: "allocate",
         }
         for offset, name in functions.items():
             self.record.set(offset, code[name])
-        self.record.point(at.DeviceCalls.device, result.device_record(executable.at.index))
+        self.record.point(at.DeviceCalls.device, result.device_struct(executable.at.index))
         self.record.point(at.DeviceCalls.results, make_int64_array([value.address for value in records]))
         if executable.convention.workspace:
-            self.record.point(at.DeviceCalls.scratch, result.block_record(executable.convention.workspace))
+            self.record.point(at.DeviceCalls.scratch, result.block_struct(executable.convention.workspace))
         self.record.set(at.DeviceCalls.launches, submission.address)
 
     def guard(self, spec: TensorSpec, slot: int) -> StructMemory:

@@ -130,7 +130,7 @@ def test_who_shares_what():
     assert choose_scan_variant((1, 1 << 26, 1)) == ("split_rows", 1 << 16)
     assert choose_scan_variant((1000, 1 << 16, 1))[0] == "rows"
     assert choose_scan_variant((1000000, 8, 1))[0] == "columns"
-    assert choose_scan_variant((1, 1 << 20, 3))[0] == "turned"
+    assert choose_scan_variant((1, 1 << 20, 3))[0] == "transposed"
     assert choose_scan_variant((1, 1 << 20, 64))[0] == "split_columns"
     assert choose_scan_variant((1, 1000, 1 << 20))[0] == "columns"
     for sizes in [(1, 8192, 1), (200, 1 << 20, 1), (3, 4097 * 64, 50)]:

@@ -18,7 +18,7 @@ RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 
 # Result of an instance: a copy; a view if the operand is contiguous, else a copy; a view.
 COPY, DENSE, ALIAS = 0, 1, 2
-GIVES: i64 = template(0)
+RESULT: i64 = template(0)
 
 REFUSED: i64 = -1  # Python must run the call
 VIEWED: i64 = 0
@@ -71,7 +71,7 @@ def copy_or_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr,
     rank, dims = i64(array.ndim), array.dims
     entry.calls += 1
     tensor: ptr = NULL
-    if GIVES == ALIAS or (GIVES == DENSE and (array.flags & capi.C_CONTIGUOUS) != 0):
+    if RESULT == ALIAS or (RESULT == DENSE and (array.flags & capi.C_CONTIGUOUS) != 0):
         tensor = make_view(g, source, array, rank, dims, array.strides)
     else:
         tensor = rt_copies.copy_with_shape(g, array, rank, dims)

@@ -1,4 +1,4 @@
-"""The native runtime of this process: entries of the `rt_*` modules, loaded or compiled on demand."""
+"""The native runtime of a process: loads or compiles the entries of the `rt_*` modules on demand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _lock = locks.make_lock("runtime")
 ELEMENTWISE = rt_elementwise.elementwise
 ONE = {"NIN": 1, "NARGS": 2}  # constants of entries with one input
 VIEWS = {"reshape": rt_views.RESHAPE, "permute": rt_views.PERMUTE, "broadcast_to": rt_views.BROADCAST}
-SAMES = {"clone": rt_views.COPY, "contiguous": rt_views.DENSE, "stop_gradient": rt_views.ALIAS}
+COPIES = {"clone": rt_views.COPY, "contiguous": rt_views.DENSE, "stop_gradient": rt_views.ALIAS}
 CASTS = {"cast": 0, "astype": 1}
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
@@ -55,7 +55,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
         ({name: rt_cached_views.cached_view}, ONE | {"VIEW": rt_views.RESHAPE, "LISTS": lists})
         for lists, name in enumerate(("cached_view", "cached_views"))
     ),
-    *(({name: rt_views.copy_or_view}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
+    *(({name: rt_views.copy_or_view}, ONE | {"RESULT": kind}) for name, kind in COPIES.items()),
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
     *(({name: rt_elementwise.cast}, ONE | {"HAS_COPY": known}) for name, known in CASTS.items()),
     ({"scan": rt_scans.scan}, ONE),
@@ -65,21 +65,21 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),
     ({"basic_index": rt_subscript.basic_index}, ONE | {"VIEW": rt_views.RESHAPE}),
 )
-LEVEL = 1  # entries gain nothing from the optimizer's slower passes; loops are compiled separately
+OPT_LEVEL = 1  # entries gain nothing from the optimizer's slower passes; loops are compiled separately
 KINDS = {kind: group for group in GROUPS for kind in group[0]}
 
 
 def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
     """Return LLVM IR of one kind of entry and those that it is compiled with, exported under their names."""
-    functions, own = KINDS[kind]
-    return lang.emit(functions, {**constants, **own})
+    functions, group_constants = KINDS[kind]
+    return lang.emit(functions, {**constants, **group_constants})
 
 
 class Runtime:
-    """Entries and the process struct.
+    """The compiled entries of this process, and the struct of globals that they share.
 
     Raises:
-        RuntimeError: a slot of a class is not where it should be.
+        RuntimeError: a slot of a class has an unexpected offset.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class Runtime:
         )
 
     def tick(self) -> int:
-        """Advance the clock of calls of jitted functions, and return the time."""
+        """Advance the clock that orders calls of jitted functions, and return its time."""
         time = self.process.get(rt_base.Globals.jit_clock) + 1
         self.process.set(rt_base.Globals.jit_clock, time)
         return time
@@ -112,7 +112,7 @@ class Runtime:
                     lambda: runtime_ir(kind, self.constants),
                     kinds,
                     imports,
-                    level=LEVEL,
+                    level=OPT_LEVEL,
                 )
                 self.codes.update(dict.fromkeys(kinds, code))
             return self.codes[kind][kind]
