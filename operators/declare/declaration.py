@@ -79,7 +79,7 @@ class ErrorInput(NamedTuple):
 LAYOUTS = ("contiguous", "transposed", "reversed", "strided")  # of a TensorSample
 
 
-class IndexSpec(NamedTuple):
+class IndexSpec:
     """The access of a gather or scatter at integer positions, which lowering compiles from.
 
     The first arguments of such an operator are a tensor and index tensors for consecutive axes, then the value that is
@@ -92,8 +92,10 @@ class IndexSpec(NamedTuple):
             the value; an empty string if the value replaces it.
     """
 
-    writes: bool = False
-    combine: Callable[..., str] = lambda: ""
+    __slots__ = ("combine", "writes")
+
+    def __init__(self, *, writes: bool = False, combine: Callable[..., str] = lambda: ""):
+        self.writes, self.combine = writes, combine
 
 
 class Declaration(NamedTuple):

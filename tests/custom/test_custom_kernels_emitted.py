@@ -135,5 +135,5 @@ def test_cuda_kernels_state_what_they_need(define):
         op.op.call_for_key("CUDA", X)
     with pytest.raises(errors.ValueArgumentError, match="called 'thrice'"):
         td.cuda_kernel(source, "thrice")
-    with pytest.raises(errors.ArgumentError, match="text"):
+    with pytest.raises(errors.ArgumentError, match="source"):
         td.cuda_kernel(b"", "twice")
