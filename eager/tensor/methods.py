@@ -350,10 +350,13 @@ def attach_lazy_methods(names: Iterable[str]) -> None:
     """Attach descriptors for the methods of operators that are declared at first use."""
     for name in names:
         declare = partial(materialize, f"td::{name}")
-        ending = "_" * name.endswith("_")
-        for known in (name, *(f"{alias}{ending}" for alias in aliases_of(name.removesuffix("_")))):
-            if not hasattr(Tensor, known):
-                setattr(Tensor, known, lazy.Attribute(known, declare))
+        if not hasattr(Tensor, name):
+            setattr(Tensor, name, lazy.Attribute(name, declare))
+        aliases = aliases_of(name.removesuffix("_"))
+        ending = "_" if aliases and name.endswith("_") else ""
+        for alias in aliases:
+            if not hasattr(Tensor, alias + ending):
+                setattr(Tensor, alias + ending, lazy.Attribute(alias + ending, declare))
 
 
 def attach_module(load: Callable[[], ModuleType], names: str) -> dict[str, Any]:
