@@ -110,7 +110,7 @@ def test_bad_llvm_is_refused_where_it_is_given(source, signature, error, what):
 
 @pytest.mark.skipif(NATIVE, reason="native code is on")
 def test_llvm_needs_native_code():
-    with pytest.raises(errors.BackendUnavailableError, match="native code is off"):
+    with pytest.raises(errors.BackendUnavailableError, match="needs native code"):
         td.llvm_kernel(CUBE)
 
 
