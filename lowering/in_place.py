@@ -6,7 +6,7 @@ graph, or a parameter that the caller donates. Otherwise the result begins as a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..named_tuple import NamedTuple
@@ -36,10 +36,12 @@ class AliasCandidate(NamedTuple):
 def update_steps(lowered: Lowered) -> None:
     """Decide for each update, in order, whether it is done in place; insert the copies for the others."""
     steps: list[Thunk] = []
+    kept = {*_result_values(lowered), *(value for value, _ in lowered.folded)}
+    last_reads = {value: n for n, step in enumerate(lowered.steps) for value in reads_and_writes(step)[0]}
     for index, step in enumerate(lowered.steps):
         for update in _find_updates(step):
-            taken = _may_take_over(lowered, update, step, lowered.steps[index + 1 :])
-            if taken:
+            is_dead = update.source not in kept and last_reads[update.source] == index
+            if is_dead and _may_take_over(lowered, update, step):
                 _take_over(lowered, update)
             elif isinstance(step, KernelThunk):
                 steps.append(copy_into(f"{step.kernel.name}_copy", update.source, update.layout, update.out))
@@ -58,18 +60,14 @@ def _find_updates(step: Thunk) -> Iterator[AliasCandidate]:
             yield AliasCandidate(*step.operands[operand], step.node.outputs[out])
 
 
-def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk, later: Sequence[Thunk]) -> bool:
+def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk) -> bool:
+    """Whether the memory of a dead value may be written, and only the update itself reads it."""
     source, layout = update.source, update.layout
     if not layout.is_contiguous or layout.size != source.spec.size or source.weak is not None:
         return False
     owner = lowered.aliases.owner(source)
-    constants = [value for value, _ in lowered.folded]
     is_lent = owner in lowered.graph.parameters and owner not in lowered.donated
-    if is_lent or owner in constants or source in _result_values(lowered):
-        return False
-    return _count_reads(step, source) == 1 and not any(
-        source in reads_and_writes(other)[0] for other in later
-    )
+    return not is_lent and _count_reads(step, source) == 1
 
 
 def _count_reads(step: Thunk, source: Value) -> int:
@@ -104,7 +102,6 @@ def _remove_aliased_storages(lowered: Lowered) -> None:
             continue
         value, owner = storages[output.index], owners[output.index]
         if owner in parameters:
-            lowered.written.add(parameters.index(owner))
             now = output._replace(kind="parameter", index=parameters.index(owner))
         else:
             now = output._replace(index=lowered.storages.index(value))

@@ -11,6 +11,7 @@ from ..registry.dtypes import uint8
 from ..registry.operator import find_operator
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value, bodies_of
+from .buffer_assignment import nbytes_of
 from .cost_model import CELL_BYTES
 from .fusion.concat_in_place import is_update
 from .layout import contiguous
@@ -193,7 +194,7 @@ def _find_result(number: int, bodies: tuple[Body, ...]) -> int | None:
 
 
 def _make_doubles(out: Value) -> tuple[Value, Value]:
-    is_small = out.spec.size * out.spec.dtype.itemsize <= CELL_BYTES
+    is_small = nbytes_of(out) <= CELL_BYTES
     return (Value(out.spec) if is_small else out), Value(out.spec)
 
 

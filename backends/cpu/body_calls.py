@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from .loop_writer import LoopWriter
 
 
-def nbytes(value: Value) -> int:
-    """Return the bytes of a value's elements."""
-    return int(value.spec.size * value.spec.dtype.itemsize)
-
-
 class BodyCall:
     """Calls of one body from a loop.
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...registry.dtypes import bool_
 from ...tracer.graph import Value
-from .body_calls import BodyCall, nbytes
+from .body_calls import BodyCall
 from .step_cost import estimate_body
 from .target import IS_X86, MXCSR_FLUSH
 
@@ -151,7 +152,7 @@ class LoopWriter:
         self.cells = {
             j: self._copy_to_cell(j, first)
             for j, first in enumerate(firsts)
-            if nbytes(self.node.outputs[j]) <= self.writer.cell_bytes and j not in self.step.owned
+            if nbytes_of(self.node.outputs[j]) <= self.writer.cell_bytes and j not in self.step.owned
         }
         self._start_timer()
         self.jump("pre")
@@ -171,7 +172,7 @@ class LoopWriter:
     def _copy_to_cell(self, index: int, first: str) -> str:
         """Copy the first value of a small carry to memory of all iterations, so that LLVM keeps it in a register."""
         cell: str = self.writer.pointer(self.step.doubles[index][0])
-        self.copy(cell, first, nbytes(self.node.outputs[index]))
+        self.copy(cell, first, nbytes_of(self.node.outputs[index]))
         return cell
 
     def _first_carry(self, index: int) -> str:
@@ -182,7 +183,7 @@ class LoopWriter:
         out = self.node.outputs[index]
         target = out if index in self.step.in_place else self.step.doubles[index][0]
         pointer: str = self.writer.pointer(target)
-        self.copy(pointer, operand, nbytes(out))
+        self.copy(pointer, operand, nbytes_of(out))
         return pointer
 
     def _start_timer(self) -> None:
@@ -222,7 +223,7 @@ class LoopWriter:
         self.label("done")
         for index, (register, output) in enumerate(zip(state, self.node.outputs)):
             if index in self.cells:
-                self.copy(self.writer.pointer(output), register, nbytes(output))
+                self.copy(self.writer.pointer(output), register, nbytes_of(output))
             elif index not in self.step.in_place:
                 self._copy_result(output, register)
 
@@ -233,7 +234,7 @@ class LoopWriter:
         self.emit(f"{is_there} = icmp eq ptr {target}, {register}")
         self.emit(f"br i1 {is_there}, label %{self.name}_there{number}, label %{self.name}_copy{number}")
         self.label(f"copy{number}")
-        self.copy(target, register, nbytes(output))
+        self.copy(target, register, nbytes_of(output))
         self.jump(f"there{number}")
         self.label(f"there{number}")
 
@@ -254,19 +255,19 @@ class LoopWriter:
             inputs[i] = (
                 self._count_item(i, item, at)
                 if i in self.step.counted
-                else self._item_pointer(self.operands[i], nbytes(item), at)
+                else self._item_pointer(self.operands[i], nbytes_of(item), at)
             )
         inputs.update({i: self.operands[i] for i in range(first, len(self.operands))})
         outputs = self.node.outputs[carried:]
         rows = [
-            self._item_pointer(self.writer.pointer(out), nbytes(body.graph.outputs[carried + k]), at)
+            self._item_pointer(self.writer.pointer(out), nbytes_of(body.graph.outputs[carried + k]), at)
             for k, out in enumerate(outputs)
         ]
         targets = self._storage_pointers(body, carried, state, rows)
         call.call({i: pointer for i, pointer in inputs.items() if i < first}, targets)
         for k, row in enumerate(rows):
             source = call.source(carried + k, inputs, targets)
-            self.copy(row, source, nbytes(body.graph.outputs[carried + k]))
+            self.copy(row, source, nbytes_of(body.graph.outputs[carried + k]))
         self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
 
     def _begin_counted(self, carried: int, length: int) -> list[str]:
@@ -332,11 +333,11 @@ class LoopWriter:
             is_kept = kind == "input" and (index == j or (index >= carried and j not in self.step.owned))
             if not is_own and not is_kept:
                 target = self._spare_buffer(j, state[j])
-                self.copy(target, source, nbytes(self.node.outputs[j]))
+                self.copy(target, source, nbytes_of(self.node.outputs[j]))
                 source = target
             result.append(source)
         for j, cell in self.cells.items():  # after all of them have been read
-            self.copy(cell, result[j], nbytes(self.node.outputs[j]))
+            self.copy(cell, result[j], nbytes_of(self.node.outputs[j]))
         return result
 
     def _is_also_stacked(self, carry: int, kind: str, index: int, carried: int) -> bool:
@@ -372,7 +373,7 @@ class LoopWriter:
         results = {operand: self.node.outputs[out] for operand, out in self.step.in_place.items()}
         for operand, value in {**self.step.copies, **results}.items():
             fixed[operand - 1] = self.writer.pointer(value)
-            self.copy(fixed[operand - 1], self.operands[operand], nbytes(value))
+            self.copy(fixed[operand - 1], self.operands[operand], nbytes_of(value))
         for call in calls:
             call.prepare(fixed)
         index, last = self._branch_index(), len(bodies) - 1
@@ -387,7 +388,9 @@ class LoopWriter:
             targets = [mapping[position] for position in range(len(mapping))]
             call.call({}, targets)
             for position, result in enumerate(self.node.outputs):
-                self.copy(self.writer.pointer(result), call.source(position, fixed, targets), nbytes(result))
+                self.copy(
+                    self.writer.pointer(result), call.source(position, fixed, targets), nbytes_of(result)
+                )
             self.jump("done")
         self.label("done")
 

@@ -132,7 +132,7 @@ def scalar_formula(op: Operator) -> str:
 
 
 def fold_formula(decl: Declaration) -> str:
-    """How a fold combines elements, line by line."""
+    """Describe line by line how a fold combines elements."""
     fold, dtype = decl.fold, _body_dtype(decl)
     assert fold is not None and decl.shape_rule is not None
     out = decl.shape_rule(TensorSpec((2,), dtype), 0).dtype
@@ -155,7 +155,7 @@ def fold_formula(decl: Declaration) -> str:
 
 
 def definition(op: Operator) -> list[tuple[str, str, str]]:
-    """What an operator computes: (sentence, code, language) for each part of its declaration that says so."""
+    """Describe what an operator computes: (sentence, code, language) for each part of its declaration that says so."""
     decl = op.decl
     parts: list[tuple[str, str, str]] = []
     if decl.is_elementwise and decl.body is not None:
