@@ -16,7 +16,7 @@ from .. import config
 C = TypeVar("C", bound=type)
 
 TESTED_MINORS = (11, 12, 13)
-TP_FLAGS = 168  # offset in a type object
+AS_BUFFER, TP_FLAGS = 160, 168  # offsets in a type object
 ENTRY, DATA = 16, 24  # offsets in an instance
 _HAVE_VECTORCALL, _METHOD_DESCRIPTOR, _BASETYPE = 1 << 11, 1 << 17, 1 << 10
 _PY_TP_MEMBERS, _T_PYSSIZET, _READONLY = 72, 19, 1
@@ -96,6 +96,16 @@ def accept_entries(cls: C) -> C:
         flags = ctypes.c_uint64.from_address(id(cls) + TP_FLAGS)
         flags.value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
     return cls
+
+
+def set_buffer_slot(cls: type, address: int) -> None:
+    """Set the C function ``bf_getbuffer`` of a class that was defined in Python; 0 removes it.
+
+    The caller has checked :func:`find_build_fault`, and keeps the function alive.
+    """
+    table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value
+    if table is not None:  # classes defined in Python have a table of their own
+        ctypes.c_void_p.from_address(table).value = address or None
 
 
 def set_entry(function: object, entry: int, data: int = 0) -> None:

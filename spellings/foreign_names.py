@@ -70,7 +70,6 @@ SYNONYMS: dict[str, str] = {
     "dumps": "td.save(x, io.BytesIO())",
     "embedding_bag": "td.nn.functional.embedding(...).sum(-2)",
     "empty_cache": "td.cuda",
-    "flags": "x.is_contiguous()",
     "flat": "x.flatten(), or x.reshape(-1) to write",
     "fold": "x.at[...].add of patches",
     "get_default_device": "device= of each function; the default is the CPU",

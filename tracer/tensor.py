@@ -98,7 +98,7 @@ class TracerTensor(Dataless, Tensor):
         return self._value.spec
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def _strides(self) -> tuple[int, ...]:
         raise_concretization_error(self, "strides", "data")
 
     @property

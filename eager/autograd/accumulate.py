@@ -125,7 +125,7 @@ def _is_writable(there: Tensor, gradient: Tensor) -> bool:
 def _overlaps_itself(x: Tensor) -> bool:
     """Whether elements of a tensor may share an address: each stride must step over all that smaller ones reach."""
     reach = 1
-    for step, size in sorted((abs(step), size) for step, size in zip(x.strides, x.shape) if size != 1):
+    for step, size in sorted((abs(step), size) for step, size in zip(x._strides, x.shape) if size != 1):
         if step < reach:
             return True
         reach = step * size

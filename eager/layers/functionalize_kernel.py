@@ -216,7 +216,9 @@ def _view(run: Run, op: Operator, args: tuple[Any, ...], kwargs: Kwargs) -> obje
         return map_results(lambda item, _: run.wrap(item), out)
     meta = derive_meta_view(op, base, TensorSpec(out.shape, out.dtype), args[1:])
     if (run.copies or meta is None) and shares_memory(out, base.value):
-        out = copy_with_strides(run.call, out, row_major_strides(out.shape) if meta is None else meta.strides)
+        out = copy_with_strides(
+            run.call, out, row_major_strides(out.shape) if meta is None else meta._strides
+        )
     if meta is None:  # the eager result is a copy
         return run.wrap(out)
     return view_of(base, meta, (Step(op, args[1:], kwargs),), out)

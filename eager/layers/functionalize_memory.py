@@ -84,7 +84,7 @@ class FunctionalTensor(Tensor):
             root = self._functional_storage.value
             part = follow(root, self._path, self._call)[-1]
             if self._path and self._run.copies and shares_memory(part, root):
-                part = copy_with_strides(self._call, part, self._meta_view.strides)
+                part = copy_with_strides(self._call, part, self._meta_view._strides)
             self._cached_value, self._cached_version = part, self._functional_storage.version
         return self._cached_value
 
@@ -105,8 +105,8 @@ class FunctionalTensor(Tensor):
         return TensorSpec(self.shape, self.dtype, self.device)
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        return self._meta_view.strides
+    def _strides(self) -> tuple[int, ...]:
+        return self._meta_view._strides
 
     @property
     def storage_offset(self) -> int:
@@ -177,11 +177,11 @@ def _make_meta_view(value: Tensor) -> MetaTensor:
     """A meta tensor with the shape and strides of a tensor; row-major if the strides are unknown."""
     spec = value.spec
     try:
-        strides = tuple(value.strides)
+        strides = tuple(value._strides)
     except TandemError:  # a traced value
         strides = row_major_strides(spec.shape)
     whole = meta_tensor(TensorSpec(tuple(spec.shape), spec.dtype))
-    return meta_view(whole, whole.shape, strides if len(strides) == len(spec.shape) else whole.strides, 0)
+    return meta_view(whole, whole.shape, strides if len(strides) == len(spec.shape) else whole._strides, 0)
 
 
 def wrap_functional(run: Run, call: Call, value: Tensor, origin: Tensor | None = None) -> FunctionalTensor:
@@ -196,7 +196,7 @@ def wrap_functional(run: Run, call: Call, value: Tensor, origin: Tensor | None =
     storage = Storage(None)
     meta = _make_meta_view(value)
     return _new_functional_tensor(
-        run, call, FunctionalStorage(value, meta.strides, origin), (), meta, storage, value
+        run, call, FunctionalStorage(value, meta._strides, origin), (), meta, storage, value
     )
 
 
@@ -275,7 +275,7 @@ def copy_with_strides(call: Call, value: Tensor, strides: tuple[int, ...]) -> Te
 def _match_strides(call: Call, value: Tensor, strides: tuple[int, ...]) -> Tensor:
     """A new value of a storage, copied if its axes are not ordered as by ``strides``."""
     try:
-        steps = value.strides
+        steps = value._strides
     except TandemError:  # a traced value has no strides
         return value
     order = _axes_in_memory(strides)
@@ -343,7 +343,7 @@ VIEW_INVERSES: dict[str, Callable[[Call, Tensor, Tensor, Step], Tensor]] = {
 
 def check_writable(name: str, target: FunctionalTensor) -> None:
     """Raise UnsupportedError for read-only and overlapping memory, and for views without an inverse."""
-    axes = zip(target.strides, target.shape)
+    axes = zip(target._strides, target.shape)
     broadcast = any(step.op.name == "td::broadcast_to" for step in target._path)
     if broadcast or (0 not in target.shape and any(stride == 0 and size > 1 for stride, size in axes)):
         raise UnsupportedError(

@@ -95,8 +95,8 @@ class LevelTensor(Tensor):
         return self._payload.spec
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        return self._payload.strides
+    def _strides(self) -> tuple[int, ...]:
+        return self._payload._strides
 
     @property
     def storage_offset(self) -> int:

@@ -84,7 +84,7 @@ def _write(op: Operator, inner: Operator, keyset: int, args: Args, kwargs: Kwarg
 
 
 def _check_writable(name: str, target: MetaTensor) -> None:
-    if any(step == 0 and size > 1 for step, size in zip(target.strides, target.shape)):
+    if any(step == 0 and size > 1 for step, size in zip(target._strides, target.shape)):
         raise UnsupportedError(
             f"{name}: {describe(target)} is a broadcast view, several of its elements are one in memory; write into a "
             "copy: x.clone()"

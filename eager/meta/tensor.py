@@ -92,10 +92,6 @@ class MetaTensor(Tensor):
         return self._spec
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        return self._strides
-
-    @property
     def storage_offset(self) -> int:
         return self._offset
 
@@ -184,7 +180,7 @@ def meta_tensor(spec: TensorSpec) -> MetaTensor:
 def meta_like(x: Tensor) -> MetaTensor:
     """A meta tensor like another tensor, with the same order of axes in memory and no gaps."""
     tensor = meta_tensor(x.spec)
-    order = sorted(range(len(x.shape)), key=lambda axis: -abs(x.strides[axis]))
+    order = sorted(range(len(x.shape)), key=lambda axis: -abs(x._strides[axis]))
     strides = dict(zip(order, row_major_strides(tuple(x.shape[axis] for axis in order))))
     tensor._strides = tuple(strides[axis] for axis in range(len(x.shape)))
     return tensor

@@ -22,7 +22,7 @@ def view_meta(op: Operator, x: MetaTensor, args: Args, kwargs: Kwargs) -> MetaTe
     """
     if op.name == "td::contiguous":
         return x._alias() if x.is_contiguous() else None
-    layout = op.decl.view(ViewLayout(x.shape, x.strides, x.storage_offset), *args, **kwargs)
+    layout = op.decl.view(ViewLayout(x.shape, x._strides, x.storage_offset), *args, **kwargs)
     return None if layout is None else meta_view(x, *layout)
 
 

@@ -102,8 +102,8 @@ class QuantizedTensor(Tensor):
         return self._ints.spec
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        return self._ints.strides
+    def _strides(self) -> tuple[int, ...]:
+        return self._ints._strides
 
     @property
     def storage_offset(self) -> int:

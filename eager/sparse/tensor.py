@@ -236,7 +236,7 @@ class SparseTensor(Tensor):
         return f"{what}: a {self.layout} tensor has no dense memory; use x.to_dense(), or x.values()"
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def _strides(self) -> tuple[int, ...]:
         raise UnsupportedAttributeError(self._no_memory("strides"))
 
     @property

@@ -6,7 +6,7 @@ The functions of one tensor are also functions of the namespace ``td``: ``td.num
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, ShapeAttributeError, UnsupportedError
 from ...operators.declare.shape_rules import normalize_axis
@@ -18,6 +18,7 @@ from ..autograd.graph_functions import GraphFunction
 from ..autograd.hooks import retains_gradient
 from .construct import asarray
 from .dunders import by_name
+from .flags import MemoryFlags
 from .storage import Number
 from .tensor import Tensor, storage_of
 
@@ -58,7 +59,23 @@ def element_size(self: Tensor) -> int:
 
 def stride(self: Tensor, axis: int | None = None) -> int | tuple[int, ...]:
     """The elements to step over from one index to the next: of one axis, or of all as a tuple."""
-    return self.strides if axis is None else self.strides[normalize_axis("stride", axis, self.ndim)]
+    return self._strides if axis is None else self._strides[normalize_axis("stride", axis, self.ndim)]
+
+
+def _get_flags(self: Tensor) -> Any:
+    """How the elements are stored, as NumPy's arrays say it: ``x.flags.c_contiguous``, ``x.flags["WRITEABLE"]``.
+
+    >>> import tandem as td
+    >>> x = td.zeros((2, 3))
+    >>> x.flags.c_contiguous, x.T.flags.c_contiguous, x.T.flags["F_CONTIGUOUS"]
+    (True, False, True)
+    """
+    if type(self)._array is Tensor._array:
+        return self._array.flags
+    return MemoryFlags(self.shape, self._strides, self._storage is None)
+
+
+flags = property(_get_flags, doc=_get_flags.__doc__)
 
 
 def data_ptr(self: Tensor) -> int:

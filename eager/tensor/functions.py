@@ -34,7 +34,7 @@ MODULES_OF_METHODS: dict[str, str] = {
     ".eager.autograd.hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     ".eager.tensor.array_namespace": "to_device",
     ".eager.tensor.attributes": (
-        "adjoint apply_ _become_shape data data_ptr detach_ dim element_size expand_as get_device grad_fn H "
+        "adjoint apply_ _become_shape data data_ptr detach_ dim element_size expand_as flags get_device grad_fn H "
         "is_complex is_cpu is_cuda is_floating_point is_inference is_meta is_nonzero is_same_size is_signed "
         "is_sparse map_ mH ndimension nelement new_empty new_full new_ones new_tensor new_zeros numel "
         "reshape_as retains_grad stride _version view view_as"
@@ -75,7 +75,7 @@ MODULES_OF_METHODS: dict[str, str] = {
 # Attributes of NumPy's arrays and PyTorch's tensors that tensors lack; reading one raises an error that names the
 # tandem spelling, from spellings/foreign_names.py.
 FOREIGN_ATTRIBUTES = (
-    "as_strided as_subclass base byteswap chalf choose ctypes dump dumps flags flat getfield indices is_pinned "
+    "as_strided as_subclass base byteswap chalf choose ctypes dump dumps flat getfield indices is_pinned "
     "is_shared module_load partition resize setfield setflags share_memory_ smm sparse_mask sspaddmm storage_type "
     "to_sparse_bsc to_sparse_bsr to_sparse_csc values"
 ).split()

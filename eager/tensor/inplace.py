@@ -68,7 +68,7 @@ def check_writable(name: str, target: Tensor) -> None:
     if type(target) is Tensor:
         writable = target._array.flags.writeable
     else:
-        writable = all(step or size < 2 for step, size in zip(target.strides, target.shape))
+        writable = all(step or size < 2 for step, size in zip(target._strides, target.shape))
     if not writable:
         raise UnsupportedError(
             f"{name}: the memory of {describe(target)} is read-only (a broadcast view, or a read-only NumPy array); "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
@@ -24,7 +25,7 @@ from ...registry.operator import Operator
 from ...registry.schemas.binding import to_device_name
 from ...registry.values import MAX_RANK
 from ..autograd.autograd_meta import mark_detached, requires_grad_
-from . import dunders, inplace, layouts
+from . import buffer_slot, dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
@@ -262,6 +263,17 @@ def list_attributes(self: Tensor) -> list[str]:
     return [name for name in object.__dir__(self) if hasattr(type(self), name)]
 
 
+def export_buffer(self: Tensor, flags: int = 0) -> memoryview:
+    """The elements as a ``memoryview`` on the same memory; ``memoryview(x)`` calls it from Python 3.12 on.
+
+    Raises:
+        ArgumentError: the tensor requires gradients; use ``x.detach()``.
+        UnsupportedError: the elements are not in the host's memory.
+    """
+    del flags  # Python checks them
+    return memoryview(self.numpy())
+
+
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
     """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
     return _numpy_protocols.apply_ufunc(ufunc, method, inputs, options)
@@ -294,6 +306,7 @@ METHODS: dict[str, Function] = {
     "__reduce_ex__": reduce_ex,
     "__repr__": format_tensor,
     "__str__": format_elements,
+    "__buffer__": export_buffer,
     "__bytes__": to_bytes,
     "_repr_html_": format_html,
     "__deepcopy__": deepcopy,
@@ -412,6 +425,8 @@ def attach() -> None:
     Tensor._make_wrapper = lazy.Attribute("_make_wrapper", load_subclass)  # type: ignore[assignment]
     Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
     dunders.attach()
+    if sys.version_info < (3, 12):
+        buffer_slot.install()
 
 
 on_declaration(attach_operator)

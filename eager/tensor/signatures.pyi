@@ -3086,6 +3086,11 @@ class TensorMethods(TensorBase):
         **options: Any,
     ) -> object:
         """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
+    def __buffer__(
+        self,
+        flags: _b.int = 0,
+    ) -> memoryview:
+        """The elements as a ``memoryview`` on the same memory; ``memoryview(x)`` calls it from Py..."""
     def __bytes__(
         self,
     ) -> bytes:
@@ -3384,6 +3389,9 @@ class TensorMethods(TensorBase):
         wrap: _b.bool = False,
     ) -> Tensor:
         """Write a value to the diagonal, in place; ``wrap``: it begins again below the square par..."""
+    @property
+    def flags(self) -> Any:
+        """How the elements are stored, as NumPy's arrays say it: ``x.flags.c_contiguous``, ``x.fl..."""
     def float(
         self,
     ) -> Tensor:

@@ -90,7 +90,7 @@ class Tensor(Base):
     >>> import tandem as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> x.shape, x.dtype, x.strides
-    ((2, 2), tandem.float32, (2, 1))
+    ((2, 2), tandem.float32, (8, 4))
     """
 
     __slots__ = ("__weakref__", "_array", "_keys", "_meta", "_storage")
@@ -159,7 +159,16 @@ class Tensor(Base):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Elements (not bytes) to step over from one index to the next, per axis."""
+        """Bytes to step over from one index to the next, per axis, as in NumPy; ``x.stride()`` counts elements."""
+        if (
+            type(self)._array is Tensor._array
+        ):  # with an ndarray; its strides need not be multiples of the item size
+            return self._array.strides  # type: ignore[no-any-return]
+        return tuple(step * self.itemsize for step in self._strides)
+
+    @property
+    def _strides(self) -> tuple[int, ...]:
+        """Elements to step over from one index to the next, per axis."""
         return tuple(step // self._array.itemsize for step in self._array.strides)
 
     @property

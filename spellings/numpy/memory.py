@@ -69,7 +69,7 @@ def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
     >>> import tandem.numpy as np
     >>> np.ascontiguousarray(np.ones((2, 3)).T).strides
-    (2, 1)
+    (24, 8)
     """
     result = contiguous(asarray(a, dtype))
     return result if result.shape else reshape(result, (1,))
@@ -80,7 +80,7 @@ def asfortranarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
     >>> import tandem.numpy as np
     >>> np.asfortranarray(np.ones((2, 3))).strides
-    (1, 2)
+    (8, 16)
     """
     return transpose(contiguous(transpose(asarray(a, dtype))))
 

@@ -115,7 +115,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return (
         self.data_ptr() == tensor.data_ptr()
         and self.storage() is tensor.storage()
-        and (self.shape, self.strides) == (tensor.shape, tensor.strides)
+        and (self.shape, self._strides) == (tensor.shape, tensor._strides)
     )
 
 

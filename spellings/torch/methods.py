@@ -83,7 +83,7 @@ def index_reduce(
 
 def dim_order(self: Tensor) -> tuple[int, ...]:
     """The axes in the order of their strides, the largest first."""
-    return tuple(sorted(range(self.ndim), key=lambda axis: -self.strides[axis]))
+    return tuple(sorted(range(self.ndim), key=lambda axis: -self._strides[axis]))
 
 
 def const_data_ptr(self: Tensor) -> int:

@@ -150,7 +150,7 @@ def test_cupy_shares_memory():
     y.add_(1)
     cupy.cuda.Device().synchronize()
     assert a[0, 0].item() == 1.0
-    assert y.strides == (1, 3)
+    assert y.stride() == (1, 3)
     with cupy.cuda.Stream() as stream, td.cuda.Stream(handle=stream.ptr):
         assert (td.asarray(a) + 1).sum().item() == float(a.sum() + 6)
 

@@ -288,7 +288,7 @@ def test_data_can_be_looked_at():
         with pytest.raises(ValueError, match="read-only"):
             x.numpy()[0] = 1
         assert "functionalized tensor" in repr(x)
-        assert (x.requires_grad, x.is_leaf, x.strides, x.is_contiguous(), x.device) == (
+        assert (x.requires_grad, x.is_leaf, x.stride(), x.is_contiguous(), x.device) == (
             False,
             True,
             (1,),

@@ -160,7 +160,7 @@ VIEWS += ["matrix_transpose", "moveaxis", "expand", "squeeze", "expand_dims", "f
 
 def steps(x):
     """The strides of axes where they matter: a step is taken only if there are two elements."""
-    return [step for size, step in zip(x.shape, x.strides, strict=True) if size > 1] if x.size else []
+    return [step for size, step in zip(x.shape, x.stride(), strict=True) if size > 1] if x.size else []
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -228,10 +228,10 @@ def test_made_in_every_way():
     ):
         assert type(x) is MetaTensor
         assert x.spec == TensorSpec((3, 4), float32, "meta")
-        assert (x.strides, x.storage_offset, x.nbytes, x.storage().nbytes) == ((4, 1), 0, 48, 48)
+        assert (x.stride(), x.storage_offset, x.nbytes, x.storage().nbytes) == ((4, 1), 0, 48, 48)
         assert repr(x) == "tensor(..., device='meta', shape=(3, 4), dtype=float32)"
     assert td.empty_like(td.zeros((3, 4), device="meta"), device="cpu").device == "cpu"
-    assert td.ones((2, 3)).T.to("meta").strides == (1, 3)
+    assert td.ones((2, 3)).T.to("meta").stride() == (1, 3)
     with pytest.raises(DeviceError, match="one meta device"):
         td.zeros(3, device="meta:1")
 

@@ -120,7 +120,7 @@ def log():
 def test_shape_dtype_device_and_print():
     x = Quantity(td.ones((2, 3), dtype=td.float64), METRE)
     assert (x.shape, x.dtype, x.device, x.ndim, x.size) == ((2, 3), td.float64, "cpu", 2, 6)
-    assert x.strides == (3, 1) and x.is_contiguous() and x.nbytes == 48
+    assert x.stride() == (3, 1) and x.is_contiguous() and x.nbytes == 48
     assert repr(x) == str(x) == "<Quantity float64[2,3]>"
     assert repr(Logging(td.ones(2), requires_grad=True)) == "<Logging float32[2], requires_grad=True>"
     assert isinstance(x, td.Tensor) and not x.requires_grad and x.is_leaf

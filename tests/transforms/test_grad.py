@@ -180,7 +180,7 @@ def test_what_a_value_shows():
 
     def f(x):
         seen.update(
-            shape=x.shape, dtype=x.dtype, ndim=x.ndim, size=x.size, strides=x.strides, text=repr(x), n=len(x)
+            shape=x.shape, dtype=x.dtype, ndim=x.ndim, size=x.size, strides=x.stride(), text=repr(x), n=len(x)
         )
         seen.update(
             item=x[0].item(),

@@ -153,7 +153,7 @@ def test_what_a_value_shows():
         seen.update(
             shape=x.shape, dtype=x.dtype, ndim=x.ndim, size=x.size, n=len(x), text=repr(x), spec=str(x.spec)
         )
-        seen.update(strides=x.strides, contiguous=x.is_contiguous(), nbytes=x.nbytes)
+        seen.update(strides=x.stride(), contiguous=x.is_contiguous(), nbytes=x.nbytes)
         seen.update(grad=x.requires_grad, device=x.device, rows=[row.shape for row in x], text2=f"{x}")
         return x.T
 

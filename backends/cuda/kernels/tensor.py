@@ -87,7 +87,7 @@ class CudaTensor(Tensor):
         return self._data.layout.spec
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def _strides(self) -> tuple[int, ...]:
         return self._data.layout.strides
 
     @property

@@ -47,13 +47,13 @@ class BatchedTensor(LevelTensor):
         return TensorSpec(self.shape, self._payload.dtype, self._payload.device)
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        return self._payload.strides[1:]
+    def _strides(self) -> tuple[int, ...]:
+        return self._payload._strides[1:]
 
     def is_contiguous(self) -> bool:
         """Whether the elements of an example are in row-major order without gaps."""
         step = 1
-        for size, stride in reversed(list(zip(self.shape, self.strides))):
+        for size, stride in reversed(list(zip(self.shape, self._strides))):
             if size != 1 and stride != step:
                 return 0 in self.shape
             step *= size

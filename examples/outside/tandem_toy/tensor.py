@@ -43,7 +43,7 @@ class ToyTensor(td.Tensor):
         return TensorSpec(self.shape, self.dtype, DEVICE)
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def _strides(self) -> tuple[int, ...]:
         return tuple(step // self.buffer.itemsize for step in self.buffer.strides)
 
     @property
