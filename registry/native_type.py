@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import config
@@ -98,14 +99,47 @@ def accept_entries(cls: C) -> C:
     return cls
 
 
-def set_buffer_slot(cls: type, address: int) -> None:
-    """Set the C function ``bf_getbuffer`` of a class that was defined in Python; 0 removes it.
+def add_buffer_protocol(
+    base: type, export: Callable[[Any], object], has_buffer: Callable[[type], bool]
+) -> None:
+    """Give a class and its subclasses the buffer protocol on Python 3.11, where ``__buffer__`` (PEP 688) is unknown.
 
-    The caller has checked :func:`find_build_fault`, and keeps the function alive.
+    The C slot holds a ctypes callback. A callback cannot raise: where ``export`` raises, Python raises a SystemError
+    without the reason. On other builds of Python, do nothing.
+
+    Args:
+        base: a class that is defined in Python and has no ``__init_subclass__``.
+        export: returns the object whose buffer an instance shares.
+        has_buffer: whether a class takes part; the others have no buffer protocol.
     """
-    table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value
-    if table is not None:  # classes defined in Python have a table of their own
-        ctypes.c_void_p.from_address(table).value = address or None
+    if sys.version_info >= (3, 12) or find_build_fault():
+        return
+    get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+    get_buffer.argtypes = (ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
+
+    def fill_view(instance: object, view: int, flags: int) -> int:
+        try:
+            get_buffer(export(instance), view, flags)
+        except Exception:
+            return -1
+        return 0
+
+    callback = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)(fill_view)
+    _alive.append(callback)
+    address = ctypes.cast(callback, ctypes.c_void_p).value
+
+    def set_slot(cls: type) -> None:
+        table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value or 0
+        ctypes.c_void_p.from_address(table).value = address if has_buffer(cls) else None
+        for subclass in type.__subclasses__(cls):
+            set_slot(subclass)
+
+    def init_subclass(cls: type, **kwargs: Any) -> None:
+        super(base, cls).__init_subclass__(**kwargs)  # type: ignore[misc]
+        set_slot(cls)
+
+    base.__init_subclass__ = classmethod(init_subclass)  # type: ignore[assignment]
+    set_slot(base)
 
 
 def set_entry(function: object, entry: int, data: int = 0) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
@@ -21,11 +20,12 @@ from ...registry.dispatch.keys import BACKEND_OF_DEVICE
 from ...registry.dtypes import as_dtype, bool_
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
+from ...registry.native_type import add_buffer_protocol
 from ...registry.operator import Operator
 from ...registry.schemas.binding import to_device_name
 from ...registry.values import MAX_RANK
 from ..autograd.autograd_meta import mark_detached, requires_grad_
-from . import buffer_slot, dunders, inplace, layouts
+from . import dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
@@ -425,8 +425,7 @@ def attach() -> None:
     Tensor._make_wrapper = lazy.Attribute("_make_wrapper", load_subclass)  # type: ignore[assignment]
     Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
     dunders.attach()
-    if sys.version_info < (3, 12):
-        buffer_slot.install()
+    add_buffer_protocol(Tensor, Tensor.numpy, lambda cls: cls._array is Tensor._array)  # type: ignore[attr-defined]
 
 
 on_declaration(attach_operator)
