@@ -100,7 +100,7 @@ def accept_entries(cls: C) -> C:
 
 
 def add_buffer_protocol(
-    base: type, export: Callable[[Any], object], has_buffer: Callable[[type], bool]
+    base: Any, export: Callable[[Any], object], has_buffer: Callable[[type], bool]
 ) -> None:
     """Give a class and its subclasses the buffer protocol on Python 3.11, where ``__buffer__`` (PEP 688) is unknown.
 
@@ -128,17 +128,17 @@ def add_buffer_protocol(
     _alive.append(callback)
     address = ctypes.cast(callback, ctypes.c_void_p).value
 
-    def set_slot(cls: type) -> None:
+    def set_slot(cls: Any) -> None:
         table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value or 0
         ctypes.c_void_p.from_address(table).value = address if has_buffer(cls) else None
         for subclass in type.__subclasses__(cls):
             set_slot(subclass)
 
-    def init_subclass(cls: type, **kwargs: Any) -> None:
-        super(base, cls).__init_subclass__(**kwargs)  # type: ignore[misc]
+    def init_subclass(cls: Any, /, **kwargs: Any) -> None:
+        super(base, cls).__init_subclass__(**kwargs)
         set_slot(cls)
 
-    base.__init_subclass__ = classmethod(init_subclass)  # type: ignore[assignment]
+    base.__init_subclass__ = classmethod(init_subclass)
     set_slot(base)
 
 

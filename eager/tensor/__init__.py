@@ -10,6 +10,7 @@ dlpack.py: DLPack capsules in the host's memory.
 dunders.py: the special methods of arithmetic, comparison, round and divmod.
 einops_backend.py: the backend by which einops finds tensors.
 forwards.py: functions of ``td.linalg`` and ``td.special`` under PyTorch's names.
+flags.py: ``x.flags`` of tensors without an ndarray.
 functions.py: the operator functions in the namespace ``td``.
 files.py: ``save`` and ``load``, npz and safetensors files.
 generator.py: Generator, a stateful source of random numbers.

@@ -20,7 +20,7 @@ from .construct import asarray
 from .dunders import by_name
 from .flags import MemoryFlags
 from .storage import Number
-from .tensor import Tensor, storage_of
+from .tensor import Tensor, has_array, storage_of
 
 if TYPE_CHECKING:
     from ...registry.types import DTypeLike, TensorLike
@@ -63,14 +63,14 @@ def stride(self: Tensor, axis: int | None = None) -> int | tuple[int, ...]:
 
 
 def _get_flags(self: Tensor) -> Any:
-    """How the elements are stored, as NumPy's arrays say it: ``x.flags.c_contiguous``, ``x.flags["WRITEABLE"]``.
+    """Layout and writability of the memory, as in NumPy: ``x.flags.c_contiguous``, ``x.flags["WRITEABLE"]``.
 
     >>> import tandem as td
     >>> x = td.zeros((2, 3))
     >>> x.flags.c_contiguous, x.T.flags.c_contiguous, x.T.flags["F_CONTIGUOUS"]
     (True, False, True)
     """
-    if type(self)._array is Tensor._array:
+    if has_array(type(self)):
         return self._array.flags
     return MemoryFlags(self.shape, self._strides, self._storage is None)
 

@@ -1,4 +1,4 @@
-"""``x.flags``: how a tensor is stored, as NumPy's arrays say it."""
+"""``x.flags``: layout and writability of the memory, with the names of NumPy."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
 from .dunders import by_name, is_operand
 from .functions import FOREIGN_ATTRIBUTES, MODULES_OF_METHODS, ForeignAttribute, public_function
-from .tensor import Tensor, wrap_view
+from .tensor import Tensor, has_array, wrap_view
 from .weak_scalars import is_weak
 
 if TYPE_CHECKING:
@@ -271,7 +271,8 @@ def export_buffer(self: Tensor, flags: int = 0) -> memoryview:
         UnsupportedError: the elements are not in the host's memory.
     """
     del flags  # Python checks them
-    return memoryview(self.numpy())
+    array: Any = self.numpy()
+    return memoryview(array)
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
@@ -425,7 +426,7 @@ def attach() -> None:
     Tensor._make_wrapper = lazy.Attribute("_make_wrapper", load_subclass)  # type: ignore[assignment]
     Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
     dunders.attach()
-    add_buffer_protocol(Tensor, Tensor.numpy, lambda cls: cls._array is Tensor._array)  # type: ignore[attr-defined]
+    add_buffer_protocol(Tensor, Tensor.numpy, has_array)
 
 
 on_declaration(attach_operator)

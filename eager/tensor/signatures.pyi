@@ -3391,7 +3391,7 @@ class TensorMethods(TensorBase):
         """Write a value to the diagonal, in place; ``wrap``: it begins again below the square par..."""
     @property
     def flags(self) -> Any:
-        """How the elements are stored, as NumPy's arrays say it: ``x.flags.c_contiguous``, ``x.fl..."""
+        """Layout and writability of the memory, as in NumPy: ``x.flags.c_contiguous``, ``x.flags[..."""
     def float(
         self,
     ) -> Tensor:

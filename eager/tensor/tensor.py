@@ -80,6 +80,11 @@ class ElementCount(int):
         return int, (int(self),)
 
 
+def has_array(cls: Any) -> bool:
+    """Whether tensors of a class have an ndarray: False for classes that define ``_array`` again."""
+    return cls._array is vars(Tensor)["_array"]
+
+
 class Tensor(Base):
     """An n-dimensional array.
 
@@ -160,9 +165,7 @@ class Tensor(Base):
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes to step over from one index to the next, per axis, as in NumPy; ``x.stride()`` counts elements."""
-        if (
-            type(self)._array is Tensor._array
-        ):  # with an ndarray; its strides need not be multiples of the item size
+        if has_array(type(self)):  # its strides need not be multiples of the item size
             return self._array.strides  # type: ignore[no-any-return]
         return tuple(step * self.itemsize for step in self._strides)
 
