@@ -12,6 +12,7 @@ fastpath/: native entries of eager and jitted calls, and the compiler of their l
 foreign_calls.py: users' C functions in compiled graphs
 gil.py: release of the GIL in compiled graphs
 kernels/: eager kernels, by NumPy
+linker.py: linker for x86-64 objects
 loop_cost.py: estimated run times of eager loops
 loop_writer.py: scan, while_loop and switch in compiled graphs
 object_table.py: tables of constants and callables; errors of bounds checks
