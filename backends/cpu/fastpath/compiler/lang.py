@@ -10,14 +10,12 @@ globals, such as `base.decref`; template parameters (`dsl.template`), whose valu
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from .....named_tuple import NamedTuple
-from .dsl import I64, TYPES, VOID, Extern, LangError, Ty, Val
+from .dsl import I64, TYPES, VOID, Extern, LangError, Ty, Val, parse_function
 from .lang_expr import Expressions
 
 __all__ = ["LangError", "Module", "emit"]
@@ -233,9 +231,7 @@ class Module:
         """Return the signature of a native function, which is emitted on first use."""
         key = (fn, tuple(sorted(self.types.items(), key=str)))
         if key not in self.functions:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
-            if not isinstance(tree, ast.FunctionDef):
-                raise LangError(f"{fn!r} is not a plain function")
+            tree = parse_function(fn)
             reader = Expressions(self, fn.__globals__, fn.__qualname__)
             args = [reader.type_of(a.annotation or ast.Name("?")) for a in tree.args.args]
             ret = reader.type_of(tree.returns) if tree.returns is not None else VOID
