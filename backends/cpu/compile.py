@@ -24,7 +24,7 @@ from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
 from ...tracer.infer import to_example
 from . import gil
 from .blas import ProductCall, explain_product
-from .callback import CALL_BACK, CALLBACKS
+from .callback import CALL_BACK, CALLBACKS, PENDING
 from .codegen.fused import write_fused
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
@@ -33,6 +33,8 @@ from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
 from .foreign_calls import ForeignCall, explain_foreign_call
 from .gil import MAIN as MAIN
+from .native_kernels.calls import LoopCallWriter, explain_loop_call
+from .native_kernels.expand import expand_native_calls
 from .object_table import EmbeddedBody, TableItem, make_object_table, write_check
 from .random_bits import RandomBitsCall, explain_random_bits
 from .target import can_emit
@@ -52,6 +54,8 @@ def _explain_native(node: Node) -> str | None:
     if _is_scan(node):
         why: str | None = _scans.explain_scan(node)
         return why
+    if node.op.decl.native is not None:
+        return explain_loop_call(node)
     return explain_random_bits(node) or explain_foreign_call(node)
 
 
@@ -61,7 +65,9 @@ def _is_scan(node: Node) -> bool:
 
 def _operands_to_copy(node: Node, layouts: Sequence[Layout]) -> Sequence[bool] | None:
     """Return which operands of a node are copied first; None if those are that are not contiguous."""
-    return [_scans.must_copy(node, layouts[0])] if _is_scan(node) else None
+    if _is_scan(node):
+        return [_scans.must_copy(node, layouts[0])]
+    return [False] * len(layouts) if getattr(node.op.decl, "native", None) is not None else None
 
 
 class MainWriter:
@@ -70,6 +76,7 @@ class MainWriter:
     Attributes:
         callbacks: the nodes that callbacks serve, and bodies of loops, in the order of the table of objects.
         has_state: whether the code receives the GIL state of the call; see :mod:`.gil`.
+        may_raise: whether the code calls functions that may set an exception, which ``main`` looks for.
         stamps: whether the code writes the time after each step; see :mod:`.timestamps`.
         products: the dtype of each function for matrix products that is called, by its name.
     """
@@ -91,7 +98,7 @@ class MainWriter:
         self.known: dict[Value, str] = {}
         self.registers = self.table_words = 0
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
-        self.has_state = False
+        self.has_state = self.may_raise = False
         self.products: dict[str, DType] = {}
         self.functions: list[str] = []
         self.cells: list[str] = []
@@ -103,6 +110,8 @@ class MainWriter:
         inner = gil.has_state(self.lowered)
         main = self.write_function("internal " if inner else "", gil.BODY if inner else MAIN)
         texts = [CALLBACKS] if f"@{CALL_BACK}(" in "".join([*self.functions, main]) else []
+        if self.may_raise and not texts:
+            texts = [PENDING]
         return "\n".join([*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)])
 
     def embed(self, body: Body) -> tuple[str, int]:
@@ -114,6 +123,7 @@ class MainWriter:
         self.inlined_steps += writer.inlined_steps + (len(body.lowered.steps) if is_small else 0)
         self.functions += [*writer.functions, function]
         self.extra += writer.extra
+        self.may_raise |= writer.may_raise
         self.products |= writer.products
         return f"{name}body", self.table_index(EmbeddedBody(body.lowered, writer.callbacks))
 
@@ -142,7 +152,8 @@ class MainWriter:
             self.extra.append(DECLARATION)
         if self.has_state:
             tables += load_from_table("%state", "%buffers", placed + gil.STATE)
-            self.extra += [gil.DECLARATIONS, *([] if self.prefix else [gil.main_text(placed + gil.STATE)])]
+            main = [] if self.prefix else [gil.main_text(placed + gil.STATE, self.may_raise)]
+            self.extra += [gil.DECLARATIONS, *main]
         tables += [*self.table_allocation(), *self.cells]
         head = f"define {linkage}i32 @{name}(ptr %buffers, ptr %scalars){attributes} {{"
         return "\n".join([head, "entry:", *tables, *self.lines, "  ret i32 0", "}"])
@@ -193,14 +204,18 @@ class MainWriter:
         return [f"  %table = alloca [{self.table_words} x ptr]"] if self.table_words else []
 
     def _table(self, values: list[Value], number: int) -> tuple[str, list[str]]:
+        """Return the register of a table of values' addresses, and the instructions that fill it."""
+        return self.fill_table([self.pointer(value) for value in values], number)
+
+    def fill_table(self, pointers: Sequence[str], number: int) -> tuple[str, list[str]]:
         """Return the register of a table of addresses, and the instructions that fill it."""
-        table = f"%t{number}"
+        table, values = f"%t{number}", pointers
         if len(values) <= self.stack_words:
             self.table_words = max(self.table_words, len(values), 1)
             lines = [f"  {table} = getelementptr i8, ptr %table, i64 0"]
         else:
             lines = self.allocate_scratch(table, 8 * len(values))
-        for index, pointer in enumerate([self.pointer(value) for value in values]):
+        for index, pointer in enumerate(pointers):
             lines.append(f"  {table}_{index} = getelementptr i8, ptr {table}, i64 {8 * index}")
             lines.append(f"  store ptr {pointer}, ptr {table}_{index}")
         return table, lines
@@ -256,6 +271,9 @@ class MainWriter:
             words = RandomBitsCall(self, step, number)
             self.extra.append(words.function)
             self.lines += words.lines
+            return
+        if step.node.op.decl.native is not None:
+            self.lines += LoopCallWriter(self, step, number).write()
             return
         if _is_scan(step.node):
             self.lines += _scans.scan_lines(self, step, number)
@@ -433,6 +451,7 @@ register_backend(
         compile_lowered,
         llvm_ir,
         why_not=lambda graph: find_fault() or None,
+        prepare=lambda graph, device: expand_native_calls(graph),
         scratch=scratch_bytes,
     ),
 )

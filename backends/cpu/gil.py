@@ -19,6 +19,7 @@ from .fastpath.compiler.engine import Code, KeepFirst, build_once
 from .fastpath.compiler.structs import sizeof
 from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS
+from .native_kernels.calls import can_fail
 from .step_cost import estimate_step, has_callback
 
 FUNCTIONS = {f.__name__: f for f in (gil_release, gil_acquire, gil_poll)}
@@ -26,6 +27,11 @@ MAIN, BODY = "tandem_main", "tandem_body"
 STATE = 2  # slots after the workspace: 1 is the table of constants, 2 the address of the call's state
 RELEASE = "  call void @gil_release(ptr %state)"
 ACQUIRE = "  call void @gil_acquire(ptr %state)"
+_CHECK = """  %pending = call ptr @PyErr_Occurred()
+  %is_pending = icmp ne ptr %pending, null
+  %raised = zext i1 %is_pending to i32
+  %result = or i32 %failed, %raised
+"""
 DECLARATIONS = """
 declare void @gil_release(ptr)
 declare void @gil_acquire(ptr)
@@ -33,12 +39,14 @@ declare i64 @gil_poll(ptr, ptr)
 """
 
 
-def main_text(slot: int) -> str:
+def main_text(slot: int, may_raise: bool) -> str:
     """Return the LLVM IR of a ``main`` that makes the state of the call.
 
     Args:
         slot: index of the state among the buffers.
+        may_raise: whether the code calls functions that may set an exception without the GIL.
     """
+    check = _CHECK if may_raise else ""
     return f"""
 define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{
 entry:
@@ -48,7 +56,7 @@ entry:
   store ptr %state, ptr %slot
   %failed = call i32 @{BODY}(ptr %buffers, ptr %scalars)
 {ACQUIRE}
-  ret i32 %failed
+{check}  ret i32 {"%result" if may_raise else "%failed"}
 }}
 """
 
@@ -64,7 +72,7 @@ def _needs_state(step: Any) -> bool:
         return step.node.op.schema.name != "switch" or any(map(has_state, bodies))
     if isinstance(step, KernelThunk):
         return any(stage.has_index_maps() for stage in step.kernel.stages)
-    return bool(step.kind == "callback")
+    return bool(step.kind == "callback" or (step.kind == "native" and can_fail(step)))
 
 
 def release_points(steps: Sequence[Any]) -> set[int]:

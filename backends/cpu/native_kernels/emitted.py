@@ -1,0 +1,90 @@
+"""Loops of this package: the native functions, and how they are compiled for dtypes and sizes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import LoweringError
+from ....named_tuple import NamedTuple
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from ..fastpath.compiler import engine, lang
+from ..fastpath.glue.structs import machine_type
+from . import rt_loops, rt_solvers
+from .providers import Loop
+from .tables import parse_signature
+
+FLOATS = (dt.float32, dt.float64)
+
+
+class EmittedLoop(NamedTuple):
+    """A loop in the native language.
+
+    Attributes:
+        function: the native function.
+        signature: the core sizes.
+        dtypes: returns whether there is a loop for the dtypes of operands and results.
+        constants: the template parameters for dtypes and core sizes; loops of equal ones share their code.
+    """
+
+    function: Callable[..., Any]
+    signature: str
+    dtypes: Callable[[tuple[DType, ...]], bool]
+    constants: Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]] = lambda dtypes, sizes: {}
+    failures: int = rt_loops.Failures.NEVER
+
+
+def _is_float(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0] in FLOATS and len(set(dtypes)) == 1
+
+
+def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"N": sizes[0]}
+
+
+LOOPS = {
+    "solve": EmittedLoop(rt_solvers.solve, "(m,m),(m,n)->(m,n)", _is_float, _rows, rt_loops.Failures.COUNT),
+    "cholesky": EmittedLoop(rt_solvers.cholesky, "(m,m)->(m,m)", _is_float, _rows, rt_loops.Failures.COUNT),
+}
+
+
+def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str:
+    """Return a loop for dtypes and core sizes, compiled once per machine and version; or why there is none."""
+    loop = LOOPS[name]
+    if not loop.dtypes(dtypes):
+        return f"it is not emitted for {', '.join(dtype.name for dtype in dtypes)}"
+    constants = loop.constants(dtypes, sizes)
+    code = _compile(name, machine_type(dtypes[0]), tuple(sorted(constants.items())))
+    if code is None:
+        return "it cannot be compiled"
+    key = "_".join(map(str, (dtypes[0].name, *constants.values())))
+    return Loop(f"tandem_{name}_{key}", code["loop"], 0, parse_signature(loop.signature), loop.failures, False)
+
+
+@engine.KeepFirst
+def _compile(name: str, element: str, constants: tuple[tuple[str, int], ...]) -> engine.Code | None:
+    known = dict(constants)
+    make = functools.partial(lang.emit, {"loop": LOOPS[name].function}, known, {"T": element})
+    return engine.build_once(f"loop {name} {element} {constants} {sources()}", make, ["loop"])
+
+
+@functools.cache
+def sources() -> str:
+    """Return a digest of the native functions of this package, which `build_once` does not know."""
+    return engine.source_digest(str(rt_solvers.__file__), str(rt_loops.__file__))
+
+
+@engine.KeepFirst
+def compile_driver() -> engine.Code:
+    """Return the code of ``rt_loops.call_loop``.
+
+    Raises:
+        LoweringError: it cannot be compiled.
+    """
+    make = functools.partial(lang.emit, {"call_loop": rt_loops.call_loop})
+    code = engine.build_once(f"calls of loops {sources()}", make, ["call_loop"])
+    if code is None:
+        raise LoweringError("the function that calls inner loops cannot be compiled")
+    return code
