@@ -50,11 +50,11 @@ LOOPS = {
 }
 
 
-def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str:
-    """Return a loop for dtypes and core sizes, compiled once per machine and version; or why there is none."""
+def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+    """Return a loop for dtypes and core sizes, compiled once per machine and version; None, or the reason, without one."""
     loop = LOOPS[name]
     if not loop.dtypes(dtypes):
-        return f"it is not emitted for {', '.join(dtype.name for dtype in dtypes)}"
+        return None
     constants = loop.constants(dtypes, sizes)
     code = _compile(name, machine_type(dtypes[0]), tuple(sorted(constants.items())))
     if code is None:

@@ -59,8 +59,8 @@ class UfuncProvider(NamedTuple):
     failures: int = Failures.NEVER
     is_double: bool = False
 
-    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str:
-        """Return the loop of a ufunc for operands and results of these dtypes, or why it cannot be used."""
+    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+        """Return the loop of a ufunc for operands and results of these dtypes; None, or the reason, if it is not used."""
         try:
             ufunc = getattr(lazy.module(self.module), name, None)
         except ImportError as error:
@@ -68,11 +68,11 @@ class UfuncProvider(NamedTuple):
         if not isinstance(ufunc, np.ufunc):
             return f"{self.module} has no ufunc of that name"
         fault = find_ufunc_fault(ufunc)
-        if self.is_double and dtypes[0] not in (float64, complex128):
-            fault = "it computes in double precision"
-        found = None if fault else find_inner_loop(ufunc, dtypes)
+        if fault or (self.is_double and dtypes[0] not in (float64, complex128)):
+            return fault or None
+        found = find_inner_loop(ufunc, dtypes)
         if found is None:
-            return fault or f"there is no loop for {', '.join(dtype.name for dtype in dtypes)}"
+            return None
         signature = parse_signature(ufunc.signature or "()" * (ufunc.nin + ufunc.nout))
         symbol = re.sub(r"\W", "_", f"{self.module}_{name}_{'_'.join(dtype.name for dtype in dtypes)}")
         loop = Loop(symbol, *found, signature, self.failures, True)
@@ -82,9 +82,9 @@ class UfuncProvider(NamedTuple):
 class EmittedProvider:
     """Loops of this package, in the native language."""
 
-    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str:
-        """Return a loop for operands and results of these dtypes and core sizes, or why there is none."""
-        result: Loop | str = emitted.find(name, dtypes, sizes)
+    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+        """Return a loop for operands and results of these dtypes and core sizes; None, or the reason, without one."""
+        result: Loop | str | None = emitted.find(name, dtypes, sizes)
         return result
 
 
@@ -92,11 +92,11 @@ PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
     "numpy.linalg": UfuncProvider("numpy.linalg._umath_linalg", Failures.FLAG, is_double=True),
     "numpy.fft": UfuncProvider("numpy.fft._pocketfft_umath"),
-    "scipy.special": UfuncProvider("scipy.special._ufuncs"),
+    "scipy.special": UfuncProvider("scipy.special", is_double=True),
 }
 
 faults: dict[str, str] = {}
-"""Why loops that were asked for cannot be used, by provider, name and dtypes."""
+"""Why loops that were asked for cannot be used, by provider and name."""
 
 
 def find_loop(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...] = ()) -> Loop | None:
@@ -114,11 +114,11 @@ def find_loop(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[
 @KeepFirst
 def _find(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | None:
     result = PROVIDERS[provider].find(name, dtypes, sizes)
-    if not isinstance(result, str):
-        found: Loop = result
-        return found
-    faults[f"{provider}.{name} {' '.join(dtype.name for dtype in dtypes)}"] = result
-    return None
+    if isinstance(result, str):
+        faults[f"{provider}.{name}"] = result
+        return None
+    loop: Loop | None = result
+    return loop
 
 
 # -- calls from Python -------------------------------------------------------------------------------------------------
