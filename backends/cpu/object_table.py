@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LinearAlgebraError, OutOfBoundsError
+from ...errors import OutOfBoundsError
 from ...lowering.lower import Lowered
 from ...lowering.thunks import NodeThunk
 from ...named_tuple import NamedTuple
@@ -44,12 +44,14 @@ class OutOfBoundsReport(NamedTuple):
 
 
 class LoopFailureReport(NamedTuple):
-    """Raises the error of an inner loop of linear algebra that failed.
+    """Raises the error of an inner loop that failed.
 
     Attributes:
+        error: the class of the error.
         message: its text.
     """
 
+    error: type[Exception]
     message: str
 
     def report(self, address: int) -> None:
@@ -59,9 +61,9 @@ class LoopFailureReport(NamedTuple):
             address: not used.
 
         Raises:
-            LinearAlgebraError: always.
+            Exception: always.
         """
-        raise LinearAlgebraError(self.message)
+        raise self.error(self.message)
 
 
 def write_check(writer: Any, scratch: Scratch, memory: str, number: int) -> list[str]:

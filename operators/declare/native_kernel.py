@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...errors import LinearAlgebraError
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import DType, complex64, complex128, float32, float64
 
@@ -46,13 +47,19 @@ class NativeKernel(NamedTuple):
 
     Attributes:
         loops: the loops, the best first; the operands of a loop are the operator's tensors, its results the results.
-        failure: the message of the :class:`LinearAlgebraError` where a loop reports that it failed; empty if it cannot.
+        failure: the message of the error where a loop reports that it failed; empty if it cannot.
         widen: the dtypes that operands and results of these dtypes are computed in by loops that lack their own.
+        error: the class of that error.
+        promotes: whether operands of several dtypes are converted to the promoted one.
+        axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
 
     loops: tuple[NativeLoop, ...]
     failure: str = ""
     widen: Mapping[DType, DType] = {}
+    error: type[Exception] = LinearAlgebraError
+    promotes: bool = False
+    axis: Callable[..., int] | None = None
 
     def candidates(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[NativeLoop]:
         """The loops that compute a call, given the operator's arguments with specs in place of tensors."""

@@ -32,12 +32,25 @@ class LoopChoice(NamedTuple):
         loop: the loop.
         extra: numbers that follow the tensors as operands, and their dtype.
         failure: the message of the error where the loop fails; empty if it cannot.
+        error: the class of the error.
+        axis: the core axis, not negative; None for the last axes.
     """
 
     name: str
     loop: Loop
     extra: tuple[tuple[float, DType], ...]
     failure: str
+    error: type[Exception]
+    axis: int | None
+
+    def move_axis(self, layout: Layout) -> Layout:
+        """Return the layout of an operand with its core axis last."""
+        if self.axis is None or not layout.shape:
+            return layout
+        shape, strides = list(layout.shape), list(layout.strides)
+        shape.append(shape.pop(self.axis))
+        strides.append(strides.pop(self.axis))
+        return Layout(tuple(shape), tuple(strides), layout.offset)
 
 
 def choose_loop(
@@ -50,14 +63,19 @@ def choose_loop(
         args, kwargs: the operator's arguments, with specs in place of tensors.
         inputs, outputs: the specs of its tensors and of its results.
     """
+    axis = None if kernel.axis is None else kernel.axis(*args, **kwargs) % len(inputs[0].shape)
     for candidate in kernel.candidates(args, kwargs):
         extra = tuple((number, PARTS.get(inputs[0].dtype, inputs[0].dtype)) for number in candidate.extra)
         dtypes = (*(x.dtype for x in inputs), *(dtype for _, dtype in extra), *(x.dtype for x in outputs))
         shapes = [*(x.shape for x in inputs), *[()] * len(extra), *(x.shape for x in outputs)]
         core = () if not inputs else tuple(inputs[0].shape[-2:])
         loop = find_loop(candidate.provider, candidate.name, dtypes, core)
-        if loop is not None and find_core_sizes(loop.signature, shapes) is not None:
-            return LoopChoice(str(candidate), loop, extra, kernel.failure)
+        if loop is None:
+            continue
+        choice = LoopChoice(str(candidate), loop, extra, kernel.failure, kernel.error, axis)
+        moved = [choice.move_axis(contiguous(shape)).shape for shape in shapes]
+        if find_core_sizes(loop.signature, moved) is not None:
+            return choice
     return None
 
 
@@ -85,6 +103,7 @@ def _make_table(choice: LoopChoice, node: Node, layouts: Sequence[Layout]) -> li
         *(dtype.itemsize for _, dtype in choice.extra),
         *(value.spec.dtype.itemsize for value in node.outputs),
     ]
+    whole = [choice.move_axis(layout) for layout in whole]
     return make_call_table(choice.loop.signature, whole, sizes, choice.loop.failures)
 
 
@@ -165,7 +184,7 @@ class LoopCallWriter:
             f"  br i1 %n{n}_is, label %loop_failed{n}, label %loop_done{n}",
             f"loop_failed{n}:",
             *(stop_flushing(self.writer, f"%n{n}_flush", memory) if IS_X86 else ()),
-            *self.writer.call_lines(LoopFailureReport(self.choice.failure), table, n),
+            *self.writer.call_lines(LoopFailureReport(self.choice.error, self.choice.failure), table, n),
             "  ret i32 1",
             f"loop_done{n}:",
         ]

@@ -8,7 +8,6 @@ import numpy as np
 
 from .... import lazy
 from ....eager.tensor.tensor import Tensor, wrap
-from ....errors import LinearAlgebraError
 from ....operators.declare.native_kernel import NativeKernel
 from ....registry.values import TensorSpec
 from ..fastpath import why_off
@@ -30,7 +29,7 @@ def call(kernel: NativeKernel, args: Any, kwargs: Any, declared: Any) -> Any:
         The results; None if another kernel computes the call: native code is off, or no emitted loop fits.
 
     Raises:
-        LinearAlgebraError: the loop failed.
+        Exception: the loop failed; the error is that of the declaration.
     """
     if why_off():
         return None
@@ -42,11 +41,14 @@ def call(kernel: NativeKernel, args: Any, kwargs: Any, declared: Any) -> Any:
     choice = calls.choose_loop(kernel, given, named, specs, outputs)
     if choice is None or not choice.name.startswith("tandem."):
         return None
-    results = [np.empty(spec.shape, spec.dtype.np) for spec in outputs]
     arrays = [tensor._array for tensor in tensors]
     if any(not array.flags.aligned for array in arrays):
         return None
+    results = [np.empty(spec.shape, spec.dtype.np) for spec in outputs]
     numbers = [np.array(number, dtype.np) for number, dtype in choice.extra]
-    if any(result.size for result in results) and providers.call_arrays(choice.loop, [*arrays, *numbers, *results]):
-        raise LinearAlgebraError(choice.failure)
+    operands = [*arrays, *numbers, *results]
+    if choice.axis is not None:
+        operands = [np.moveaxis(x, choice.axis, -1) if x.ndim else x for x in operands]
+    if any(result.size for result in results) and providers.call_arrays(choice.loop, operands):
+        raise choice.error(choice.failure)
     return wrap(results[0]) if isinstance(declared, TensorSpec) else tuple(map(wrap, results))

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ....lowering.passes.rewrite import copy_node, empty_like, new_node
+from ....operators.declare.shape_rules import promoted_dtype
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.dispatch.precedence import find_external_kernel
 from ....registry.dtypes import DType
 from ....registry.operator import find_operator
 from ....registry.values import TensorSpec
 from ....tracer.graph import Graph, Node, Value, map_values
+from ....tracer.infer import to_example
 from .calls import find_loop_call
 
 
@@ -43,18 +45,18 @@ def expand_native_calls(graph: Graph) -> Graph:
 def _widen(node: Node) -> tuple[list[Node], tuple[Value, ...]] | None:
     """Return the nodes that compute a node in other dtypes, and the results; None to leave it as it is."""
     kernel = getattr(node.op.decl, "native", None)
-    if kernel is None or not kernel.widen or find_external_kernel(node.op, DispatchKey.CPU) is not None:
+    if kernel is None or not (kernel.widen or kernel.promotes) or find_external_kernel(node.op, DispatchKey.CPU) is not None:
         return None
     if find_loop_call(node) is not None:
         return None
     nodes: list[Node] = []
-    arguments = node.op.schema.arguments
+    is_tensor = [str(argument.type) == "Tensor" for argument in node.op.schema.arguments]
+    operands = [value for value, is_operand in zip(node.args, is_tensor) if is_operand]
+    widen = _promotions(node, operands) if kernel.promotes else kernel.widen
     args = tuple(
-        _convert(value, kernel.widen, node, nodes) if str(argument.type) == "Tensor" else value
-        for argument, value in zip(arguments, node.args)
+        _convert(value, widen, node, nodes) if is_operand else value
+        for value, is_operand in zip(node.args, is_tensor)
     )
-    if len(args) != len(node.args):
-        return None
     kwargs = {name: map_values(lambda value: value.spec, arg) for name, arg in node.kwargs.items()}
     specs = node.op.decl.shape_rule(*map_values(lambda value: value.spec, args), **kwargs)
     wide = Node(node.op, args, node.kwargs, node.source)
@@ -65,6 +67,15 @@ def _widen(node: Node) -> tuple[list[Node], tuple[Value, ...]] | None:
     nodes.append(wide)
     results = tuple(_cast(value, old.spec.dtype, node, nodes) for value, old in zip(wide.outputs, node.outputs))
     return nodes, results
+
+
+def _promotions(node: Node, operands: list[Any]) -> dict[DType, DType]:
+    """Return the promoted dtype of the operands, by the dtype of each tensor."""
+    examples = [to_example(value) if isinstance(value, Value) else value for value in operands]
+    promoted = promoted_dtype(node.op.schema.name, examples)
+    return {v.spec.dtype: promoted for v in operands if isinstance(v, Value) and v.weak is None} | {
+        promoted: promoted
+    }
 
 
 def _convert(value: Any, widen: Any, node: Node, nodes: list[Node]) -> Any:

@@ -91,7 +91,7 @@ class EmittedProvider:
 PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
     "numpy.linalg": UfuncProvider("numpy.linalg._umath_linalg", Failures.FLAG, is_double=True),
-    "numpy.fft": UfuncProvider("numpy.fft._pocketfft_umath"),
+    "numpy.fft": UfuncProvider("numpy.fft._pocketfft_umath", is_double=True),
     "scipy.special": UfuncProvider("scipy.special", is_double=True),
 }
 
@@ -108,7 +108,8 @@ def find_loop(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[
         dtypes: those of the operands, then of the results.
         sizes: the core sizes; only loops that are emitted for one size depend on them.
     """
-    return _find(provider, name, dtypes, sizes if provider == "tandem" else ())
+    is_sized = provider == "tandem" and emitted.needs_sizes(name)
+    return _find(provider, name, dtypes, sizes if is_sized else ())
 
 
 @KeepFirst
