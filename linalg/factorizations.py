@@ -223,16 +223,22 @@ def _svd_loops() -> list[NativeLoop]:
     loops = []
     for is_full, letter in ((True, "f"), (False, "s")):
         loops += [
-            NativeLoop("numpy.linalg", f"svd_{letter}", lambda self, *, full_matrices, f=is_full: full_matrices is f),
+            NativeLoop(
+                "numpy.linalg", f"svd_{letter}", lambda self, *, full_matrices, f=is_full: full_matrices is f
+            ),
             NativeLoop(
                 "numpy.linalg",
                 f"svd_m_{letter}",
-                lambda self, *, full_matrices, f=is_full: full_matrices is f and self.shape[-2] < self.shape[-1],
+                lambda self, *, full_matrices, f=is_full: (
+                    full_matrices is f and self.shape[-2] < self.shape[-1]
+                ),
             ),
             NativeLoop(
                 "numpy.linalg",
                 f"svd_n_{letter}",
-                lambda self, *, full_matrices, f=is_full: full_matrices is f and self.shape[-2] >= self.shape[-1],
+                lambda self, *, full_matrices, f=is_full: (
+                    full_matrices is f and self.shape[-2] >= self.shape[-1]
+                ),
             ),
         ]
     return loops

@@ -126,9 +126,13 @@ searchsorted = array_op(
     derivative=NotDifferentiable("searchsorted returns integers"),
     native=NativeKernel(
         (
-            NativeLoop("tandem", "searchsorted", lambda self, other, side, sorter: side == "left" and sorter is None),
             NativeLoop(
-                "tandem", "searchsorted_right", lambda self, other, side, sorter: side == "right" and sorter is None
+                "tandem", "searchsorted", lambda self, other, side, sorter: side == "left" and sorter is None
+            ),
+            NativeLoop(
+                "tandem",
+                "searchsorted_right",
+                lambda self, other, side, sorter: side == "right" and sorter is None,
             ),
         ),
         promotes=True,

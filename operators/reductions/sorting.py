@@ -10,8 +10,8 @@ from ..declare.batching import Batched, BatchInfo, Dims
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
-from ..declare.native_kernel import NativeKernel, NativeLoop
 from ..declare.named_results import ValuesAndIndices
+from ..declare.native_kernel import NativeKernel, NativeLoop
 from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
 from ..indexing.take import take_along_axis
 

@@ -92,7 +92,9 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
     if code is None:
         return "it cannot be compiled"
     key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
-    return Loop(f"tandem_{name}_{key}", code["loop"], 0, parse_signature(loop.signature), loop.failures, False)
+    return Loop(
+        f"tandem_{name}_{key}", code["loop"], 0, parse_signature(loop.signature), loop.failures, False
+    )
 
 
 def needs_sizes(name: str) -> bool:

@@ -45,7 +45,11 @@ def expand_native_calls(graph: Graph) -> Graph:
 def _widen(node: Node) -> tuple[list[Node], tuple[Value, ...]] | None:
     """Return the nodes that compute a node in other dtypes, and the results; None to leave it as it is."""
     kernel = getattr(node.op.decl, "native", None)
-    if kernel is None or not (kernel.widen or kernel.promotes) or find_external_kernel(node.op, DispatchKey.CPU) is not None:
+    if (
+        kernel is None
+        or not (kernel.widen or kernel.promotes)
+        or find_external_kernel(node.op, DispatchKey.CPU) is not None
+    ):
         return None
     if find_loop_call(node) is not None:
         return None
@@ -65,7 +69,9 @@ def _widen(node: Node) -> tuple[list[Node], tuple[Value, ...]] | None:
     if not nodes or find_loop_call(wide) is None:
         return None
     nodes.append(wide)
-    results = tuple(_cast(value, old.spec.dtype, node, nodes) for value, old in zip(wide.outputs, node.outputs))
+    results = tuple(
+        _cast(value, old.spec.dtype, node, nodes) for value, old in zip(wide.outputs, node.outputs)
+    )
     return nodes, results
 
 

@@ -76,7 +76,11 @@ class UfuncProvider(NamedTuple):
         signature = parse_signature(ufunc.signature or "()" * (ufunc.nin + ufunc.nout))
         symbol = re.sub(r"\W", "_", f"{self.module}_{name}_{'_'.join(dtype.name for dtype in dtypes)}")
         loop = Loop(symbol, *found, signature, self.failures, True)
-        return loop if _computes_the_same(ufunc, loop, dtypes) else "its loop computes something else than it does"
+        return (
+            loop
+            if _computes_the_same(ufunc, loop, dtypes)
+            else "its loop computes something else than it does"
+        )
 
 
 class EmittedProvider:
@@ -99,7 +103,9 @@ faults: dict[str, str] = {}
 """Why loops that were asked for cannot be used, by provider and name."""
 
 
-def find_loop(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...] = ()) -> Loop | None:
+def find_loop(
+    provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...] = ()
+) -> Loop | None:
     """Return a verified loop, or None; then `faults` has the reason.
 
     Args:
@@ -159,7 +165,9 @@ def array_layout(array: Any) -> Any:
 def _computes_the_same(ufunc: np.ufunc, loop: Loop, dtypes: Sequence[DType]) -> bool:
     """Return whether a loop, called as compiled code calls it, computes the same bits as its ufunc in a small call."""
     size = 1 if ufunc.__name__.endswith("_odd") else 2
-    arrays = [_make_example(size, len(names), dtype) for names, dtype in zip(loop.signature, dtypes, strict=True)]
+    arrays = [
+        _make_example(size, len(names), dtype) for names, dtype in zip(loop.signature, dtypes, strict=True)
+    ]
     wanted = [np.empty_like(array) for array in arrays[ufunc.nin :]]
     with np.errstate(all="ignore"):
         ufunc(*arrays[: ufunc.nin], out=tuple(wanted), signature=tuple(dtype.np for dtype in dtypes))

@@ -146,7 +146,7 @@ def solve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     a, b, x = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
     columns, failed = load(i64, dims, 16), i64(0)
     lu, order = stack(N * N * 8), stack(N * 8)
-    for item in range(load(i64, dims, 0)):
+    for _ in range(load(i64, dims, 0)):
         read_matrix(a, load(i64, steps, 24), load(i64, steps, 32), lu)
         regular = factorize(lu, order)
         if unlikely(not regular):
@@ -170,9 +170,14 @@ def solve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
 def cholesky(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     """The loop of ``cholesky_lo``, (m,m)->(m,m); it reads the lower triangle."""
     a, out = load(ptr, args, 0), load(ptr, args, 8)
-    rows, columns, over, along = load(i64, steps, 16), load(i64, steps, 24), load(i64, steps, 32), load(i64, steps, 40)
+    rows, columns, over, along = (
+        load(i64, steps, 16),
+        load(i64, steps, 24),
+        load(i64, steps, 32),
+        load(i64, steps, 40),
+    )
     lower, failed = stack(N * N * 8), i64(0)
-    for item in range(load(i64, dims, 0)):
+    for _ in range(load(i64, dims, 0)):
         definite = True
         for i in range(N):
             for j in range(i + 1):

@@ -167,7 +167,7 @@ def argsort(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
-    for item in range(load(i64, dims, 0)):
+    for _ in range(load(i64, dims, 0)):
         sort_line(source, load(i64, steps, 16), out, load(i64, steps, 24), count, room)
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
@@ -196,6 +196,10 @@ def searchsorted(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     """The loop of `searchsorted`, (n),()->()."""
     sorted_, values, out = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
     count = load(i64, dims, 8)
-    for item in range(load(i64, dims, 0)):
+    for _ in range(load(i64, dims, 0)):
         store(i64, out, 0, search(sorted_, load(i64, steps, 24), count, key_of(values), RIGHT != 0))
-        sorted_, values, out = sorted_ + load(i64, steps, 0), values + load(i64, steps, 8), out + load(i64, steps, 16)
+        sorted_, values, out = (
+            sorted_ + load(i64, steps, 0),
+            values + load(i64, steps, 8),
+            out + load(i64, steps, 16),
+        )

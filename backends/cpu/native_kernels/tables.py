@@ -74,7 +74,9 @@ def make_call_table(
 def _outer_strides(layout: Layout, core: int, rank: int, itemsize: int) -> list[int]:
     """Return the strides of the outer axes in bytes, 0 where an operand is broadcast."""
     own = len(layout.shape) - core
-    steps = [s * itemsize if n != 1 else 0 for n, s in zip(layout.shape[:own], layout.strides[:own], strict=True)]
+    steps = [
+        s * itemsize if n != 1 else 0 for n, s in zip(layout.shape[:own], layout.strides[:own], strict=True)
+    ]
     return [0] * (rank - own) + steps
 
 
