@@ -193,7 +193,7 @@ def _per_matrix(g: Tensor) -> Tensor:
 det = matrix_op(
     "linalg_det(Tensor self) -> Tensor",
     lambda self: _scalar_spec("det", self),
-    lambda xp, self: xp.asarray(xp.linalg.det(self)),
+    lambda xp, self: call_lapack("det", lambda: xp.asarray(xp.linalg.det(self))),
     doc="""The determinants of a stack of square matrices.
 
     Args:
@@ -230,7 +230,7 @@ def _slogdet_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
 slogdet = matrix_op(
     "linalg_slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
     _slogdet_shape_rule,
-    lambda xp, self: tuple(map(xp.asarray, xp.linalg.slogdet(self))),
+    lambda xp, self: call_lapack("slogdet", lambda: tuple(map(xp.asarray, xp.linalg.slogdet(self)))),
     doc="""The signs of the determinants and the logarithms of their magnitudes.
 
     Args:

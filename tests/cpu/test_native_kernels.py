@@ -88,7 +88,10 @@ def test_callbacks_of_the_operator_table_are_named():
 @pytest.mark.parametrize("size", [2, 8, 9, 20])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 def test_linear_algebra_in_loops_is_native(size, dtype):
-    a, b = td.asarray(spd(3, size, size).astype(dtype)), td.asarray(rng.standard_normal((3, size, 1)).astype(dtype))
+    a, b = (
+        td.asarray(spd(3, size, size).astype(dtype)),
+        td.asarray(rng.standard_normal((3, size, 1)).astype(dtype)),
+    )
 
     def step(k, x):
         return td.linalg.solve(td.linalg.inv(a) + td.linalg.cholesky(a), x)
@@ -111,7 +114,10 @@ def test_singular_matrices_raise_as_eager(size, dtype):
         for call in (f, jitted, jitted, td.jit(lambda x, f=f: td.fori_loop(0, 2, lambda k, x: f(x), x))):
             with pytest.raises(errors.LinearAlgebraError) as caught:
                 call(x)
-            assert str(caught.value).split(": ", 1)[1] in ("Singular matrix", "Matrix is not positive definite")
+            assert str(caught.value).split(": ", 1)[1] in (
+                "Singular matrix",
+                "Matrix is not positive definite",
+            )
         assert np.isfinite(jitted(td.eye(size, dtype=x.dtype).expand_dims(0) + zero).numpy()).all()
 
 
@@ -128,10 +134,27 @@ VALUES = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, 1.0, -2.0, 5e-324]
 
 @pytest.mark.parametrize("count", [0, 1, 9, 33, 300, 5000])
 @pytest.mark.parametrize(
-    "dtype", ["bool_", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+    "dtype",
+    [
+        "bool_",
+        "int8",
+        "uint8",
+        "int16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+    ],
 )
 def test_argsort_is_the_stable_order(count, dtype):
-    values = rng.choice([*VALUES, 3.0, 7.0, 100.0], count) if dtype.startswith("float") else rng.integers(-99, 99, count)
+    values = (
+        rng.choice([*VALUES, 3.0, 7.0, 100.0], count)
+        if dtype.startswith("float")
+        else rng.integers(-99, 99, count)
+    )
     x = values.astype(dtype.rstrip("_"))
     for given in (x, np.repeat(x, 2)[::2], x[::-1]):
         wanted = np.argsort(given, kind="stable")
@@ -156,7 +179,9 @@ def test_searchsorted_promotes_and_orders_nan(side):
         f = td.jit(lambda t, v: td.searchsorted(t, v, side))
         wanted = np.searchsorted(table.astype(np.result_type(table, values)), values, side)
         assert np.array_equal(f(td.asarray(table), td.asarray(values)).numpy(), wanted)
-    assert td.jit(lambda t: td.searchsorted(t, 1, side))(td.asarray(table)).item() == np.searchsorted(table, 1, side)
+    assert td.jit(lambda t: td.searchsorted(t, 1, side))(td.asarray(table)).item() == np.searchsorted(
+        table, 1, side
+    )
 
 
 @native
@@ -188,7 +213,9 @@ def test_gradients_of_jitted_calls():
         lambda a: td.special.gammaln(td.abs(a) + 1).sum(),
         lambda a: (td.sort(a, axis=-1) * td.arange(3.0)).sum(),
     ):
-        np.testing.assert_allclose(td.jit(td.grad(f))(a).numpy(), td.grad(f)(a).numpy(), rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(
+            td.jit(td.grad(f))(a).numpy(), td.grad(f)(a).numpy(), rtol=1e-11, atol=1e-13
+        )
 
 
 @native

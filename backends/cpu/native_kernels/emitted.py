@@ -82,7 +82,7 @@ LOOPS = {
 
 
 def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
-    """Return a loop for dtypes and core sizes, compiled once per machine and version; None, or the reason, without one."""
+    """Return a loop for dtypes and core sizes, compiled once per machine and version; without one, None or why."""
     loop = LOOPS[name]
     if not loop.dtypes(dtypes):
         return None

@@ -60,7 +60,7 @@ class UfuncProvider(NamedTuple):
     is_double: bool = False
 
     def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
-        """Return the loop of a ufunc for operands and results of these dtypes; None, or the reason, if it is not used."""
+        """Return the loop of a ufunc for operands and results of these dtypes; without one, None or the reason."""
         try:
             ufunc = getattr(lazy.module(self.module), name, None)
         except ImportError as error:
@@ -98,6 +98,16 @@ PROVIDERS: dict[str, Any] = {
     "numpy.fft": UfuncProvider("numpy.fft._pocketfft_umath", is_double=True),
     "scipy.special": UfuncProvider("scipy.special", is_double=True),
 }
+
+
+def has_ufunc(provider: str, name: str) -> bool:
+    """Return whether a provider's module has a ufunc whose fields are where they are expected."""
+    try:
+        ufunc = getattr(lazy.module(PROVIDERS[provider].module), name, None)
+    except ImportError:
+        return False
+    return isinstance(ufunc, np.ufunc) and not find_ufunc_fault(ufunc)
+
 
 faults: dict[str, str] = {}
 """Why loops that were asked for cannot be used, by provider and name."""

@@ -175,16 +175,22 @@ def argsort(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
 
 
 @native
+def comes_before(element: ptr, key: U, right: bool) -> bool:
+    """Return whether a sorted element is below a key, or with `right` not above it."""
+    other = key_of(element)
+    return bool((other < key) | ((other == key) & right))
+
+
+@native
 def search(sorted_: ptr, step: i64, count: i64, key: U, right: bool) -> i64:
     """Return how many sorted elements are below a key, or with `right` not above it; without branches per step."""
-    base: i64 = 0
-    length = count
-    while length > 0:
-        half = (length + 1) // 2
-        other = key_of(sorted_ + (base + half - 1) * step)
-        is_before = other <= key if right else other < key
-        base = base + half if is_before else base
-        length = length - half if is_before else half - 1
+    base, length = i64(0), count
+    while length > 1:
+        half = length // 2
+        base += half * i64(comes_before(sorted_ + (base + half - 1) * step, key, right))
+        length -= half
+    if count > 0:
+        base += i64(comes_before(sorted_ + base * step, key, right))
     return base
 
 
