@@ -88,7 +88,7 @@ def describe_native_kernels() -> dict[str, Any]:
         for loop in op.decl.native.loops if op.decl.native is not None else ():
             if loop.provider != "tandem":
                 counts.setdefault(loop.provider, []).append(providers.has_ufunc(loop.provider, loop.name))
-    known = {name: f"{sum(found)} of {len(found)} loops" for name, found in counts.items()}
+    known = {name: f"{sum(usable)} of {len(usable)} loops" for name, usable in counts.items()}
     return known | {f"not used: {name}": why for name, why in providers.faults.items()}
 
 

@@ -13,7 +13,6 @@ from ... import lazy
 from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.cost_model import CELL_BYTES
 from ...lowering.kernel_selection import Target
-from ...lowering.layout import Layout
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...lowering.lower import Backend, Lowered, register_backend
 from ...lowering.thunks import KernelThunk, NodeThunk, is_empty
@@ -31,43 +30,23 @@ from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
-from .foreign_calls import ForeignCall, explain_foreign_call
+from .foreign_calls import ForeignCall
 from .gil import MAIN as MAIN
-from .native_kernels.calls import LoopCallWriter, explain_loop_call
-from .native_kernels.expand import expand_native_calls
+from .native_selection import explain_native, is_scan, operands_to_copy
 from .object_table import EmbeddedBody, TableItem, make_object_table, write_check
 from .random_bits import RandomBitsCall, explain_random_bits
 from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
 _loops, _scans = lazy.Module(".backends.cpu.loop_writer"), lazy.Module(".backends.cpu.scans")
+_calls = lazy.Module(".backends.cpu.native_kernels.calls")
+_expand = lazy.Module(".backends.cpu.native_kernels.expand")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 MAX_OPTIMIZED_STEPS = (
     48  # of such bodies: LLVM unrolls their loops, and forwards what one step stores to the next
 )
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
-
-
-def _explain_native(node: Node) -> str | None:
-    """Return why prewritten code serves a node, or None if none does."""
-    if _is_scan(node):
-        why: str | None = _scans.explain_scan(node)
-        return why
-    if node.op.decl.native is not None:
-        return explain_loop_call(node)
-    return explain_random_bits(node) or explain_foreign_call(node)
-
-
-def _is_scan(node: Node) -> bool:
-    return getattr(node.op.decl, "kind", "") == "scan"
-
-
-def _operands_to_copy(node: Node, layouts: Sequence[Layout]) -> Sequence[bool] | None:
-    """Return which operands of a node are copied first; None if those are that are not contiguous."""
-    if _is_scan(node):
-        return [_scans.must_copy(node, layouts[0])]
-    return [False] * len(layouts) if getattr(node.op.decl, "native", None) is not None else None
 
 
 class MainWriter:
@@ -273,9 +252,9 @@ class MainWriter:
             self.lines += words.lines
             return
         if step.node.op.decl.native is not None:
-            self.lines += LoopCallWriter(self, step, number).write()
+            self.lines += _calls.LoopCallWriter(self, step, number).write()
             return
-        if _is_scan(step.node):
+        if is_scan(step.node):
             self.lines += _scans.scan_lines(self, step, number)
             return
         call = ForeignCall(self, step, number)
@@ -431,6 +410,14 @@ def _promotion_dtype(node: Node) -> DType:
     )
 
 
+def _prepare(graph: Graph) -> Graph:
+    """Convert the operands of native kernels to the dtypes that they compute in."""
+    if all(getattr(node.op.decl, "native", None) is None for node in graph.nodes):
+        return graph
+    expanded: Graph = _expand.expand_native_calls(graph)
+    return expanded
+
+
 def _emits(dtype: DType) -> bool:
     """Return whether kernels of a dtype are emitted: of complex numbers if NumPy's inner loops can be called."""
     return can_emit(dtype) and not (dtype.kind == "c" and find_ufunc_fault(np.exp))
@@ -442,16 +429,16 @@ register_backend(
         lambda: Target(
             _emits,
             explain_product,
-            _explain_native,
+            explain_native,
             loops=True,
-            copies=_operands_to_copy,
+            copies=operands_to_copy,
             reduces=lambda dtype: dtype.kind != "c",
             indexes=True,
         ),
         compile_lowered,
         llvm_ir,
         why_not=lambda graph: find_fault() or None,
-        prepare=lambda graph, device: expand_native_calls(graph),
+        prepare=lambda graph, device: _prepare(graph),
         scratch=scratch_bytes,
     ),
 )

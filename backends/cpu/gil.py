@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ... import lazy
 from ...errors import LoweringError
 from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Lowered
@@ -19,9 +20,9 @@ from .fastpath.compiler.engine import Code, KeepFirst, build_once
 from .fastpath.compiler.structs import sizeof
 from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS
-from .native_kernels.calls import can_fail
 from .step_cost import estimate_step, has_callback
 
+_calls = lazy.Module(".backends.cpu.native_kernels.calls")
 FUNCTIONS = {f.__name__: f for f in (gil_release, gil_acquire, gil_poll)}
 MAIN, BODY = "tandem_main", "tandem_body"
 STATE = 2  # slots after the workspace: 1 is the table of constants, 2 the address of the call's state
@@ -72,7 +73,12 @@ def _needs_state(step: Any) -> bool:
         return step.node.op.schema.name != "switch" or any(map(has_state, bodies))
     if isinstance(step, KernelThunk):
         return any(stage.has_index_maps() for stage in step.kernel.stages)
-    return bool(step.kind == "callback" or (step.kind == "native" and can_fail(step)))
+    return bool(step.kind == "callback" or _may_fail(step))
+
+
+def _may_fail(step: Any) -> bool:
+    """Return whether a step is a call of an inner loop that may have to raise an exception."""
+    return getattr(step.node.op.decl, "native", None) is not None and bool(_calls.can_fail(step))
 
 
 def release_points(steps: Sequence[Any]) -> set[int]:

@@ -6,7 +6,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
-from tandem import config, errors
+from tandem import config, errors, lazy
 from tandem.operators.declare.declaration import declared_operators
 
 native = pytest.mark.skipif(not config.flags.native, reason="native code is off")
@@ -255,7 +255,7 @@ def test_loops_run_in_threads():
 def test_missing_loops_fall_back_to_python(monkeypatch):
     from tandem.backends.cpu.native_kernels import providers
 
-    missing = providers.UfuncProvider("numpy.linalg._no_such_module", is_double=True)
+    missing = providers.UfuncProvider("numpy.absent", lazy.Module("numpy.absent"), is_double=True)
     monkeypatch.setitem(providers.PROVIDERS, "numpy.linalg", missing)
     monkeypatch.setattr(providers._find, "results", {})
     monkeypatch.setattr(providers, "faults", {})

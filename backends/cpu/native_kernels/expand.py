@@ -20,10 +20,9 @@ from .calls import find_loop_call
 
 
 def expand_native_calls(graph: Graph) -> Graph:
-    """Convert the operands and results of nodes whose loops lack their dtypes; return a new graph, or the same."""
-    if all(getattr(node.op.decl, "native", None) is None for node in graph.nodes):
-        return graph
-    out, env = empty_like(graph), {}
+    """Convert the operands and results of nodes whose loops lack their dtypes; return a new graph."""
+    out = empty_like(graph)
+    env: dict[Value, Value] = {}
 
     def read(value: Value) -> Value:
         return env.get(value, value)

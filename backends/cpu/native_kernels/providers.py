@@ -50,32 +50,34 @@ class UfuncProvider(NamedTuple):
     """A module that has ufuncs.
 
     Attributes:
-        module: its name.
+        name: its name.
+        module: the module, imported when it is first used.
         failures: how its loops report that they failed.
         is_double: whether its functions convert operands to double precision, so that its other loops are not used.
     """
 
-    module: str
+    name: str
+    module: Any
     failures: int = Failures.NEVER
     is_double: bool = False
 
     def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
         """Return the loop of a ufunc for operands and results of these dtypes; without one, None or the reason."""
         try:
-            ufunc = getattr(lazy.module(self.module), name, None)
+            ufunc = getattr(self.module, name, None)
         except ImportError as error:
-            return f"{self.module} cannot be imported: {error}"
+            return f"{self.name} cannot be imported: {error}"
         if not isinstance(ufunc, np.ufunc):
-            return f"{self.module} has no ufunc of that name"
+            return f"{self.name} has no ufunc of that name"
         fault = find_ufunc_fault(ufunc)
         if fault or (self.is_double and dtypes[0] not in (float64, complex128)):
             return fault or None
-        found = find_inner_loop(ufunc, dtypes)
-        if found is None:
+        addresses = find_inner_loop(ufunc, dtypes)
+        if addresses is None:
             return None
         signature = parse_signature(ufunc.signature or "()" * (ufunc.nin + ufunc.nout))
-        symbol = re.sub(r"\W", "_", f"{self.module}_{name}_{'_'.join(dtype.name for dtype in dtypes)}")
-        loop = Loop(symbol, *found, signature, self.failures, True)
+        symbol = re.sub(r"\W", "_", f"{self.name}_{name}_{'_'.join(dtype.name for dtype in dtypes)}")
+        loop = Loop(symbol, *addresses, signature, self.failures, True)
         return (
             loop
             if _computes_the_same(ufunc, loop, dtypes)
@@ -94,16 +96,20 @@ class EmittedProvider:
 
 PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
-    "numpy.linalg": UfuncProvider("numpy.linalg._umath_linalg", Failures.FLAG, is_double=True),
-    "numpy.fft": UfuncProvider("numpy.fft._pocketfft_umath", is_double=True),
-    "scipy.special": UfuncProvider("scipy.special", is_double=True),
+    "numpy.linalg": UfuncProvider(
+        "numpy.linalg._umath_linalg", lazy.Module("numpy.linalg._umath_linalg"), Failures.FLAG, is_double=True
+    ),
+    "numpy.fft": UfuncProvider(
+        "numpy.fft._pocketfft_umath", lazy.Module("numpy.fft._pocketfft_umath"), is_double=True
+    ),
+    "scipy.special": UfuncProvider("scipy.special", lazy.Module("scipy.special"), is_double=True),
 }
 
 
 def has_ufunc(provider: str, name: str) -> bool:
     """Return whether a provider's module has a ufunc whose fields are where they are expected."""
     try:
-        ufunc = getattr(lazy.module(PROVIDERS[provider].module), name, None)
+        ufunc = getattr(PROVIDERS[provider].module, name, None)
     except ImportError:
         return False
     return isinstance(ufunc, np.ufunc) and not find_ufunc_fault(ufunc)
@@ -140,12 +146,11 @@ def _find(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int,
 
 # -- calls from Python -------------------------------------------------------------------------------------------------
 @KeepFirst
-def _driver() -> Any:
+def _driver() -> tuple[Any, Any]:
     """Return ``rt_loops.call_loop`` as a function of addresses; calls release the GIL."""
     code = emitted.compile_driver()
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(code["call_loop"])
-    function.code = code
-    return function
+    return function, code  # the code lives as long as the function
 
 
 def call_arrays(loop: Loop, arrays: Sequence[Any]) -> bool:
@@ -162,7 +167,7 @@ def call_arrays(loop: Loop, arrays: Sequence[Any]) -> bool:
     words = make_call_table(loop.signature, layouts, [a.itemsize for a in arrays], loop.failures)
     table = (ctypes.c_int64 * len(words))(*words)
     operands = (ctypes.c_void_p * len(arrays))(*(a.__array_interface__["data"][0] for a in arrays))
-    failed = _driver()(loop.address, loop.data, ctypes.addressof(operands), ctypes.addressof(table))
+    failed = _driver()[0](loop.address, loop.data, ctypes.addressof(operands), ctypes.addressof(table))
     return bool(failed)
 
 

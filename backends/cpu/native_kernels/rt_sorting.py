@@ -160,7 +160,7 @@ def sort_line(source: ptr, step: i64, out: ptr, out_step: i64, count: i64, room:
 
 @native
 def argsort(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of `argsort`, (n)->(n); a failure is counted where there is no memory."""
+    """The loop of `argsort`, (n)->(n); it counts a failure if an allocation fails."""
     source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
     small = stack(FEW * 32)
     room = small if count <= FEW else capi.malloc(count * 32)
