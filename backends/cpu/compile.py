@@ -30,9 +30,8 @@ from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
-from .foreign_calls import ForeignCall
+from .foreign_calls import ForeignCall, explain_native, is_scan, operands_to_copy
 from .gil import MAIN as MAIN
-from .native_selection import explain_native, is_scan, operands_to_copy
 from .object_table import EmbeddedBody, TableItem, make_object_table, write_check
 from .random_bits import RandomBitsCall, explain_random_bits
 from .target import can_emit

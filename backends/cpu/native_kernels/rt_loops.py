@@ -14,7 +14,7 @@ MOST_AXES: i64 = 64
 
 
 class Failures(Opcodes):
-    """How a loop reports that it failed."""
+    """The ways in which a loop reports that it failed."""
 
     NEVER = 0
     FLAG = 1  # it sets the floating-point exception "invalid" if it failed, and clears it otherwise
