@@ -121,6 +121,15 @@ def test_singular_matrices_raise_as_eager(size, dtype):
         assert np.isfinite(jitted(td.eye(size, dtype=x.dtype).expand_dims(0) + zero).numpy()).all()
 
 
+@pytest.mark.parametrize("size", [4, 12])
+def test_lower_operators_read_the_lower_triangle(size):
+    x = spd(3, size, size)
+    spoiled = td.asarray(np.tril(x) + np.triu(np.full_like(x, 1e3), 1))
+    for name in ("linalg_cholesky_lower", "linalg_eigh_lower"):
+        f = getattr(td.ops.td, name)
+        assert bits(td.jit(f)(spoiled)) == bits(f(spoiled)) == bits(f(td.asarray(x)))
+
+
 def test_nan_is_not_a_failure():
     x = td.full((3, 3), float("nan"))
     for size in (3, 12):
