@@ -18,7 +18,7 @@ COMPOSED = ["linalg_cholesky", "linalg_eigh", "linalg_inv", "linalg_solve", "fft
 CALLBACKS = {
     "td::axis_gather": "collectives run in Python",
     "td::axis_sum": "collectives run in Python",
-    "td::concat": "of complex numbers that are cast",
+    "td::concat": "pieces that are flattened arguments are not written in place",
     "td::convolution": "no loop yet",
     "td::index": "nothing is selected",
     "td::index_reduce": "NumPy multiplies complex numbers and bools",
