@@ -22,12 +22,6 @@ from ..operators.nn.convolution_layers import conv_transpose1d as conv_transpose
 from ..operators.nn.convolution_layers import conv_transpose2d as conv_transpose2d
 from ..operators.nn.convolution_layers import conv_transpose3d as conv_transpose3d
 from ..operators.nn.losses import one_hot as _one_hot
-from ..operators.nn.pooling import avg_pool1d as avg_pool1d
-from ..operators.nn.pooling import avg_pool2d as avg_pool2d
-from ..operators.nn.pooling import avg_pool3d as avg_pool3d
-from ..operators.nn.pooling import max_pool1d as max_pool1d
-from ..operators.nn.pooling import max_pool2d as max_pool2d
-from ..operators.nn.pooling import max_pool3d as max_pool3d
 from ..operators.reductions.folds import max, sum
 from ..operators.reductions.statistics import mean, var
 from ..registry.dtypes import int64
@@ -99,10 +93,16 @@ from .functions.pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
 from .functions.pooling import adaptive_max_pool1d as adaptive_max_pool1d
 from .functions.pooling import adaptive_max_pool2d as adaptive_max_pool2d
 from .functions.pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from .functions.pooling import avg_pool1d as avg_pool1d
+from .functions.pooling import avg_pool2d as avg_pool2d
+from .functions.pooling import avg_pool3d as avg_pool3d
 from .functions.pooling import fold as fold
 from .functions.pooling import local_response_norm as local_response_norm
 from .functions.pooling import lp_pool1d as lp_pool1d
 from .functions.pooling import lp_pool2d as lp_pool2d
+from .functions.pooling import max_pool1d as max_pool1d
+from .functions.pooling import max_pool2d as max_pool2d
+from .functions.pooling import max_pool3d as max_pool3d
 from .functions.pooling import unfold as unfold
 from .functions.resampling import interpolate as interpolate
 from .functions.resampling import upsample as upsample

@@ -13,7 +13,7 @@ from ...operators.contraction.matmul import matmul
 from ...operators.elementwise.activation import relu
 from ...operators.elementwise.arithmetic import abs, sign
 from ...operators.indexing.take import take
-from ...operators.nn.pooling import avg_pool1d, avg_pool2d, avg_pool3d
+from ...operators.nn import pooling as _windows
 from ...operators.reductions.folds import max
 from ...operators.reductions.statistics import mean
 from .padding import pad
@@ -99,17 +99,10 @@ adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
 
 # -- norms of windows --------------------------------------------------------------------------------------------------
 def _lp_pool(
-    pool: Callable[..., Tensor],
-    input: Tensor,
-    norm_type: float,
-    kernel: Sizes,
-    stride: Sizes | None,
-    ceil: bool,
+    rank: int, input: Tensor, norm_type: float, kernel: Sizes, stride: Sizes | None, ceil: bool
 ) -> Tensor:
-    count = kernel if isinstance(kernel, int) else int(np.prod(kernel))
-    if isinstance(kernel, int):
-        count **= {avg_pool1d: 1, avg_pool2d: 2, avg_pool3d: 3}[pool]
-    averages = pool(input**norm_type, kernel, stride, 0, ceil)
+    count = int(np.prod(_expand(kernel, rank)))
+    averages = (avg_pool1d, avg_pool2d)[rank - 1](input**norm_type, kernel, stride, 0, ceil)
     return (sign(averages) * relu(abs(averages)) * count) ** (1 / norm_type)
 
 
@@ -117,14 +110,14 @@ def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """The p-norms of windows of the last axis."""
-    return _lp_pool(avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """The p-norms of windows of the last two axes."""
-    return _lp_pool(avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 # -- windows as columns ------------------------------------------------------------------------------------------------
@@ -183,3 +176,114 @@ def local_response_norm(
     padded = pad(squares, (0, 0, size // 2, (size - 1) // 2))
     means = avg_pool2d(padded, (size, 1), 1).reshape(input.shape)
     return input / (means * alpha + k) ** beta
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+_MAX = (_windows.max_pool1d, _windows.max_pool2d, _windows.max_pool3d)
+_AVERAGE = (_windows.avg_pool1d, _windows.avg_pool2d, _windows.avg_pool3d)
+
+
+def _expand(value: Sizes, rank: int) -> tuple[int, ...]:
+    return (value,) * rank if isinstance(value, int) else tuple(value) * (rank if len(value) == 1 else 1)
+
+
+class _Windows:
+    """The windows of the last axes of an input, with the padding that each axis needs."""
+
+    def __init__(
+        self,
+        rank: int,
+        sizes: tuple[int, ...],
+        kernel: Sizes,
+        stride: Sizes | None,
+        padding: Sizes,
+        dilation: Sizes,
+        ceil: bool,
+    ):
+        self.kernel, self.padding = _expand(kernel, rank), _expand(padding, rank)
+        self.stride, self.dilation = _expand(stride or kernel, rank), _expand(dilation, rank)
+        self.sizes, self.ceil = sizes, ceil
+        if any(2 * p > k for p, k in zip(self.padding, self.kernel)):
+            raise ShapeError(f"pooling: the padding {self.padding} is more than half of {self.kernel}")
+
+    def count(self, axis: int) -> int:
+        """The number of windows along an axis; with ``ceil``, of those too that begin inside and end outside."""
+        size, p, s = self.sizes[axis], self.padding[axis], self.stride[axis]
+        room = size + 2 * p - self.dilation[axis] * (self.kernel[axis] - 1) - 1
+        count = (-(-room // s) if self.ceil else room // s) + 1
+        return count - (self.ceil and (count - 1) * s >= size + p)
+
+    def pads(self) -> list[int]:
+        """What :func:`pad` takes, so that all windows lie inside."""
+        result = []
+        for axis in reversed(range(len(self.sizes))):
+            reach = (
+                (self.count(axis) - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
+            )
+            before = self.padding[axis]
+            result += [before, reach - self.sizes[axis] - before]
+        return result
+
+    def lengths(self, axis: int, include_pad: bool) -> Array:
+        """How many elements of each window count."""
+        start = np.arange(self.count(axis)) * self.stride[axis] - self.padding[axis]
+        border = self.padding[axis] if include_pad else 0
+        end = np.minimum(start + self.kernel[axis], self.sizes[axis] + border)
+        return end - np.maximum(start, -border)
+
+
+def _make_max_pool(rank: int) -> Callable[..., Tensor]:
+    name = f"max_pool{rank}d"
+
+    def pool(
+        input: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Tensor:
+        if return_indices:
+            raise ValueArgumentError(f"{name}: return_indices must be False; there is no unpooling")
+        if not ceil_mode:
+            return _MAX[rank - 1](input, kernel_size, stride, padding, dilation)
+        windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, dilation, True)
+        padded = pad(input, windows.pads(), value=-float("inf"))
+        return _MAX[rank - 1](padded, windows.kernel, windows.stride, 0, windows.dilation)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"The largest elements of windows of the last {rank} axes."
+    return pool
+
+
+def _make_avg_pool(rank: int) -> Callable[..., Tensor]:
+    def pool(
+        input: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        function = _AVERAGE[rank - 1]
+        if not ceil_mode and divisor_override is None:
+            return function(input, kernel_size, stride, padding, count_include_pad=count_include_pad)
+        windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, 1, ceil_mode)
+        means = function(pad(input, windows.pads()), windows.kernel, windows.stride, 0)
+        total = float(np.prod(windows.kernel))
+        if divisor_override is not None:
+            return means * (total / divisor_override)
+        counts = np.ones(())
+        for axis in range(rank):
+            counts = counts[..., None] * windows.lengths(axis, count_include_pad)
+        return means * (total / counts).astype(input.dtype.np)
+
+    pool.__name__ = pool.__qualname__ = f"avg_pool{rank}d"
+    pool.__doc__ = f"The means of windows of the last {rank} axes, or their sums over ``divisor_override``."
+    return pool
+
+
+max_pool1d, max_pool2d, max_pool3d = map(_make_max_pool, (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = map(_make_avg_pool, (1, 2, 3))
