@@ -46,7 +46,10 @@ class FunctionLayer(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        parts = [f"{name}={getattr(self, name)!r}" for name in self.shown]
+        parts = [
+            f"{getattr(self, name[1:])!r}" if name.startswith("=") else f"{name}={getattr(self, name)!r}"
+            for name in self.shown
+        ]
         if getattr(self, "inplace", False) and "inplace" not in self.shown:
             parts.append("inplace=True")
         return ", ".join(parts)
@@ -60,7 +63,8 @@ def make_layer(
     Args:
         name: the name of the class.
         function: a function of tensors, then of the arguments by name.
-        shown: the arguments that ``repr`` shows; None: all but options that PyTorch hides.
+        shown: the arguments that ``repr`` shows, with ``=`` before those shown without a name; None: all but
+            options that PyTorch hides.
         arguments: the arguments of the constructor and their defaults, in PyTorch's order.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -96,8 +100,8 @@ Tanh = make_layer("Tanh", F.tanh)
 Hardtanh = make_layer("Hardtanh", F.hardtanh, min_val=-1.0, max_val=1.0, inplace=False)
 Softplus = make_layer("Softplus", F.softplus, beta=1.0, threshold=20.0)
 Softsign = make_layer("Softsign", F.softsign)
-Softshrink = make_layer("Softshrink", F.softshrink, lambd=0.5)
-Hardshrink = make_layer("Hardshrink", F.hardshrink, lambd=0.5)
+Softshrink = make_layer("Softshrink", F.softshrink, "=lambd", lambd=0.5)
+Hardshrink = make_layer("Hardshrink", F.hardshrink, "=lambd", lambd=0.5)
 Tanhshrink = make_layer("Tanhshrink", F.tanhshrink)
 Threshold = make_layer("Threshold", F.threshold, threshold=REQUIRED, value=REQUIRED, inplace=False)
 GLU = make_layer("GLU", F.glu, dim=-1)
@@ -125,6 +129,9 @@ Softmax2d = make_layer("Softmax2d", _softmax2d)
 
 class _Strided(FunctionLayer):
     """A layer of windows, whose stride is the size of the window unless it is given."""
+
+    kernel_size: object
+    stride: object
 
     def __init__(self, *args: object, **kwargs: object):
         super().__init__(*args, **kwargs)
@@ -213,6 +220,7 @@ class _Padding(FunctionLayer):
 
     rank = 1
     mode = "constant"
+    padding: Any
     __signature__ = inspect.signature(lambda padding: None)
 
     def __init__(self, *args: object, **kwargs: object):
@@ -222,7 +230,7 @@ class _Padding(FunctionLayer):
 
     def forward(self, *input: Tensor) -> Tensor:
         """The padded input."""
-        return F.pad(*input, self.padding, self.mode, getattr(self, "value", None))
+        return F.pad(input[0], self.padding, self.mode, getattr(self, "value", None))
 
     def extra_repr(self) -> str:
         """The numbers."""
@@ -261,7 +269,7 @@ class Dropout(FunctionLayer):
 
     def forward(self, *input: Tensor) -> Tensor:
         """The input with elements dropped, scaled."""
-        return type(self).function(*input, self.p, self.training, self.inplace)
+        return type(self).function(input[0], self.p, self.training, self.inplace)
 
 
 def _make_dropout(name: str, function: Callable[..., Tensor]) -> Layer:

@@ -128,7 +128,8 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:  # noqa: ANN401
         """Make a layer of a table ``(num_embeddings, embedding_dim)``; ``freeze``: it is not trained."""
-        return cls(*embeddings.shape, _weight=embeddings, _freeze=freeze, **options)
+        rows, columns = embeddings.shape
+        return cls(rows, columns, _weight=embeddings, _freeze=freeze, **options)
 
     def reset_parameters(self) -> None:
         """Draw the table again."""

@@ -46,7 +46,7 @@ def dropout(
     return input
 
 
-def _draw_kept(name: str, input: Tensor, p: float, generator: Generator | None, leading: int) -> Tensor:
+def _draw_mask(name: str, input: Tensor, p: float, generator: Generator | None, leading: int) -> Tensor:
     """Whether each element of the first axes is kept, with all that it holds."""
     if not 0 <= p < 1:
         raise ValueArgumentError(f"{name}: p must be at least 0 and below 1, not {p}")
@@ -68,7 +68,7 @@ def _make_channel_dropout(rank: int) -> Callable[..., Tensor]:
         if not training or not p:
             return input
         is_single = input.ndim == rank + 1 and rank != 2  # as PyTorch, which takes (N, C, L) for 2
-        kept = _draw_kept(name, input, p, generator, 1 if is_single else 2)
+        kept = _draw_mask(name, input, p, generator, 1 if is_single else 2)
         result = where(kept, input * (1 / (1 - p)), 0.0)
         return input.copy_(result) if inplace else result
 
@@ -100,7 +100,7 @@ def _alpha_dropout(
     if not training or not p:
         return input
     least = -1.7580993408473766  # of selu
-    kept = _draw_kept(name, input, p, None, 2 if channels else input.ndim)
+    kept = _draw_mask(name, input, p, None, 2 if channels else input.ndim)
     scale = ((1 - p) * (1 + p * least * least)) ** -0.5
     result = where(kept, input, least) * scale - scale * least * p
     return input.copy_(result) if inplace else result

@@ -67,7 +67,7 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """How much farther than a margin the positive example is from the anchor than the negative one.
+    """The distance of the positive example from the anchor, less that of the negative one, plus a margin; at least 0.
 
     Args:
         anchor, positive, negative: ``(batch, features)``.
@@ -106,7 +106,7 @@ def triplet_margin_with_distance_loss(
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """How far ``input1`` is from being the larger one by a margin, where the target is 1; the smaller one for -1."""
+    """``margin - target * (input1 - input2)``, at least 0: a target of 1 asks for a larger ``input1``, -1 for a smaller."""
     check_reduction("margin_ranking_loss", reduction)
     return reduce_losses(relu(margin - target * (input1 - input2)), reduction)
 
@@ -147,7 +147,7 @@ def multi_margin_loss(
     weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far other classes come within a margin of the score of the target.
+    """The sum over other classes of their scores, less that of the target, plus a margin; each at least 0.
 
     Args:
         input: scores ``(batch, classes)`` or ``(classes,)``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...operators.contraction.matmul import matmul
 from ...operators.elementwise.activation import relu
 from ...operators.elementwise.arithmetic import abs, sign
 from ...operators.indexing.take import take
-from ...operators.nn import pooling as _windows
+from ...operators.nn import pooling as _operators
 from ...operators.reductions.folds import max
 from ...operators.reductions.statistics import mean
 from .padding import pad
@@ -179,8 +179,8 @@ def local_response_norm(
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------
-_MAX = (_windows.max_pool1d, _windows.max_pool2d, _windows.max_pool3d)
-_AVERAGE = (_windows.avg_pool1d, _windows.avg_pool2d, _windows.avg_pool3d)
+_MAX: tuple[Any, ...] = tuple(getattr(_operators, f"max_pool{rank}d") for rank in (1, 2, 3))
+_AVERAGE: tuple[Any, ...] = tuple(getattr(_operators, f"avg_pool{rank}d") for rank in (1, 2, 3))
 
 
 def _expand(value: Sizes, rank: int) -> tuple[int, ...]:
@@ -214,7 +214,7 @@ class _Windows:
         return count - (self.ceil and (count - 1) * s >= size + p)
 
     def pads(self) -> list[int]:
-        """What :func:`pad` takes, so that all windows lie inside."""
+        """The numbers for :func:`pad` with which all windows are inside."""
         result = []
         for axis in reversed(range(len(self.sizes))):
             reach = (
@@ -225,11 +225,12 @@ class _Windows:
         return result
 
     def lengths(self, axis: int, include_pad: bool) -> Array:
-        """How many elements of each window count."""
+        """The number of elements of each window that count."""
         start = np.arange(self.count(axis)) * self.stride[axis] - self.padding[axis]
         border = self.padding[axis] if include_pad else 0
         end = np.minimum(start + self.kernel[axis], self.sizes[axis] + border)
-        return end - np.maximum(start, -border)
+        lengths: Array = end - np.maximum(start, -border)
+        return lengths
 
 
 def _make_max_pool(rank: int) -> Callable[..., Tensor]:
@@ -247,10 +248,12 @@ def _make_max_pool(rank: int) -> Callable[..., Tensor]:
         if return_indices:
             raise ValueArgumentError(f"{name}: return_indices must be False; there is no unpooling")
         if not ceil_mode:
-            return _MAX[rank - 1](input, kernel_size, stride, padding, dilation)
+            result: Tensor = _MAX[rank - 1](input, kernel_size, stride, padding, dilation)
+            return result
         windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, dilation, True)
         padded = pad(input, windows.pads(), value=-float("inf"))
-        return _MAX[rank - 1](padded, windows.kernel, windows.stride, 0, windows.dilation)
+        result = _MAX[rank - 1](padded, windows.kernel, windows.stride, 0, windows.dilation)
+        return result
 
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = f"The largest elements of windows of the last {rank} axes."
@@ -267,7 +270,7 @@ def _make_avg_pool(rank: int) -> Callable[..., Tensor]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        function = _AVERAGE[rank - 1]
+        function: Callable[..., Tensor] = _AVERAGE[rank - 1]
         if not ceil_mode and divisor_override is None:
             return function(input, kernel_size, stride, padding, count_include_pad=count_include_pad)
         windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, 1, ceil_mode)
@@ -275,7 +278,7 @@ def _make_avg_pool(rank: int) -> Callable[..., Tensor]:
         total = float(np.prod(windows.kernel))
         if divisor_override is not None:
             return means * (total / divisor_override)
-        counts = np.ones(())
+        counts: Array = np.ones(())
         for axis in range(rank):
             counts = counts[..., None] * windows.lengths(axis, count_include_pad)
         return means * (total / counts).astype(input.dtype.np)
