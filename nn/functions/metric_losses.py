@@ -106,7 +106,7 @@ def triplet_margin_with_distance_loss(
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """``margin - target * (input1 - input2)``, at least 0: a target of 1 asks for a larger ``input1``, -1 for a smaller."""
+    """``margin - target * (input1 - input2)``, at least 0: 1 asks for a larger ``input1``, -1 for a smaller."""
     check_reduction("margin_ranking_loss", reduction)
     return reduce_losses(relu(margin - target * (input1 - input2)), reduction)
 

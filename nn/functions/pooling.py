@@ -247,13 +247,12 @@ def _make_max_pool(rank: int) -> Callable[..., Tensor]:
     ) -> Tensor:
         if return_indices:
             raise ValueArgumentError(f"{name}: return_indices must be False; there is no unpooling")
+        function: Callable[..., Tensor] = _MAX[rank - 1]
         if not ceil_mode:
-            result: Tensor = _MAX[rank - 1](input, kernel_size, stride, padding, dilation)
-            return result
+            return function(input, kernel_size, stride, padding, dilation)
         windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, dilation, True)
         padded = pad(input, windows.pads(), value=-float("inf"))
-        result = _MAX[rank - 1](padded, windows.kernel, windows.stride, 0, windows.dilation)
-        return result
+        return function(padded, windows.kernel, windows.stride, 0, windows.dilation)
 
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = f"The largest elements of windows of the last {rank} axes."
