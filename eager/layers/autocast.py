@@ -32,6 +32,7 @@ from ...registry.dispatch.keys import (
 )
 from ...registry.dispatch.state import (
     current,
+    install,
     pop_block,
     push_block,
     replace_part,
