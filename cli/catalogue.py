@@ -83,6 +83,8 @@ def show_operator(op: Operator, console: Any) -> None:
     if decl is not None and decl.dtypes:
         facts["dtypes"] = ", ".join(dtype.name for dtype in decl.dtypes)
     facts["derivative"] = derivative_of(op)
+    if decl is not None and decl.native is not None:
+        facts["native kernel"] = ", ".join(map(str, decl.native.loops))
     share = native_share(op)
     if share is not None:
         facts["native"] = f"{100 * share:.1f} % of dtypes x layouts"

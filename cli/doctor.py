@@ -11,10 +11,12 @@ from .. import config, lazy
 from ..backends.cpu import blas_pointers, cache, fastpath
 from ..backends.cuda.runtime import devices
 from ..operators.creation.devices import INSTALL
+from ..operators.declare.declaration import declared_operators
 from ..registry.function import initialize
 from .overhead import coverage, machine
 
 rich_table = lazy.Module("rich.table")
+providers = lazy.Module(".backends.cpu.native_kernels.providers")
 
 Findings = dict[str, dict[str, Any]]
 
@@ -29,6 +31,7 @@ def examine() -> Findings:
         "cache": describe_cache(),
         "elementary functions": describe_elementary_functions(),
         "blas": describe_blas(),
+        "native kernels": describe_native_kernels(),
         "stubs": describe_stubs(),
         "cuda": describe_cuda(),
     }
@@ -74,6 +77,19 @@ def describe_stubs() -> dict[str, Any]:
     for kind in by_kind:
         shares[kind] = coverage.share([row for row in rows if row.kind == kind])
     return shares | {f"failed: {name}": why for name, why in fastpath.failures().items()}
+
+
+def describe_native_kernels() -> dict[str, Any]:
+    """Which inner loops of other packages compute operators, and why others are not used."""
+    if fastpath.why_off():
+        return {"computed by": "NumPy's and SciPy's Python functions: native code is off"}
+    counts: dict[str, list[bool]] = {}
+    for op in declared_operators():
+        for loop in op.decl.native.loops if op.decl.native is not None else ():
+            if loop.provider != "tandem":
+                counts.setdefault(loop.provider, []).append(providers.has_ufunc(loop.provider, loop.name))
+    known = {name: f"{sum(usable)} of {len(usable)} loops" for name, usable in counts.items()}
+    return known | {f"not used: {name}": why for name, why in providers.faults.items()}
 
 
 def describe_blas() -> dict[str, Any]:

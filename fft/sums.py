@@ -15,6 +15,7 @@ from ..operators.declare.batching import leading
 from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..operators.declare.derivatives import Linear
 from ..operators.declare.kinds import array_op
+from ..operators.declare.native_kernel import DOUBLES, NativeKernel, NativeLoop
 from ..operators.declare.shape_rules import compute_dtype, spec_of
 from ..operators.elementwise.comparison import eq
 from ..operators.elementwise.complex_parts import conj, real
@@ -74,6 +75,13 @@ c2c: OperatorFunction[Tensor] = array_op(
     dtypes=COMPLEX,
     derivative=Linear({"self": lambda g, inverse: c2c(g, inverse)}),
     batching=leading,
+    native=NativeKernel(
+        (
+            NativeLoop("numpy.fft", "fft", lambda self, inverse=False: not inverse, (1.0,)),
+            NativeLoop("numpy.fft", "ifft", lambda self, inverse=False: inverse, (1.0,)),
+        ),
+        widen=DOUBLES,
+    ),
     samples="samples.fft.c2c_samples",
     errors=lambda: [
         ErrorInput((TensorSample((3,), dtype=float32),), TypeError, "does not take float32"),
@@ -115,6 +123,13 @@ r2c = array_op(
     dtypes=FLOATING,
     derivative=Linear({"self": lambda g, self_spec: real(c2c(resize_last_axis(g, self_spec.shape[-1])))}),
     batching=leading,
+    native=NativeKernel(
+        (
+            NativeLoop("numpy.fft", "rfft_n_even", lambda self: self.shape[-1] % 2 == 0, (1.0,)),
+            NativeLoop("numpy.fft", "rfft_n_odd", lambda self: self.shape[-1] % 2 == 1, (1.0,)),
+        ),
+        widen=DOUBLES,
+    ),
     samples="samples.fft.point_samples",
     errors=lambda: [ErrorInput((TensorSample((2, 0)),), ValueError, "at least one point")],
     tolerance=CLOSE,
@@ -164,6 +179,7 @@ c2r = array_op(
     dtypes=COMPLEX,
     derivative=Linear({"self": _c2r_transpose}),
     batching=leading,
+    native=NativeKernel((NativeLoop("numpy.fft", "irfft", lambda self, n: True, (1.0,)),), widen=DOUBLES),
     samples=lambda dtype: [
         SampleInput((TensorSample((*lead, n // 2 + 1)), n))
         for lead, n in (((), 1), ((), 2), ((), 5), ((2,), 4), ((2, 3), 7))

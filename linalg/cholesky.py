@@ -11,30 +11,34 @@ import numpy as np
 
 from ..operators.contraction.matmul import matmul
 from ..operators.declare.derivatives import Rule
+from ..operators.declare.kinds import composite
+from ..operators.declare.native_kernel import NativeLoop
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import matrix_transpose
 from ..operators.shape.triangles import tril
 from ..registry.dtypes import int32
 from ..registry.values import TensorSpec
-from .factorizations import conjugate, real_diagonal, to_diagonal
-from .rules import adjoint, call_lapack, check_matrices, hermitian_part, matrix_op, symmetrize
+from .factorizations import conjugate, from_symmetric, real_diagonal, to_diagonal
+from .rules import (
+    DTYPES,
+    TOLERANCE,
+    adjoint,
+    call_lapack,
+    check_matrices,
+    hermitian_part,
+    is_unrolled,
+    lapack_kernel,
+    matrix_op,
+    symmetrize,
+)
 from .solving import inv
 
 if TYPE_CHECKING:
     from ..registry.types import Array, ArrayModule, Tensor
 
 
-def _cholesky_shape_rule(self: TensorSpec, *, upper: bool = False) -> TensorSpec:
-    return check_matrices("cholesky", self, is_square=True)
-
-
 def _orient(xp: ArrayModule, lower: Array, upper: bool) -> Array:
     return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
-
-
-def _cholesky_kernel(xp: ArrayModule, self: Array, *, upper: bool) -> Array:
-    whole = hermitian_part(xp, self)
-    return _orient(xp, call_lapack("cholesky", lambda: xp.linalg.cholesky(whole)), upper)
 
 
 def _cholesky_vjp(g: Tensor, out: Tensor, upper: bool) -> Tensor:
@@ -45,10 +49,35 @@ def _cholesky_vjp(g: Tensor, out: Tensor, upper: bool) -> Tensor:
     return symmetrize(matmul(matrix_transpose(inverse), matmul(inner, conjugate(inverse))))
 
 
-cholesky = matrix_op(
+cholesky_lower = matrix_op(
+    "linalg_cholesky_lower(Tensor self) -> Tensor",
+    lambda self: check_matrices("cholesky", self, is_square=True),
+    lambda xp, self: call_lapack("cholesky", lambda: xp.linalg.cholesky(self)),
+    doc="""The Cholesky factors of matrices of which only the lower triangles are read.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        A lower triangular tensor of the same shape and dtype.
+
+    >>> td.ops.td.linalg_cholesky_lower(td.eye(2) * 4).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """,
+    reference="numpy.linalg.cholesky",
+    derivative=Rule(vjp={"self": lambda g, out: from_symmetric(_cholesky_vjp(g, out, False))}),
+    samples="samples.linalg.definite_matrices",
+    errors="samples.linalg.cholesky_errors",
+    native=lapack_kernel(
+        NativeLoop("tandem", "cholesky", is_unrolled),
+        NativeLoop("numpy.linalg", "cholesky_lo"),
+        failure="cholesky: Matrix is not positive definite",
+    ),
+)
+
+
+@composite(
     "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-    _cholesky_shape_rule,
-    _cholesky_kernel,
     doc="""The Cholesky factors of a stack of positive definite matrices.
 
     Args:
@@ -67,10 +96,16 @@ cholesky = matrix_op(
     [[2.0, 0.0], [0.0, 2.0]]
     """,
     reference="references.linear_algebra.cholesky",
-    derivative=Rule(vjp={"self": _cholesky_vjp}),
     samples="samples.linalg.definite_samples",
     errors="samples.linalg.cholesky_errors",
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
+    method=False,
 )
+def cholesky(self: Tensor, *, upper: bool) -> Tensor:
+    check_matrices("cholesky", self, is_square=True)
+    lower: Tensor = cholesky_lower(symmetrize(self))
+    return adjoint(lower) if upper else lower
 
 
 # -- without errors ----------------------------------------------------------------------------------------------------

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from ..operators.contraction.matmul import matmul
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
+from ..operators.declare.native_kernel import NativeLoop
 from ..operators.elementwise.complex_parts import real
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import expand_dims, matrix_transpose
 from ..registry.dtypes import complex64, complex128, float64
 from ..registry.values import TensorSpec
 from .factorizations import conjugate, divide_by_gaps, to_diagonal
-from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, matrix_op
+from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, lapack_kernel, matrix_op
 from .solving import solve
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ eig = matrix_op(
     """,
     reference="references.linear_algebra.eig",
     derivative=Rule(vjp={"self": _vjp}),
+    native=lapack_kernel(NativeLoop("numpy.linalg", "eig"), failure="eig: Eigenvalues did not converge"),
     samples="samples.linalg.eigen_samples",
 )
 

@@ -18,6 +18,7 @@ from ..operators.contraction.matmul import matmul
 from ..operators.creation.creation import eye
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
+from ..operators.declare.native_kernel import NativeLoop
 from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise.arithmetic import abs
 from ..operators.elementwise.comparison import eq, logical_and, ne
@@ -36,7 +37,7 @@ from .rules import (
     adjoint,
     call_lapack,
     check_matrices,
-    hermitian_part,
+    lapack_kernel,
     matrix_op,
     real_dtype,
     symmetrize,
@@ -76,14 +77,14 @@ def divide_by_gaps(x: Tensor, values: Tensor, of_vectors: Tensor) -> Tensor:
 
 
 # -- eigenvalues of symmetric matrices ---------------------------------------------------------------------------------
-def _eigh_shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+def _eigh_lower_shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     spec = check_matrices("eigh", self, is_square=True)
     return TensorSpec(spec.shape[:-1], real_dtype(spec.dtype), spec.device), spec
 
 
-def _eigh_kernel(xp: ArrayModule, self: Array) -> tuple[Array, ...]:
-    whole = hermitian_part(xp, self)
-    return tuple(call_lapack("eigh", lambda: xp.linalg.eigh(whole)))
+def from_symmetric(g: Tensor) -> Tensor:
+    """The gradient of a function of the lower triangle, given that of the same function of symmetric matrices."""
+    return tril(g, -1) * 2 + to_diagonal(real_diagonal(g))
 
 
 def _eigh_vjp(g: Tensor, out: Tensor) -> Tensor:
@@ -93,10 +94,29 @@ def _eigh_vjp(g: Tensor, out: Tensor) -> Tensor:
     return symmetrize(matmul(conjugate(vectors), matmul(inner, matrix_transpose(vectors))))
 
 
-eigh = matrix_op(
+eigh_lower = matrix_op(
+    "linalg_eigh_lower(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    _eigh_lower_shape_rule,
+    lambda xp, self: tuple(call_lapack("eigh", lambda: xp.linalg.eigh(self))),
+    doc="""The eigenvalues and eigenvectors of matrices of which only the lower triangles are read.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        ``(eigenvalues, eigenvectors)`` as of :func:`eigh`.
+
+    >>> td.ops.td.linalg_eigh_lower(td.eye(2) * 3)[0].tolist()
+    [3.0, 3.0]
+    """,
+    reference="references.linear_algebra.eigh_lower",
+    derivative=Rule(vjp={"self": lambda g, out: from_symmetric(_eigh_vjp(g, out))}),
+    native=lapack_kernel(NativeLoop("numpy.linalg", "eigh_lo"), failure="eigh: Eigenvalues did not converge"),
+)
+
+
+@composite(
     "linalg_eigh(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-    _eigh_shape_rule,
-    _eigh_kernel,
     doc="""The eigenvalues and eigenvectors of a stack of symmetric (Hermitian) matrices.
 
     Args:
@@ -113,8 +133,16 @@ eigh = matrix_op(
     [3.0, 3.0]
     """,
     reference="references.linear_algebra.eigh",
-    derivative=Rule(vjp={"self": _eigh_vjp}),
+    samples="samples.linalg.square_samples",
+    errors="samples.linalg.square_errors",
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
+    method=False,
 )
+def eigh(self: Tensor) -> tuple[Tensor, Tensor]:
+    check_matrices("eigh", self, is_square=True)
+    values, vectors = eigh_lower(symmetrize(self))
+    return values, vectors
 
 
 @composite(
@@ -190,6 +218,32 @@ def _svd_vjp(g: Tensor, self_spec: TensorSpec, out: Tensor, full_matrices: bool)
     return conjugate(result)
 
 
+def _svd_loops() -> list[NativeLoop]:
+    """NumPy's loops, which had other names for wide and tall matrices before 2.1."""
+    loops = []
+    for is_full, letter in ((True, "f"), (False, "s")):
+        loops += [
+            NativeLoop(
+                "numpy.linalg", f"svd_{letter}", lambda self, *, full_matrices, f=is_full: full_matrices is f
+            ),
+            NativeLoop(
+                "numpy.linalg",
+                f"svd_m_{letter}",
+                lambda self, *, full_matrices, f=is_full: (
+                    full_matrices is f and self.shape[-2] < self.shape[-1]
+                ),
+            ),
+            NativeLoop(
+                "numpy.linalg",
+                f"svd_n_{letter}",
+                lambda self, *, full_matrices, f=is_full: (
+                    full_matrices is f and self.shape[-2] >= self.shape[-1]
+                ),
+            ),
+        ]
+    return loops
+
+
 def _skew_part(x: Tensor) -> Tensor:
     return x - adjoint(x)
 
@@ -216,6 +270,10 @@ svd = matrix_op(
     [3.0, 3.0]
     """,
     reference="references.linear_algebra.svd",
+    native=lapack_kernel(
+        *_svd_loops(),
+        failure="svd: SVD did not converge",
+    ),
     derivative=Rule(vjp={"self": _svd_vjp}),
     samples="samples.linalg.svd_samples",
     errors="samples.linalg.rectangular_errors",

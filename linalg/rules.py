@@ -11,6 +11,7 @@ from ..errors import LinearAlgebraError, ShapeError
 from ..operators.declare import batching
 from ..operators.declare.derivatives import Derivative
 from ..operators.declare.kinds import array_op
+from ..operators.declare.native_kernel import DOUBLES, NativeKernel, NativeLoop
 from ..operators.declare.shape_rules import compute_dtype, spec_of
 from ..operators.elementwise.complex_parts import conj
 from ..operators.shape.rearrange import matrix_transpose
@@ -78,6 +79,21 @@ def call_lapack(name: str, compute: Callable[[], T]) -> T:
         raise LinearAlgebraError(f"{name}: {fault}") from None
 
 
+# -- native kernels ----------------------------------------------------------------------------------------------------
+MOST_UNROLLED = 8
+"""The rows of matrices up to which loops are emitted; for larger ones LAPACK is faster."""
+
+
+def is_unrolled(x: TensorSpec, *others: object, **options: object) -> bool:
+    """Whether matrices are small enough for an emitted loop."""
+    return 0 < x.shape[-1] <= MOST_UNROLLED
+
+
+def lapack_kernel(*loops: NativeLoop, failure: str = "") -> NativeKernel:
+    """The native kernel of an operator that NumPy's LAPACK computes, in double precision as NumPy does."""
+    return NativeKernel(loops, failure, DOUBLES)
+
+
 # -- declarations ------------------------------------------------------------------------------------------------------
 def matrix_op(
     schema: str,
@@ -91,6 +107,7 @@ def matrix_op(
     errors: Errors = "samples.linalg.square_errors",
     tolerance: Mapping[str, float] = TOLERANCE,
     rule: Callable[..., object] = batching.leading,
+    native: NativeKernel | None = None,
 ) -> OperatorFunction[Any]:
     """Declare an operator on stacks of matrices whose kernel calls LAPACK."""
     return array_op(
@@ -103,6 +120,7 @@ def matrix_op(
         dtypes=DTYPES,
         derivative=derivative,
         batching=rule,
+        native=native,
         samples=samples,
         errors=errors,
         tolerance=tolerance,

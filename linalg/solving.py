@@ -19,6 +19,7 @@ from ..operators.declare.batching import (
 from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
+from ..operators.declare.native_kernel import NativeLoop
 from ..operators.declare.shape_rules import broadcast_shapes, common_device, compute_dtype, spec_of
 from ..operators.elementwise.complex_parts import conj, imag
 from ..operators.shape.rearrange import expand_dims, matrix_transpose, squeeze
@@ -30,6 +31,8 @@ from .rules import (
     adjoint,
     call_lapack,
     check_matrices,
+    is_unrolled,
+    lapack_kernel,
     matrix_op,
     real_dtype,
 )
@@ -102,6 +105,11 @@ solve_stack: OperatorFunction[Tensor] = matrix_op(
         ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 4)), TensorSample((2, 2))), ValueError, "Singular"),
     ],
     rule=_solve_batched,
+    native=lapack_kernel(
+        NativeLoop("tandem", "solve", is_unrolled),
+        NativeLoop("numpy.linalg", "solve"),
+        failure="solve: Singular matrix",
+    ),
 )
 
 
@@ -185,7 +193,7 @@ def _per_matrix(g: Tensor) -> Tensor:
 det = matrix_op(
     "linalg_det(Tensor self) -> Tensor",
     lambda self: _scalar_spec("det", self),
-    lambda xp, self: xp.asarray(xp.linalg.det(self)),
+    lambda xp, self: call_lapack("det", lambda: xp.asarray(xp.linalg.det(self))),
     doc="""The determinants of a stack of square matrices.
 
     Args:
@@ -202,6 +210,7 @@ det = matrix_op(
     4.0
     """,
     reference="numpy.linalg.det",
+    native=lapack_kernel(NativeLoop("numpy.linalg", "det")),
     derivative=Rule(vjp={"self": lambda g, self, out: _per_matrix(g * out) * matrix_transpose(inv(self))}),
 )
 
@@ -221,7 +230,7 @@ def _slogdet_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
 slogdet = matrix_op(
     "linalg_slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
     _slogdet_shape_rule,
-    lambda xp, self: tuple(map(xp.asarray, xp.linalg.slogdet(self))),
+    lambda xp, self: call_lapack("slogdet", lambda: tuple(map(xp.asarray, xp.linalg.slogdet(self)))),
     doc="""The signs of the determinants and the logarithms of their magnitudes.
 
     Args:
@@ -238,6 +247,7 @@ slogdet = matrix_op(
     [1.0, 0.0]
     """,
     reference="references.linear_algebra.slogdet",
+    native=lapack_kernel(NativeLoop("numpy.linalg", "slogdet")),
     derivative=Rule(vjp={"self": _slogdet_vjp}),
 )
 

@@ -9,28 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..named_tuple import NamedTuple
 from ..tracer.graph import Value
-from .layout import Layout
 from .loop_bodies import LoopThunk
-from .thunks import KernelThunk, NodeThunk, Thunk, copy_into, reads_and_writes
+from .thunks import (
+    AliasCandidate,
+    KernelThunk,
+    NodeThunk,
+    Thunk,
+    copy_into,
+    reads_and_writes,
+    reads_what_it_writes,
+)
 
 if TYPE_CHECKING:
     from .lower import Lowered
-
-
-class AliasCandidate(NamedTuple):
-    """A result that may be stored in the memory of an operand.
-
-    Attributes:
-        source: the value whose memory is taken over.
-        layout: the layout of the operand in that memory.
-        out: the result.
-    """
-
-    source: Value
-    layout: Layout
-    out: Value
 
 
 def update_steps(lowered: Lowered) -> None:
@@ -54,27 +46,24 @@ def update_steps(lowered: Lowered) -> None:
 def _find_updates(step: Thunk) -> Iterator[AliasCandidate]:
     if isinstance(step, KernelThunk):
         if step.updated is not None:
-            yield AliasCandidate(*step.updated, step.nodes[0].outputs[0])
+            yield step.updated
     elif isinstance(step, LoopThunk):
         for operand, out in step.in_place.items():
             yield AliasCandidate(*step.operands[operand], step.node.outputs[out])
 
 
 def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk) -> bool:
-    """Whether the memory of a dead value may be written, and only the update itself reads it."""
+    """Whether the memory of a dead value may be written, and the update itself reads no element after writing it."""
     source, layout = update.source, update.layout
     if not layout.is_contiguous or layout.size != source.spec.size or source.weak is not None:
         return False
     owner = lowered.aliases.owner(source)
     is_lent = owner in lowered.graph.parameters and owner not in lowered.donated
-    return not is_lent and _count_reads(step, source) == 1
-
-
-def _count_reads(step: Thunk, source: Value) -> int:
-    """Count how often a step reads a value; the value that it updates counts once."""
+    if is_lent:
+        return False
     if isinstance(step, NodeThunk):
-        return step.reads.count(source)
-    return 1 + (source in step.params)
+        return step.reads.count(source) == 1
+    return source not in step.params or reads_what_it_writes(step, source, update.out)
 
 
 def _result_values(lowered: Lowered) -> list[Value]:

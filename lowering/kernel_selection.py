@@ -124,7 +124,8 @@ class KernelSelection:
         library = self.target.library(node)
         if library is not None:
             return Choice("blas", library)
-        native = self.target.native(node) if decl.kind in PREWRITTEN_KINDS else None
+        has_native = decl.native is not None or decl.kind in PREWRITTEN_KINDS
+        native = self.target.native(node) if has_native else None
         if native is not None:
             return Choice("native", native)
         dtypes = [value.spec.dtype for value in (*node.inputs, *node.outputs)]

@@ -25,6 +25,7 @@ from .passes.rematerialize import rematerialize
 from .report import KernelTable, Row, describe_thunk
 from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
 
+_destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
 
 
@@ -325,6 +326,13 @@ def _drop_unread_ranges(lowered: Lowered) -> list[Thunk]:
     ]
 
 
+def store_into_destinations(lowered: Lowered) -> None:
+    """Let kernels store their results in the parts of buffers that these would be copied to."""
+    choices = lowered.resolution.choices.values()
+    if lowered.native and any(choice.kind == "pieces" for choice in choices):
+        _destinations.store_into_destinations(lowered)
+
+
 def update_in_place(lowered: Lowered) -> None:
     """Let each update take over the memory of the value that it updates, or copy that value first."""
     updates = (s.in_place if isinstance(s, LoopThunk) else getattr(s, "updated", None) for s in lowered.steps)
@@ -348,6 +356,7 @@ STAGES: tuple[Stage, ...] = (
     schedule_groups,
     locate_outputs,
     inline_and_rematerialize,
+    store_into_destinations,
     update_in_place,
     assign_memory,
 )

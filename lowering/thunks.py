@@ -26,6 +26,20 @@ from .passes.iota import make_range_kernel, match_range
 _updates = lazy.Module(".lowering.fusion.updates")
 
 
+class AliasCandidate(NamedTuple):
+    """A result that may be stored in the memory of an operand.
+
+    Attributes:
+        source: the value whose memory is taken over.
+        layout: the layout of the operand in that memory.
+        out: the result.
+    """
+
+    source: Value
+    layout: Layout
+    out: Value
+
+
 class KernelThunk(NamedTuple):
     """An emitted kernel.
 
@@ -34,15 +48,15 @@ class KernelThunk(NamedTuple):
         params: the values of its parameters.
         temporaries: the values that only it uses.
         nodes: the nodes that it computes.
-        updated: for a kernel that writes some elements of its result, the value that has the other elements: the result
-            takes over its memory, or begins as a copy.
+        updated: for a kernel that writes some elements of a result, that result and the value that has its other
+            elements: the result takes over its memory, or begins as a copy.
     """
 
     kernel: FusedKernel
     params: tuple[Value, ...]
     temporaries: tuple[Value, ...]
     nodes: tuple[Node, ...]
-    updated: tuple[Value, Layout] | None = None
+    updated: AliasCandidate | None = None
 
 
 class NodeThunk:
@@ -207,7 +221,8 @@ def _select_copies(kind: str, node: Node, layouts: list[Layout], around: Schedul
 def _update_thunk(name: str, node: Node, around: ScheduleContext) -> KernelThunk:
     """Make the kernel that writes elements at integer positions."""
     made = _updates.make_update_kernel(name, node, around)
-    return KernelThunk(made.kernel, tuple(made.params), (), (node,), around.resolution.root(node.args[0]))
+    updated = AliasCandidate(*around.resolution.root(node.args[0]), node.outputs[0])
+    return KernelThunk(made.kernel, tuple(made.params), (), (node,), updated)
 
 
 def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
@@ -217,7 +232,7 @@ def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]
     if around.resolution.target.indexes and len(pieces) == 2 and is_update(node) and pieces[1][1].target.size:
         pieces = pieces[1:]
         if pieces[0][1].adds or pieces[0][1].target.size < node.outputs[0].spec.size:
-            updated = around.resolution.root(node.args[0])
+            updated = AliasCandidate(*around.resolution.root(node.args[0]), node.outputs[0])
     for index, piece in pieces:
         if piece.target.size:
             kernel, params = make_piece_kernel(
@@ -292,5 +307,15 @@ def reads_and_writes(step: Thunk) -> tuple[list[Value], list[Value]]:
     written = set(written_values(step))
     reads = [value for value in step.params if value not in written]
     if step.updated is not None:
-        reads.append(step.updated[0])
+        reads.append(step.updated.source)
     return reads, [v for v in step.params if v in written]
+
+
+def reads_what_it_writes(step: KernelThunk, source: Value, out: Value) -> bool:
+    """Whether a kernel reads each element of ``source`` only at the point that writes that element of ``out``."""
+    if len(step.kernel.stages) != 1 or step.kernel.stages[0].has_index_maps():
+        return False
+    buffers = [
+        b for b in step.kernel.buffers if b.param is not None and step.params[b.param] in (source, out)
+    ]
+    return len({(b.strides, b.offset) for b in buffers}) == 1

@@ -1,6 +1,7 @@
 """``td.nn``: modules with PyTorch's names, which are pytrees; loaded at first use.
 
-- activations.py, losses.py, functional.py: layers and losses as functions, ``td.nn.functional``
+- functional.py, functions/: layers and losses as functions, ``td.nn.functional``
+- function_layers.py: layers without parameters: activations, pooling, padding, dropout
 - attention.py: MultiheadAttention
 - calls.py: functional_call
 - compiled.py: functions that run as compiled code when calls repeat
@@ -9,7 +10,7 @@
 - criteria.py: losses as modules
 - default_generator.py: the generator of initializers and dropout
 - init.py: initializers, ``td.nn.init``
-- layers.py: Linear, Embedding, Dropout, activations and pooling as modules
+- layers.py: Linear, Embedding, Flatten, PReLU
 - module.py, parameter.py: Module and Parameter
 - normalization.py: LayerNorm, RMSNorm, BatchNorm2d, ...
 - recurrent.py: RNN, LSTM, GRU
@@ -45,32 +46,83 @@ from .criteria import MSELoss as MSELoss
 from .criteria import NLLLoss as NLLLoss
 from .criteria import SmoothL1Loss as SmoothL1Loss
 from .default_generator import manual_seed as manual_seed
-from .layers import ELU as ELU
-from .layers import GELU as GELU
-from .layers import GLU as GLU
-from .layers import AdaptiveAvgPool1d as AdaptiveAvgPool1d
-from .layers import AdaptiveAvgPool2d as AdaptiveAvgPool2d
-from .layers import AvgPool1d as AvgPool1d
-from .layers import AvgPool2d as AvgPool2d
-from .layers import Dropout as Dropout
-from .layers import Dropout2d as Dropout2d
+from .function_layers import CELU as CELU
+from .function_layers import ELU as ELU
+from .function_layers import GELU as GELU
+from .function_layers import GLU as GLU
+from .function_layers import SELU as SELU
+from .function_layers import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from .function_layers import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from .function_layers import AdaptiveAvgPool3d as AdaptiveAvgPool3d
+from .function_layers import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from .function_layers import AdaptiveMaxPool2d as AdaptiveMaxPool2d
+from .function_layers import AdaptiveMaxPool3d as AdaptiveMaxPool3d
+from .function_layers import AlphaDropout as AlphaDropout
+from .function_layers import AvgPool1d as AvgPool1d
+from .function_layers import AvgPool2d as AvgPool2d
+from .function_layers import AvgPool3d as AvgPool3d
+from .function_layers import ChannelShuffle as ChannelShuffle
+from .function_layers import CircularPad1d as CircularPad1d
+from .function_layers import CircularPad2d as CircularPad2d
+from .function_layers import CircularPad3d as CircularPad3d
+from .function_layers import ConstantPad1d as ConstantPad1d
+from .function_layers import ConstantPad2d as ConstantPad2d
+from .function_layers import ConstantPad3d as ConstantPad3d
+from .function_layers import CosineSimilarity as CosineSimilarity
+from .function_layers import Dropout as Dropout
+from .function_layers import Dropout1d as Dropout1d
+from .function_layers import Dropout2d as Dropout2d
+from .function_layers import Dropout3d as Dropout3d
+from .function_layers import FeatureAlphaDropout as FeatureAlphaDropout
+from .function_layers import Fold as Fold
+from .function_layers import Hardshrink as Hardshrink
+from .function_layers import Hardsigmoid as Hardsigmoid
+from .function_layers import Hardswish as Hardswish
+from .function_layers import Hardtanh as Hardtanh
+from .function_layers import LeakyReLU as LeakyReLU
+from .function_layers import LocalResponseNorm as LocalResponseNorm
+from .function_layers import LogSigmoid as LogSigmoid
+from .function_layers import LogSoftmax as LogSoftmax
+from .function_layers import LPPool1d as LPPool1d
+from .function_layers import LPPool2d as LPPool2d
+from .function_layers import MaxPool1d as MaxPool1d
+from .function_layers import MaxPool2d as MaxPool2d
+from .function_layers import MaxPool3d as MaxPool3d
+from .function_layers import Mish as Mish
+from .function_layers import PairwiseDistance as PairwiseDistance
+from .function_layers import PixelShuffle as PixelShuffle
+from .function_layers import PixelUnshuffle as PixelUnshuffle
+from .function_layers import ReflectionPad1d as ReflectionPad1d
+from .function_layers import ReflectionPad2d as ReflectionPad2d
+from .function_layers import ReflectionPad3d as ReflectionPad3d
+from .function_layers import ReLU as ReLU
+from .function_layers import ReLU6 as ReLU6
+from .function_layers import ReplicationPad1d as ReplicationPad1d
+from .function_layers import ReplicationPad2d as ReplicationPad2d
+from .function_layers import ReplicationPad3d as ReplicationPad3d
+from .function_layers import Sigmoid as Sigmoid
+from .function_layers import SiLU as SiLU
+from .function_layers import Softmax as Softmax
+from .function_layers import Softmax2d as Softmax2d
+from .function_layers import Softmin as Softmin
+from .function_layers import Softplus as Softplus
+from .function_layers import Softshrink as Softshrink
+from .function_layers import Softsign as Softsign
+from .function_layers import Tanh as Tanh
+from .function_layers import Tanhshrink as Tanhshrink
+from .function_layers import Threshold as Threshold
+from .function_layers import Unfold as Unfold
+from .function_layers import Upsample as Upsample
+from .function_layers import ZeroPad1d as ZeroPad1d
+from .function_layers import ZeroPad2d as ZeroPad2d
+from .function_layers import ZeroPad3d as ZeroPad3d
+from .layers import Bilinear as Bilinear
 from .layers import Embedding as Embedding
+from .layers import EmbeddingBag as EmbeddingBag
 from .layers import Flatten as Flatten
-from .layers import Hardtanh as Hardtanh
 from .layers import Identity as Identity
-from .layers import LeakyReLU as LeakyReLU
 from .layers import Linear as Linear
-from .layers import LogSigmoid as LogSigmoid
-from .layers import LogSoftmax as LogSoftmax
-from .layers import MaxPool1d as MaxPool1d
-from .layers import MaxPool2d as MaxPool2d
-from .layers import ReLU as ReLU
-from .layers import ReLU6 as ReLU6
-from .layers import Sigmoid as Sigmoid
-from .layers import SiLU as SiLU
-from .layers import Softmax as Softmax
-from .layers import Softplus as Softplus
-from .layers import Tanh as Tanh
+from .layers import PReLU as PReLU
 from .layers import Unflatten as Unflatten
 from .module import Module as Module
 from .normalization import BatchNorm1d as BatchNorm1d

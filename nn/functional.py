@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..eager.autograd.grad_modes import no_grad
-from ..eager.tensor.generator import default_generator
 from ..errors import ArgumentError, ShapeError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
 from ..operators.elementwise.exponential import rsqrt
-from ..operators.elementwise.selection import maximum, where
-from ..operators.indexing.take import take
+from ..operators.elementwise.selection import maximum
 from ..operators.nn import layers, normalization
 from ..operators.nn.convolution_layers import conv1d as conv1d
 from ..operators.nn.convolution_layers import conv2d as conv2d
@@ -24,45 +22,92 @@ from ..operators.nn.convolution_layers import conv_transpose1d as conv_transpose
 from ..operators.nn.convolution_layers import conv_transpose2d as conv_transpose2d
 from ..operators.nn.convolution_layers import conv_transpose3d as conv_transpose3d
 from ..operators.nn.losses import one_hot as _one_hot
-from ..operators.nn.pooling import avg_pool1d as avg_pool1d
-from ..operators.nn.pooling import avg_pool2d as avg_pool2d
-from ..operators.nn.pooling import avg_pool3d as avg_pool3d
-from ..operators.nn.pooling import max_pool1d as max_pool1d
-from ..operators.nn.pooling import max_pool2d as max_pool2d
-from ..operators.nn.pooling import max_pool3d as max_pool3d
-from ..operators.random.uniform import bernoulli
 from ..operators.reductions.folds import max, sum
 from ..operators.reductions.statistics import mean, var
-from ..operators.shape.repeating import pad as _pad
 from ..registry.dtypes import int64
-from .activations import elu as elu
-from .activations import gelu as gelu
-from .activations import glu as glu
-from .activations import hardtanh as hardtanh
-from .activations import leaky_relu as leaky_relu
-from .activations import log_softmax as log_softmax
-from .activations import logsigmoid as logsigmoid
-from .activations import relu as relu
-from .activations import relu6 as relu6
-from .activations import sigmoid as sigmoid
-from .activations import silu as silu
-from .activations import softmax as softmax
-from .activations import softplus as softplus
-from .activations import tanh as tanh
 from .compiled import compile_when_hot
-from .losses import binary_cross_entropy as binary_cross_entropy
-from .losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from .losses import cross_entropy as cross_entropy
-from .losses import gaussian_nll_loss as gaussian_nll_loss
-from .losses import huber_loss as huber_loss
-from .losses import kl_div as kl_div
-from .losses import l1_loss as l1_loss
-from .losses import mse_loss as mse_loss
-from .losses import nll_loss as nll_loss
-from .losses import smooth_l1_loss as smooth_l1_loss
+from .functions.activations import celu as celu
+from .functions.activations import elu as elu
+from .functions.activations import gelu as gelu
+from .functions.activations import glu as glu
+from .functions.activations import gumbel_softmax as gumbel_softmax
+from .functions.activations import hardshrink as hardshrink
+from .functions.activations import hardsigmoid as hardsigmoid
+from .functions.activations import hardswish as hardswish
+from .functions.activations import hardtanh as hardtanh
+from .functions.activations import leaky_relu as leaky_relu
+from .functions.activations import log_softmax as log_softmax
+from .functions.activations import logsigmoid as logsigmoid
+from .functions.activations import mish as mish
+from .functions.activations import prelu as prelu
+from .functions.activations import relu as relu
+from .functions.activations import relu6 as relu6
+from .functions.activations import selu as selu
+from .functions.activations import sigmoid as sigmoid
+from .functions.activations import silu as silu
+from .functions.activations import softmax as softmax
+from .functions.activations import softmin as softmin
+from .functions.activations import softplus as softplus
+from .functions.activations import softshrink as softshrink
+from .functions.activations import softsign as softsign
+from .functions.activations import tanh as tanh
+from .functions.activations import tanhshrink as tanhshrink
+from .functions.activations import threshold as threshold
+from .functions.dropping import alpha_dropout as alpha_dropout
+from .functions.dropping import dropout as dropout
+from .functions.dropping import dropout1d as dropout1d
+from .functions.dropping import dropout2d as dropout2d
+from .functions.dropping import dropout3d as dropout3d
+from .functions.dropping import feature_alpha_dropout as feature_alpha_dropout
+from .functions.embedding import embedding as embedding
+from .functions.embedding import embedding_bag as embedding_bag
+from .functions.losses import binary_cross_entropy as binary_cross_entropy
+from .functions.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from .functions.losses import cross_entropy as cross_entropy
+from .functions.losses import gaussian_nll_loss as gaussian_nll_loss
+from .functions.losses import huber_loss as huber_loss
+from .functions.losses import kl_div as kl_div
+from .functions.losses import l1_loss as l1_loss
+from .functions.losses import mse_loss as mse_loss
+from .functions.losses import nll_loss as nll_loss
+from .functions.losses import smooth_l1_loss as smooth_l1_loss
+from .functions.metric_losses import bilinear as bilinear
+from .functions.metric_losses import cosine_embedding_loss as cosine_embedding_loss
+from .functions.metric_losses import cosine_similarity as cosine_similarity
+from .functions.metric_losses import hinge_embedding_loss as hinge_embedding_loss
+from .functions.metric_losses import margin_ranking_loss as margin_ranking_loss
+from .functions.metric_losses import multi_margin_loss as multi_margin_loss
+from .functions.metric_losses import multilabel_soft_margin_loss as multilabel_soft_margin_loss
+from .functions.metric_losses import pairwise_distance as pairwise_distance
+from .functions.metric_losses import poisson_nll_loss as poisson_nll_loss
+from .functions.metric_losses import soft_margin_loss as soft_margin_loss
+from .functions.metric_losses import triplet_margin_loss as triplet_margin_loss
+from .functions.metric_losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from .functions.padding import channel_shuffle as channel_shuffle
+from .functions.padding import pad as pad
+from .functions.padding import pixel_shuffle as pixel_shuffle
+from .functions.padding import pixel_unshuffle as pixel_unshuffle
+from .functions.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .functions.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .functions.pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from .functions.pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .functions.pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .functions.pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from .functions.pooling import avg_pool1d as avg_pool1d
+from .functions.pooling import avg_pool2d as avg_pool2d
+from .functions.pooling import avg_pool3d as avg_pool3d
+from .functions.pooling import fold as fold
+from .functions.pooling import local_response_norm as local_response_norm
+from .functions.pooling import lp_pool1d as lp_pool1d
+from .functions.pooling import lp_pool2d as lp_pool2d
+from .functions.pooling import max_pool1d as max_pool1d
+from .functions.pooling import max_pool2d as max_pool2d
+from .functions.pooling import max_pool3d as max_pool3d
+from .functions.pooling import unfold as unfold
+from .functions.resampling import interpolate as interpolate
+from .functions.resampling import upsample as upsample
 
 if TYPE_CHECKING:
-    from ..eager.tensor.generator import Generator
     from ..registry.types import Tensor
 
 
@@ -77,63 +122,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return result if bias is None else result + bias
 
 
-@compile_when_hot
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The rows of ``weight`` at integer indices; the row ``padding_idx`` gets no gradient."""
-    result: Tensor = take(weight, input, 0)
-    if padding_idx is None:
-        return result
-    row = padding_idx % weight.shape[0]
-    return where((input == row).unsqueeze(-1), result.detach(), result)
-
-
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """One at the index of the class, zero elsewhere, as integers; -1 takes one class more than the largest index."""
     count = int(max(tensor)) + 1 if num_classes == -1 else num_classes
     return _one_hot(tensor, count, dtype=int64)
-
-
-def dropout(
-    input: Tensor,
-    p: float = 0.5,
-    training: bool = True,
-    inplace: bool = False,
-    *,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Set a random share of the elements to zero and scale the others by ``1 / (1 - p)``; nothing when not training.
-
-    Args:
-        input: a tensor of real floating dtype.
-        p: the probability that an element is dropped.
-        training: whether to drop anything.
-        inplace: whether to write the result into ``input``.
-        generator: the generator to draw from; None: that of :func:`tandem.nn.manual_seed`.
-    """
-    if not training or not p:
-        return input
-    if not inplace:
-        return layers.dropout(input, _next_key(generator), p)
-    input[...] = layers.dropout(input.clone(), _next_key(generator), p)
-    return input
-
-
-def dropout2d(
-    input: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
-) -> Tensor:
-    """Drop whole channels, the axes 0 and 1 taken together."""
-    if not training or not p:
-        return input
-    if not 0 <= p < 1:
-        raise ValueArgumentError(f"dropout2d: p must be at least 0 and below 1, not {p}")
-    shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
-    kept = bernoulli(_next_key(generator), 1 - p, shape)
-    return where(kept, input * (1 / (1 - p)), 0.0)
-
-
-def _next_key(generator: Generator | None) -> Tensor:
-    words: Tensor = (generator or default_generator).key().words
-    return words
 
 
 # -- normalization -----------------------------------------------------------------------------------------------------
@@ -255,6 +247,39 @@ def group_norm(
     return result if bias is None else result + bias.reshape(shape)
 
 
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Shift and scale each channel of each example to mean 0 and variance 1, or by running statistics.
+
+    Args:
+        input: ``(N, C, ...)``.
+        running_mean, running_var: averages over examples, updated in place by ``momentum``; None: not kept.
+        weight, bias: for each channel.
+        use_input_stats: whether to normalize by the statistics of the input, not by the running ones.
+        momentum: the share of the input in the running statistics.
+        eps: a number added to the variance.
+
+    Raises:
+        ArgumentError: there are no running statistics, and those of the input are not used.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if running_mean is not None and running_var is not None:
+        count = math.prod(input.shape[2:])
+        center, spread = _moments(input, tuple(range(2, input.ndim)))
+        _update_average(running_mean, mean(center, 0), momentum)
+        _update_average(running_var, mean(spread, 0) * (count / (count - 1)), momentum)
+    return group_norm(input, input.shape[1], weight, bias, eps)
+
+
 @compile_when_hot
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Divide by the p-norm along an axis, or by ``eps`` if that is larger."""
@@ -262,7 +287,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return input / maximum(sum(powers, dim, keepdims=True) ** (1 / p), eps)
 
 
-# -- attention, padding, pooling ---------------------------------------------------------------------------------------
+# -- attention -------------------------------------------------------------------------------------------------------
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -293,37 +318,3 @@ def attention_weights(
     if attn_mask is not None:
         scores = layers.apply_mask(scores, attn_mask)
     return normalization.softmax(scores, -1)
-
-
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Pad with a constant; ``pad`` has two numbers for each axis, the last axis first."""
-    if mode != "constant":
-        raise ValueArgumentError(f"pad: mode must be 'constant', not {mode!r}; see td.pad")
-    if len(pad) % 2 or len(pad) > 2 * input.ndim:
-        raise ValueArgumentError(f"pad: takes two numbers for each of at most {input.ndim} axes, not {pad}")
-    pairs = [(pad[at], pad[at + 1]) for at in range(0, len(pad), 2)]
-    width = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
-    return _pad(input, width, value=0.0 if value is None else value)
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """The means of windows, so many that the result has this size, which divides the size of the input."""
-    return _adaptive_pool("adaptive_avg_pool2d", input, output_size, 2)
-
-
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """As :func:`adaptive_avg_pool2d`, along one axis."""
-    return _adaptive_pool("adaptive_avg_pool1d", input, output_size, 1)
-
-
-def _adaptive_pool(name: str, input: Tensor, output_size: int | Sequence[int | None], rank: int) -> Tensor:
-    sizes = input.shape[-rank:]
-    wanted = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
-    if len(wanted) == 1:
-        wanted *= rank
-    counts = [size if count is None else count for size, count in zip(sizes, wanted, strict=True)]
-    if any(count < 1 or size % count for size, count in zip(sizes, counts)):
-        raise ShapeError(f"{name}: the sizes {sizes} are not multiples of {tuple(counts)}")
-    split = [part for size, count in zip(sizes, counts) for part in (count, size // count)]
-    axes = tuple(range(-2 * rank + 1, 0, 2))
-    return mean(input.reshape((*input.shape[:-rank], *split)), axes)

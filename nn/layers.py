@@ -1,12 +1,13 @@
-"""Layers without windows: Linear, Embedding, Flatten, Dropout and layers of activation functions."""
+"""Layers without windows: Linear, Embedding, Flatten, PReLU; function_layers.py has those without parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
+from ..operators.creation.creation import full
 from ..operators.creation.full import empty
+from ..registry.dtypes import default_float
 from . import functional as F
 from . import init
 from .module import Module
@@ -105,13 +106,30 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
         device: str | None = None,
         dtype: DTypeLike | None = None,
     ):
         super().__init__()
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is not None:
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+            return
         self.weight = Parameter(empty((num_embeddings, embedding_dim), dtype=dtype, device=device))
         self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:  # noqa: ANN401
+        """Make a layer of a table ``(num_embeddings, embedding_dim)``; ``freeze``: it is not trained."""
+        rows, columns = embeddings.shape
+        return cls(rows, columns, _weight=embeddings, _freeze=freeze, **options)
 
     def reset_parameters(self) -> None:
         """Draw the table again."""
@@ -121,11 +139,67 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The vectors at these indices."""
-        return F.embedding(input, self.weight, self.padding_idx)
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        )
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        defaults = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
+        options = {name: getattr(self, name) for name in (*defaults, "sparse")}
+        given = [f"{n}={v}" for n, v in options.items() if v != {**defaults, "sparse": False}[n]]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *given])
+
+
+class EmbeddingBag(Module):
+    """Sums, means or largest elements of the vectors of bags of integers.
+
+    Args:
+        num_embeddings, embedding_dim: the number of vectors and their size.
+        max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx: as for
+            :func:`tandem.nn.functional.embedding_bag`.
+        device, dtype: of the table.
+    """
+
+    weight: Tensor
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: str | None = None,
+        dtype: DTypeLike | None = None,
+    ):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        self.sparse, self.include_last_offset, self.padding_idx = sparse, include_last_offset, padding_idx
+        shape = (num_embeddings, embedding_dim)
+        self.weight = Parameter(empty(shape, dtype=dtype, device=device) if _weight is None else _weight)
+        if _weight is None:
+            init.normal_(self.weight)
+            if padding_idx is not None:
+                init.zeros_(self.weight.detach()[padding_idx])
+
+    def forward(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
+        """The result of each bag."""
+        names = ("max_norm", "norm_type", "scale_grad_by_freq", "mode", "include_last_offset", "padding_idx")
+        options = {name: getattr(self, name) for name in names}
+        return F.embedding_bag(input, self.weight, offsets, per_sample_weights=per_sample_weights, **options)
+
+    def extra_repr(self) -> str:
+        """The sizes and the mode."""
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
 
 
 class Flatten(Module):
@@ -165,86 +239,81 @@ class Unflatten(Module):
         at = self.dim % input.ndim
         return input.reshape((*input.shape[:at], *self.unflattened_size, *input.shape[at + 1 :]))
 
+    def extra_repr(self) -> str:
+        """The axis and the sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
-class Dropout(Module):
-    """Set a random share of the elements to zero in training mode; see :func:`tandem.nn.functional.dropout`.
+
+class PReLU(Module):
+    """:func:`tandem.nn.functional.prelu` with slopes that are trained.
 
     Args:
-        p: the probability that an element is dropped.
-        inplace: whether to write the result into the input.
+        num_parameters: 1, or the number of channels.
+        init: the slopes at first.
+        device, dtype: of the slopes.
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
+    weight: Tensor
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: str | None = None,
+        dtype: DTypeLike | None = None,
+    ):
         super().__init__()
-        self.p, self.inplace = p, inplace
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(full((num_parameters,), init, dtype=dtype or default_float(), device=device))
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with elements dropped, scaled."""
-        return F.dropout(input, self.p, self.training, self.inplace)
+        """The positive elements, and the others times the slope."""
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}, inplace={self.inplace}"
+        """The number of slopes."""
+        return f"num_parameters={self.num_parameters}"
 
 
-class Dropout2d(Dropout):
-    """Drop whole channels in training mode."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The input with channels dropped, scaled."""
-        return F.dropout2d(input, self.p, self.training)
-
-
-class Activation(Module):
-    """A function of the input; the base class of :class:`ReLU` and the like.
+class Bilinear(Module):
+    """``x1 @ weight[k] @ x2 + bias[k]``.
 
     Args:
-        args, kwargs: arguments of the function after the input, as PyTorch's class of this name takes them.
+        in1_features, in2_features, out_features: the sizes of the last axes.
+        bias: whether to add a bias.
+        device, dtype: of the parameters.
     """
 
-    function: Callable[..., Tensor]
+    weight: Tensor
+    bias: Tensor | None
 
-    def __init__(self, *args: object, **kwargs: object):
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: DTypeLike | None = None,
+    ):
         super().__init__()
-        self.args, self.kwargs = args, tuple(kwargs.items())
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        shape = (out_features, in1_features, in2_features)
+        bound = 1 / math.sqrt(in1_features)
+        self.weight = Parameter(empty(shape, dtype=dtype, device=device))
+        self.register_parameter(
+            "bias", Parameter(empty((out_features,), dtype=dtype, device=device)) if bias else None
+        )
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of the input."""
-        return type(self).function(input, *self.args, **dict(self.kwargs))
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """The products with the weight, plus the bias."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        return ", ".join([*map(str, self.args), *(f"{name}={value}" for name, value in self.kwargs)])
-
-
-def _make_activation(name: str, function: object) -> type[Activation]:
-    called = getattr(function, "__name__", name)
-    doc = f"The layer of :func:`tandem.nn.functional.{called}`, with the same arguments after the input."
-    namespace = {
-        "__doc__": doc,
-        "__module__": __name__,
-        "function": staticmethod(cast("Callable[..., Tensor]", function)),
-    }
-    return type(name, (Activation,), namespace)
-
-
-ReLU = _make_activation("ReLU", F.relu)
-ReLU6 = _make_activation("ReLU6", F.relu6)
-LeakyReLU = _make_activation("LeakyReLU", F.leaky_relu)
-ELU = _make_activation("ELU", F.elu)
-GELU = _make_activation("GELU", F.gelu)
-SiLU = _make_activation("SiLU", F.silu)
-Sigmoid = _make_activation("Sigmoid", F.sigmoid)
-LogSigmoid = _make_activation("LogSigmoid", F.logsigmoid)
-Tanh = _make_activation("Tanh", F.tanh)
-Hardtanh = _make_activation("Hardtanh", F.hardtanh)
-Softplus = _make_activation("Softplus", F.softplus)
-Softmax = _make_activation("Softmax", F.softmax)
-LogSoftmax = _make_activation("LogSoftmax", F.log_softmax)
-GLU = _make_activation("GLU", F.glu)
-AvgPool1d = _make_activation("AvgPool1d", F.avg_pool1d)
-AvgPool2d = _make_activation("AvgPool2d", F.avg_pool2d)
-MaxPool1d = _make_activation("MaxPool1d", F.max_pool1d)
-MaxPool2d = _make_activation("MaxPool2d", F.max_pool2d)
-AdaptiveAvgPool1d = _make_activation("AdaptiveAvgPool1d", F.adaptive_avg_pool1d)
-AdaptiveAvgPool2d = _make_activation("AdaptiveAvgPool2d", F.adaptive_avg_pool2d)
+        """The sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )

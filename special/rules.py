@@ -12,9 +12,10 @@ from ..operators.declare import batching
 from ..operators.declare.derivatives import Partials
 from ..operators.declare.docstrings import elementwise_doc, make_docstring
 from ..operators.declare.kinds import array_op, elementwise_shape_rule
+from ..operators.declare.native_kernel import NativeKernel, NativeLoop
 from ..operators.declare.quiet import call_quietly
 from ..operators.declare.shape_rules import compute_dtype, spec_of
-from ..registry.dtypes import REAL, as_dtype, bool_
+from ..registry.dtypes import REAL, as_dtype, bool_, float64
 from ..registry.schemas.parser import parse_schema
 from ..registry.values import TensorSpec
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 scipy_special = lazy.Module("scipy.special")
 
 DTYPES = (bool_, *REAL)
+_WIDEN = dict.fromkeys(DTYPES, float64)
 Span = tuple[float, float]
 
 
@@ -93,6 +95,7 @@ def scipy_op(
         dtypes=DTYPES,
         derivative=Partials(derivative),
         batching=batching.elementwise,
+        native=NativeKernel((NativeLoop("scipy.special", name),), widen=_WIDEN),
         samples=samples or ("samples.special.interval_samples", *spans),
         errors=errors or ("samples.kinds.elementwise_errors", len(arguments), DTYPES),
         method=False,

@@ -13,6 +13,7 @@ import pytest
 import tandem as td
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from tandem.errors import FallbackWarning
+from tandem.registry.dispatch import state
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs with SIGINT ignored, and Python keeps that: tests of Ctrl-C would never end.
@@ -95,6 +96,15 @@ def no_fallback():
 
 ROTATION = 5  # commits after which each row of a rotating test has run
 NATIVE_OFF = os.environ.get("TANDEM_NATIVE") == "0"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    """Fail a test that leaves the dispatch state of this thread changed, and restore it for the next one."""
+    left = state.current()
+    if left is not state.DEFAULT:
+        state.install(state.DEFAULT)
+        pytest.fail(f"the dispatch state was left with include={left.include:#x}, exclude={left.exclude:#x}")
 
 
 # --- collection -------------------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ codegen/: scalar expressions and loops as LLVM IR
 compile.py: lowered graph to executable; the module's ``main``
 executable.py: calling convention of compiled graphs
 fastpath/: native entries of eager and jitted calls, and the compiler of their language
-foreign_calls.py: users' C functions in compiled graphs
+foreign_calls.py: which native code computes a node; users' C functions in compiled graphs
 gil.py: release of the GIL in compiled graphs
 kernels/: eager kernels, by NumPy
+linker.py: linker for x86-64 objects
 loop_cost.py: estimated run times of eager loops
 loop_writer.py: scan, while_loop and switch in compiled graphs
+native_kernels/: inner loops of NumPy and SciPy, and emitted ones
 object_table.py: tables of constants and callables; errors of bounds checks
 random_bits.py: Philox in emitted code
 scans.py: scans in compiled graphs

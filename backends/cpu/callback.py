@@ -16,12 +16,17 @@ from ...registry.dtypes import DType
 from ...tracer.graph import Value, map_values
 
 CALL_BACK = "call_back"
-CALLBACKS = """
-declare ptr @PyLong_FromVoidPtr(ptr)
+PENDING = "declare ptr @PyErr_Occurred()\n"
+CALLBACKS = f"""
+{PENDING}declare ptr @PyLong_FromVoidPtr(ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare void @Py_DecRef(ptr)
-define internal i32 @call_back(ptr %callable, ptr %table) {
+define internal i32 @call_back(ptr %callable, ptr %table) {{
 entry:
+  %pending = call ptr @PyErr_Occurred()
+  %is_pending = icmp ne ptr %pending, null
+  br i1 %is_pending, label %failed, label %start
+start:
   %argument = call ptr @PyLong_FromVoidPtr(ptr %table)
   %nothing = icmp eq ptr %argument, null
   br i1 %nothing, label %failed, label %call
@@ -35,9 +40,9 @@ done:
   ret i32 0
 failed:
   ret i32 1
-}
+}}
 """
-"""The function that calls a Python function with an address; it returns 1 if that raises."""
+"""The function that calls a Python function with an address; it returns 1 if that raises, or an exception is set."""
 
 
 def array_at(address: int, layout: Layout, dtype: DType) -> Any:

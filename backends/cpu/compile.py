@@ -13,7 +13,6 @@ from ... import lazy
 from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.cost_model import CELL_BYTES
 from ...lowering.kernel_selection import Target
-from ...lowering.layout import Layout
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...lowering.lower import Backend, Lowered, register_backend
 from ...lowering.thunks import KernelThunk, NodeThunk, is_empty
@@ -24,14 +23,14 @@ from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
 from ...tracer.infer import to_example
 from . import gil
 from .blas import ProductCall, explain_product
-from .callback import CALL_BACK, CALLBACKS
+from .callback import CALL_BACK, CALLBACKS, PENDING
 from .codegen.fused import write_fused
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
-from .foreign_calls import ForeignCall, explain_foreign_call
+from .foreign_calls import ForeignCall, explain_native, is_scan, operands_to_copy
 from .gil import MAIN as MAIN
 from .object_table import EmbeddedBody, TableItem, make_object_table, write_check
 from .random_bits import RandomBitsCall, explain_random_bits
@@ -39,6 +38,8 @@ from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
 _loops, _scans = lazy.Module(".backends.cpu.loop_writer"), lazy.Module(".backends.cpu.scans")
+_calls = lazy.Module(".backends.cpu.native_kernels.calls")
+_expand = lazy.Module(".backends.cpu.native_kernels.expand")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 MAX_OPTIMIZED_STEPS = (
@@ -47,29 +48,13 @@ MAX_OPTIMIZED_STEPS = (
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
 
 
-def _explain_native(node: Node) -> str | None:
-    """Return why prewritten code serves a node, or None if none does."""
-    if _is_scan(node):
-        why: str | None = _scans.explain_scan(node)
-        return why
-    return explain_random_bits(node) or explain_foreign_call(node)
-
-
-def _is_scan(node: Node) -> bool:
-    return getattr(node.op.decl, "kind", "") == "scan"
-
-
-def _operands_to_copy(node: Node, layouts: Sequence[Layout]) -> Sequence[bool] | None:
-    """Return which operands of a node are copied first; None if those are that are not contiguous."""
-    return [_scans.must_copy(node, layouts[0])] if _is_scan(node) else None
-
-
 class MainWriter:
     """The LLVM IR of a module: kernels, and the ``main`` that calls them.
 
     Attributes:
         callbacks: the nodes that callbacks serve, and bodies of loops, in the order of the table of objects.
         has_state: whether the code receives the GIL state of the call; see :mod:`.gil`.
+        may_raise: whether the code calls functions that may set an exception, which ``main`` looks for.
         stamps: whether the code writes the time after each step; see :mod:`.timestamps`.
         products: the dtype of each function for matrix products that is called, by its name.
     """
@@ -91,7 +76,7 @@ class MainWriter:
         self.known: dict[Value, str] = {}
         self.registers = self.table_words = 0
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
-        self.has_state = False
+        self.has_state = self.may_raise = False
         self.products: dict[str, DType] = {}
         self.functions: list[str] = []
         self.cells: list[str] = []
@@ -103,6 +88,8 @@ class MainWriter:
         inner = gil.has_state(self.lowered)
         main = self.write_function("internal " if inner else "", gil.BODY if inner else MAIN)
         texts = [CALLBACKS] if f"@{CALL_BACK}(" in "".join([*self.functions, main]) else []
+        if self.may_raise and not texts:
+            texts = [PENDING]
         return "\n".join([*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)])
 
     def embed(self, body: Body) -> tuple[str, int]:
@@ -114,6 +101,7 @@ class MainWriter:
         self.inlined_steps += writer.inlined_steps + (len(body.lowered.steps) if is_small else 0)
         self.functions += [*writer.functions, function]
         self.extra += writer.extra
+        self.may_raise |= writer.may_raise
         self.products |= writer.products
         return f"{name}body", self.table_index(EmbeddedBody(body.lowered, writer.callbacks))
 
@@ -142,7 +130,8 @@ class MainWriter:
             self.extra.append(DECLARATION)
         if self.has_state:
             tables += load_from_table("%state", "%buffers", placed + gil.STATE)
-            self.extra += [gil.DECLARATIONS, *([] if self.prefix else [gil.main_text(placed + gil.STATE)])]
+            main = [] if self.prefix else [gil.main_text(placed + gil.STATE, self.may_raise)]
+            self.extra += [gil.DECLARATIONS, *main]
         tables += [*self.table_allocation(), *self.cells]
         head = f"define {linkage}i32 @{name}(ptr %buffers, ptr %scalars){attributes} {{"
         return "\n".join([head, "entry:", *tables, *self.lines, "  ret i32 0", "}"])
@@ -193,14 +182,18 @@ class MainWriter:
         return [f"  %table = alloca [{self.table_words} x ptr]"] if self.table_words else []
 
     def _table(self, values: list[Value], number: int) -> tuple[str, list[str]]:
+        """Return the register of a table of values' addresses, and the instructions that fill it."""
+        return self.fill_table([self.pointer(value) for value in values], number)
+
+    def fill_table(self, pointers: Sequence[str], number: int) -> tuple[str, list[str]]:
         """Return the register of a table of addresses, and the instructions that fill it."""
-        table = f"%t{number}"
+        table, values = f"%t{number}", pointers
         if len(values) <= self.stack_words:
             self.table_words = max(self.table_words, len(values), 1)
             lines = [f"  {table} = getelementptr i8, ptr %table, i64 0"]
         else:
             lines = self.allocate_scratch(table, 8 * len(values))
-        for index, pointer in enumerate([self.pointer(value) for value in values]):
+        for index, pointer in enumerate(pointers):
             lines.append(f"  {table}_{index} = getelementptr i8, ptr {table}, i64 {8 * index}")
             lines.append(f"  store ptr {pointer}, ptr {table}_{index}")
         return table, lines
@@ -257,7 +250,10 @@ class MainWriter:
             self.extra.append(words.function)
             self.lines += words.lines
             return
-        if _is_scan(step.node):
+        if step.node.op.decl.native is not None:
+            self.lines += _calls.LoopCallWriter(self, step, number).write()
+            return
+        if is_scan(step.node):
             self.lines += _scans.scan_lines(self, step, number)
             return
         call = ForeignCall(self, step, number)
@@ -413,6 +409,14 @@ def _promotion_dtype(node: Node) -> DType:
     )
 
 
+def _prepare(graph: Graph) -> Graph:
+    """Convert the operands of native kernels to the dtypes that they compute in."""
+    if all(getattr(node.op.decl, "native", None) is None for node in graph.nodes):
+        return graph
+    expanded: Graph = _expand.expand_native_calls(graph)
+    return expanded
+
+
 def _emits(dtype: DType) -> bool:
     """Return whether kernels of a dtype are emitted: of complex numbers if NumPy's inner loops can be called."""
     return can_emit(dtype) and not (dtype.kind == "c" and find_ufunc_fault(np.exp))
@@ -424,15 +428,16 @@ register_backend(
         lambda: Target(
             _emits,
             explain_product,
-            _explain_native,
+            explain_native,
             loops=True,
-            copies=_operands_to_copy,
+            copies=operands_to_copy,
             reduces=lambda dtype: dtype.kind != "c",
             indexes=True,
         ),
         compile_lowered,
         llvm_ir,
         why_not=lambda graph: find_fault() or None,
+        prepare=lambda graph, device: _prepare(graph),
         scratch=scratch_bytes,
     ),
 )

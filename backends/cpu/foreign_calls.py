@@ -1,10 +1,13 @@
-"""Calls of users' C functions from emitted code: a call instruction in ``main``, without Python."""
+"""Which native code computes a node; calls of users' C functions from emitted code: an instruction in ``main``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ... import lazy
 from ...lowering.foreign_kernels import find_foreign_function
+from ...lowering.layout import Layout
 from ...lowering.thunks import NodeThunk
 from ...operators.foreign.functions import BufferFunction, ParameterBinding
 from ...registry import dtypes as dt
@@ -12,7 +15,10 @@ from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
 from .codegen.text import REGISTER, literal
 from .kernels.foreign import measure
+from .random_bits import explain_random_bits
 
+_scans = lazy.Module(".backends.cpu.scans")
+_calls = lazy.Module(".backends.cpu.native_kernels.calls")
 _WEAK = {bool: dt.bool_, int: dt.int64, float: dt.float64}
 
 
@@ -59,6 +65,29 @@ def _is_in_range(value: int, dtype: DType) -> bool:
     """Return whether an integer fits an integer dtype."""
     low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
     return bool(low <= value < low + 2**dtype.bits)
+
+
+def explain_native(node: Node) -> str | None:
+    """Return why prewritten code serves a node, or None if none does."""
+    if is_scan(node):
+        why: str | None = _scans.explain_scan(node)
+        return why
+    if node.op.decl.native is not None:
+        loop: str | None = _calls.explain_loop_call(node)
+        return loop
+    return explain_random_bits(node) or explain_foreign_call(node)
+
+
+def is_scan(node: Node) -> bool:
+    """Return whether a node is a scan."""
+    return getattr(node.op.decl, "kind", "") == "scan"
+
+
+def operands_to_copy(node: Node, layouts: Sequence[Layout]) -> Sequence[bool] | None:
+    """Return which operands of a node are copied first; None if those are that are not contiguous."""
+    if is_scan(node):
+        return [_scans.must_copy(node, layouts[0])]
+    return [False] * len(layouts) if getattr(node.op.decl, "native", None) is not None else None
 
 
 class ForeignCall:

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ... import lazy
 from ...errors import LoweringError
 from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Lowered
@@ -21,11 +22,17 @@ from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_relea
 from .loop_cost import RELEASE_NS
 from .step_cost import estimate_step, has_callback
 
+_calls = lazy.Module(".backends.cpu.native_kernels.calls")
 FUNCTIONS = {f.__name__: f for f in (gil_release, gil_acquire, gil_poll)}
 MAIN, BODY = "tandem_main", "tandem_body"
 STATE = 2  # slots after the workspace: 1 is the table of constants, 2 the address of the call's state
 RELEASE = "  call void @gil_release(ptr %state)"
 ACQUIRE = "  call void @gil_acquire(ptr %state)"
+_CHECK = """  %pending = call ptr @PyErr_Occurred()
+  %is_pending = icmp ne ptr %pending, null
+  %raised = zext i1 %is_pending to i32
+  %result = or i32 %failed, %raised
+"""
 DECLARATIONS = """
 declare void @gil_release(ptr)
 declare void @gil_acquire(ptr)
@@ -33,12 +40,14 @@ declare i64 @gil_poll(ptr, ptr)
 """
 
 
-def main_text(slot: int) -> str:
+def main_text(slot: int, may_raise: bool) -> str:
     """Return the LLVM IR of a ``main`` that makes the state of the call.
 
     Args:
         slot: index of the state among the buffers.
+        may_raise: whether the code calls functions that may set an exception without the GIL.
     """
+    check = _CHECK if may_raise else ""
     return f"""
 define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{
 entry:
@@ -48,7 +57,7 @@ entry:
   store ptr %state, ptr %slot
   %failed = call i32 @{BODY}(ptr %buffers, ptr %scalars)
 {ACQUIRE}
-  ret i32 %failed
+{check}  ret i32 {"%result" if may_raise else "%failed"}
 }}
 """
 
@@ -64,7 +73,12 @@ def _needs_state(step: Any) -> bool:
         return step.node.op.schema.name != "switch" or any(map(has_state, bodies))
     if isinstance(step, KernelThunk):
         return any(stage.has_index_maps() for stage in step.kernel.stages)
-    return bool(step.kind == "callback")
+    return bool(step.kind == "callback" or _may_fail(step))
+
+
+def _may_fail(step: Any) -> bool:
+    """Return whether a step is a call of an inner loop that may have to raise an exception."""
+    return getattr(step.node.op.decl, "native", None) is not None and bool(_calls.can_fail(step))
 
 
 def release_points(steps: Sequence[Any]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Tables of constants and Python objects that compiled code uses: callbacks, and errors of bounds checks."""
+"""Tables of constants and Python objects that compiled code uses: callbacks, errors of bounds checks and of loops."""
 
 from __future__ import annotations
 
@@ -43,6 +43,29 @@ class OutOfBoundsReport(NamedTuple):
         )
 
 
+class LoopFailureReport(NamedTuple):
+    """Raises the error of an inner loop that failed.
+
+    Attributes:
+        error: the class of the error.
+        message: its text.
+    """
+
+    error: type[Exception]
+    message: str
+
+    def report(self, address: int) -> None:
+        """Raise the error.
+
+        Args:
+            address: not used.
+
+        Raises:
+            Exception: always.
+        """
+        raise self.error(self.message)
+
+
 def write_check(writer: Any, scratch: Scratch, memory: str, number: int) -> list[str]:
     """Return instructions that raise the error of a kernel's bounds check if ``%e<number>``, its result, is not 0."""
     failed, status = f"%e{number}", f"%e{number}_status"
@@ -52,14 +75,14 @@ def write_check(writer: Any, scratch: Scratch, memory: str, number: int) -> list
         f"missing{number}:",
         f"  {status} = getelementptr i8, ptr {memory}, i64 {scratch.status}",
         f"  store i64 {failed}, ptr {status}",
-        *(_stop_flushing(writer, f"{failed}_mode", status) if IS_X86 else ()),
+        *(stop_flushing(writer, f"{failed}_mode", status) if IS_X86 else ()),
         *writer.call_lines(OutOfBoundsReport(scratch.checks), status, number),
         "  ret i32 1",
         f"checked{number}:",
     ]
 
 
-def _stop_flushing(writer: Any, register: str, status: str) -> list[str]:
+def stop_flushing(writer: Any, register: str, status: str) -> list[str]:
     """Return instructions after which Python code sees denormal numbers as usual; they use memory of the status."""
     for name in ("st", "ld"):
         writer.module.declare(f"llvm.x86.sse.{name}mxcsr", "void", "ptr")
@@ -80,7 +103,7 @@ class EmbeddedBody(NamedTuple):
     items: list[TableItem]
 
 
-TableItem = NodeThunk | EmbeddedBody | OutOfBoundsReport
+TableItem = NodeThunk | EmbeddedBody | OutOfBoundsReport | LoopFailureReport
 
 
 class ObjectTable:
@@ -109,7 +132,7 @@ def make_object_table(body: EmbeddedBody) -> ObjectTable:
 
 
 def _make_table_object(item: TableItem) -> Any:
-    """Return the entry of the table of objects for a callback, a bounds check or the body of a loop."""
+    """Return the entry of the table of objects for a callback, a report or the body of a loop."""
     if isinstance(item, EmbeddedBody):
         return make_object_table(item)
-    return item.report if isinstance(item, OutOfBoundsReport) else make_callback(item)
+    return make_callback(item) if isinstance(item, NodeThunk) else item.report

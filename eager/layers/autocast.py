@@ -32,6 +32,7 @@ from ...registry.dispatch.keys import (
 )
 from ...registry.dispatch.state import (
     current,
+    install,
     pop_block,
     push_block,
     replace_part,
@@ -262,8 +263,9 @@ def autocast_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> ob
     if not policy and _may_call_operators(op):
         bits = op.keyset(args, kwargs) & (keyset | LEVEL) & BELOW_MODES
         return op.dispatch(bits & ~AUTOCAST, args, kwargs)
-    before = set_keys(state.include & ~AUTOCAST, state.exclude)
+    before = current()
     try:
+        set_keys(state.include & ~AUTOCAST, state.exclude)
         dtype = _target_dtype(policy, args, kwargs) if policy else None
         if dtype is not None:
             args = tuple([_cast_deep(dtype, value) for value in args])
@@ -273,7 +275,7 @@ def autocast_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> ob
             return functions.get(op.name, op)(*args, **kwargs)  # its native entry, if it has one
         return op.dispatch(bits & (keyset | LEVEL) & BELOW_MODES, args, kwargs)
     finally:
-        set_keys(*before)
+        install(before)
 
 
 def _may_call_operators(op: Operator) -> bool:

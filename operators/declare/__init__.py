@@ -11,6 +11,7 @@ aliases.py: other names of operators, written from the declarations
 array_arguments.py: a decorator of functions written in Python, which converts arrays
 named_results.py: functions that return the results of an operator as a named tuple
 ownership.py: copies composite results that alias an argument
+native_kernel.py: the inner loops that compute an operator
 quiet.py: runs NumPy functions without floating-point warnings
 view_spec.py: views as one rule from sizes, strides and offset to the same
 """

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..scalar_ir.fold import Fold
+    from .native_kernel import NativeKernel
     from .view_spec import ViewRule
 
     # The calls of a test: a function that returns them, or the dotted name of a generator in tests/harness/samples,
@@ -116,6 +117,7 @@ class Declaration(NamedTuple):
             returns a view.
         fold: for reductions and scans: how elements are combined.
         index_spec: for gathers and scatters at integer positions: how they access elements.
+        native: the C functions or emitted loops that compute the operator, see :mod:`.native_kernel`.
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
@@ -159,6 +161,7 @@ class Declaration(NamedTuple):
     kernel: Callable[..., Any] | None = None
     fold: Fold | None = None
     index_spec: IndexSpec | None = None
+    native: NativeKernel | None = None
     derivative: Derivative | None = None
     dtypes: Sequence[DType] = ()
     result: str = "same"

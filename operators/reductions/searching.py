@@ -12,6 +12,7 @@ from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flatten_examples, logical_shape
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import NativeKernel, NativeLoop
 from ..declare.shape_rules import common_device, compute_dtype, is_tensor, promoted_dtype, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, logical_and, logical_not, logical_or, lt, ne
@@ -123,6 +124,19 @@ searchsorted = array_op(
     reference="references.arrays.searchsorted",
     dtypes=_ORDERED,
     derivative=NotDifferentiable("searchsorted returns integers"),
+    native=NativeKernel(
+        (
+            NativeLoop(
+                "tandem", "searchsorted", lambda self, other, side, sorter: side == "left" and sorter is None
+            ),
+            NativeLoop(
+                "tandem",
+                "searchsorted_right",
+                lambda self, other, side, sorter: side == "right" and sorter is None,
+            ),
+        ),
+        promotes=True,
+    ),
     batching=_batched,
     samples="samples.reductions.search_samples",
     errors="samples.reductions.search_errors",

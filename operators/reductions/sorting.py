@@ -11,6 +11,7 @@ from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
 from ..declare.named_results import ValuesAndIndices
+from ..declare.native_kernel import NativeKernel, NativeLoop
 from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
 from ..indexing.take import take_along_axis
 
@@ -69,6 +70,15 @@ argsort = array_op(
     reference="references.arrays.argsort",
     dtypes=_ORDERED,
     derivative=NotDifferentiable("argsort returns integers"),
+    native=NativeKernel(
+        (
+            NativeLoop("tandem", "argsort", lambda self, *, descending, **options: not descending),
+            NativeLoop("tandem", "argsort_descending", lambda self, *, descending, **options: descending),
+        ),
+        failure="argsort: there is no memory for the keys",
+        error=MemoryError,
+        axis=lambda self, *, axis, **options: axis,
+    ),
     batching=_batched,
     samples="samples.reductions.sorting_samples",
     errors="samples.reductions.sorting_errors",

@@ -1,5 +1,7 @@
 """The native language: results of compiled functions, and errors for invalid ones."""
 
+from __future__ import annotations
+
 import ctypes
 
 import numpy as np
@@ -23,6 +25,8 @@ from tandem.backends.cpu.fastpath.compiler.dsl import (
     u8,
     unlikely,
 )
+from tandem.backends.cpu.fastpath.compiler.interpret import Interpreter
+from tandem.backends.cpu.fastpath.compiler.structs import Struct
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -92,6 +96,19 @@ def scratch(n: i64) -> i64:
     return load(i64, p, 0) + (room + 64 - room)
 
 
+class Pair(Struct):
+    first: i64
+    second: i64
+
+
+@native
+def exchange(n: i64) -> i64:
+    pair: Pair = stack(16)
+    pair.first, pair.second = n, 1
+    pair.first, pair.second = pair.second, pair.first
+    return pair.first * 100 + pair.second
+
+
 @native
 def twice(x: i64) -> i64:
     return 2 * x
@@ -155,6 +172,11 @@ def test_memory_pointers_and_calls():
     assert run(length, ctypes.addressof(text)) == 6
 
 
+def test_fields_are_assigned_together():
+    assert run(exchange, 7) == 107
+    assert Interpreter().call(exchange, 7) == 107
+
+
 def test_type_parameters():
     values = np.array([1.0, 7.5, -3.0, 2.0], np.float32)
     assert run(biggest, values.ctypes.data, 4, result=ctypes.c_double, types={"T": "f32"}) == 7.5
@@ -164,6 +186,12 @@ def test_type_parameters():
 def mixes(x: i64) -> i64:
     y: i32 = i32(x)
     return x + y
+
+
+@native
+def unpacks(x: i64) -> i64:
+    y, z = twice(x)
+    return y + z
 
 
 @native  # noqa: RET503
@@ -186,6 +214,7 @@ def strange(x: i64) -> i64:
     ("function", "message"),
     [
         (mixes, "i64 wanted, i32 found"),
+        (unpacks, "only local names and fields"),
         (falls_off, "without a return"),
         (unknown, "unknown name"),
         (strange, "not in the subset"),

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tandem.backends.cpu import fastpath
-from tandem.backends.cpu.fastpath.compiler import engine, linker
+from tandem.backends.cpu import fastpath, linker
+from tandem.backends.cpu.fastpath.compiler import engine
 
 pytestmark = pytest.mark.skipif(bool(fastpath.why_off()), reason="native code is off")
 

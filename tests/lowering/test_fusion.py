@@ -86,7 +86,7 @@ SEVERAL = {
     "a sum of a transpose": (lambda x: td.sum(td.permute(td.exp(x), (1, 0)), -1), (X,), 1),
     "shifted parts": (lambda x: (lambda e: e[:, 1:] - e[:, :-1])(td.exp(x)), (X,), 2),
     "a copying reshape": (lambda x: td.permute(x, (1, 0)).reshape((240,)) * 2, (X,), 2),
-    "concat": (lambda x, y: td.concat([td.exp(x), y[:2]], 0) * 2, (X, Y), 4),
+    "concat": (lambda x, y: td.concat([td.exp(x), y[:2]], 0) * 2, (X, Y), 3),
     "writing into a slice": (lambda x, w: x.at[1:3].set(w * 2), (X, W), 3),
 }
 

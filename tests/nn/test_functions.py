@@ -179,9 +179,9 @@ CALLS = {
     "convolution of other sizes": (lambda: nn.Conv2d(3, 4, (1, 2, 3)), ValueArgumentError, "2 of them"),
     "group_norm": (lambda: F.group_norm(td.ones((1, 3, 2)), 2), ShapeError, "multiple of 2"),
     "rms_norm": (lambda: F.rms_norm(td.ones((1, 3)), (2,)), ShapeError, "ends differently"),
-    "adaptive pooling": (lambda: F.adaptive_avg_pool2d(td.ones((1, 3, 3)), 2), ShapeError, "multiples"),
+    "adaptive pooling": (lambda: F.adaptive_avg_pool2d(td.ones((1, 3, 3)), 0), ShapeError, "positive"),
     "pad": (lambda: F.pad(td.ones(2), (1,)), ValueArgumentError, "two numbers"),
-    "pad by reflection": (lambda: F.pad(td.ones(2), (1, 1), "reflect"), ValueArgumentError, "constant"),
+    "pad by reflection": (lambda: F.pad(td.ones(2), (2, 1), "reflect"), ShapeError, "2 elements"),
     "dropout2d": (lambda: F.dropout2d(td.ones((1, 2)), 1.5), ValueArgumentError, "below 1"),
     "cross_entropy": (lambda: F.cross_entropy(td.ones(()), td.asarray(0)), ShapeError, "classes"),
     "reduction": (

@@ -161,19 +161,26 @@ def check_gradients(seed):
         if mine
     ]
 
-    def total(x, *values):
+    def results(x, *values):
         values = iter(values)
         given = [
             next(values) if mine else td.asarray(array)
             for array, mine in zip(program.arrays, is_value, strict=True)
         ]
         x, found = run(program, x * 1, given)
-        return sum((td.sin(one).sum() for one in found), td.sin(x).sum())
+        return [*found, x]
+
+    def total(*args):
+        return sum(td.sin(one).sum() for one in results(*args))
 
     start = rng.uniform(0.5, 2.0, program.x.shape)
     if has_kink(program, start):
         return False
     args = [td.asarray(one) for one in (start, *values)]
+    if any(np.abs(one.numpy()).max(initial=0) > 100 for one in results(*args)):
+        return (
+            False  # a quotient by many equal indices: the sine of large numbers is too steep for differences
+        )
     try:
         td.check_grads(total, args, order=1, atol=1e-5, rtol=1e-5)
     except (VersionError, UnsupportedError) as fault:  # where a level is open, the second

@@ -18,6 +18,7 @@ from .elementwise import elementwise_kernel
 from .folds import reduction_kernel, scan_kernel
 from .matmul import product_kernel
 
+_eager_loops = lazy.Module(".backends.cpu.native_kernels.eager")
 _views = lazy.Module(".backends.cpu.kernels.views")
 
 
@@ -25,6 +26,7 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
     """Return the kernel of an operator that declares an array kernel; views share their first argument's storage."""
     decl: Declaration = op.decl
     is_creation = decl.kind == "creation"
+    uses_loops = decl.native is not None and any(loop.provider == "tandem" for loop in decl.native.loops)
     wrap_result = _wrap_view if op.is_view else _wrap_array
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -34,6 +36,10 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
                 f"{op.schema.name}: an argument is on cpu, but the result is requested on {out_spec.device}; move it "
                 f"with .to({out_spec.device!r})"
             )
+        if uses_loops:
+            fast = _eager_loops.call(decl.native, args, kwargs, out_spec)
+            if fast is not None:
+                return fast
         result = decl.kernel(np, *map(_to_array, args), **{k: _to_array(v) for k, v in kwargs.items()})  # type: ignore[misc]
         if isinstance(result, tuple):
             return tuple([wrap_result(part, args) for part in result])

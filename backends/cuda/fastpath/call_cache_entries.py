@@ -7,8 +7,8 @@ the subscript of `x[key]` are not part of the key, so that one cached call serve
 from __future__ import annotations
 
 from ...cpu.fastpath.compiler import dsl
-from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
-from ...cpu.fastpath.runtime import capi, rt_arguments, rt_entry, rt_keys
+from ...cpu.fastpath.compiler.dsl import NULL, i64, load, native, ptr, store, template, unlikely
+from ...cpu.fastpath.runtime import capi, rt_arguments, rt_entry, rt_keys, rt_operands
 from ...cpu.fastpath.runtime import rt_base as base
 from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import eager_entries, result_entries
@@ -22,7 +22,7 @@ def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: 
     if unlikely(count < 1 or eager_entries.tracks_new_tensors(entry)):
         return Outcome.FALL_BACK
     source, arrays = load(ptr, args, 0), dsl.stack(8)
-    array: result_entries.ArrayObject = eager_entries.plain_array(entry.backend, source, flags)
+    array: result_entries.ArrayObject = rt_operands.plain_array(entry.backend, source, flags)
     if unlikely(array == NULL):
         return Outcome.FALL_BACK
     key, integers = dsl.stack(rt_keys.MAX_KEY * 8), dsl.stack(eager_entries.MAX_INTEGERS * 8 + 8)
@@ -112,14 +112,16 @@ def make_view(
         base_address = capi.PyLong_AsUnsignedLongLongMask(address)
         capi.decref(address)
         address = capi.PyLong_FromUnsignedLongLong(base_address + offset)
-    storage = result_entries.get_storage(entry.globals_, entry.backend, source, buffer)
     tensor: base.TensorObject = result_entries.make_tensor(entry.backend, address, layout, buffer)
     capi.decref(layout)
-    if likely(tensor != NULL and storage != NULL):
-        tensor.storage = storage
-        capi.decref(capi.Py_None)
-        entry.calls += 1
-        return tensor
-    capi.release(storage)
-    capi.release(tensor)
-    return ptr(Outcome.RETRY if tensor == NULL else Outcome.FALL_BACK)
+    if unlikely(tensor == NULL):
+        return Outcome.RETRY
+    storage = base.shared_storage(entry.backend, source, result_entries.ArrayObject(tensor.array).buffer)
+    if unlikely(storage == NULL):
+        capi.PyErr_Clear()
+        capi.decref(tensor)
+        return Outcome.FALL_BACK
+    tensor.storage = storage
+    capi.decref(capi.Py_None)
+    entry.calls += 1
+    return tensor

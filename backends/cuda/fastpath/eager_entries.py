@@ -59,22 +59,6 @@ def tracks_new_tensors(entry: base.OperatorEntry) -> bool:
 
 
 @native
-def plain_array(backend: result_entries.Backend, x: base.TensorObject, flags: i64) -> ptr:
-    """Return a borrowed reference to the array of a CUDA tensor whose calls are not recorded; NULL for other objects.
-
-    Calls are recorded on tensors that require gradients, unless gradients are disabled.
-    """
-    if unlikely(capi.type_of(x) != backend.tensor):
-        return NULL
-    array, keys = x.array, x.keys
-    if unlikely(array == NULL or capi.type_of(array) != backend.array):
-        return NULL
-    if likely(keys == backend.keys and x.meta == capi.Py_None):
-        return array
-    return array if flags == base.NO_GRAD and keys == backend.grad_keys else NULL
-
-
-@native
 def find_call(table: ptr, key: ptr, count: i64) -> ptr:
     """Return the cached call of a key of length ``count``, or NULL.
 
@@ -88,16 +72,13 @@ def find_call(table: ptr, key: ptr, count: i64) -> ptr:
         code = ((code ^ word ^ (word >> 4)) * 31) & CODE_MASK
     mask = load(i64, table, 0)
     at = (code ^ (code >> 7)) & mask
-    result = load(ptr, table, at * 8 + 8)
-    while result != NULL and not has_key(result, key, count):
+    result: CacheEntry = load(ptr, table, at * 8 + 8)
+    while result != NULL and (
+        result.count != count or not rt_layouts.equal_integers(result.keys, key, count)
+    ):
         at = (at + 1) & mask
         result = load(ptr, table, at * 8 + 8)
     return result
-
-
-@native
-def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
-    return cached.count == count and rt_layouts.equal_integers(cached.keys, key, count)
 
 
 @rt_entry.entry(records=False)
@@ -106,21 +87,15 @@ def elementwise(entry: CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i6
     if unlikely(kwnames != NULL or count != NIN or tracks_new_tensors(entry)):
         return Outcome.FALL_BACK
     arrays, key = dsl.stack(NIN * 8), dsl.stack(NIN * 8)
-    make_key(entry.backend, args, flags, arrays, key)
+    for i in range(NIN):  # the layouts of arrays, and the types of other arguments
+        x = load(ptr, args, i * 8)
+        array: result_entries.ArrayObject = rt_operands.plain_array(entry.backend, x, flags)
+        store(ptr, arrays, i * 8, array)
+        store(ptr, key, i * 8, array.layout if likely(array != NULL) else capi.type_of(x))
     cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
         return Outcome.FALL_BACK
     return compute(entry, cached, args, arrays)
-
-
-@native
-def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None:
-    """Store the arrays of a call in ``arrays``, and in ``key`` their layouts and the types of other arguments."""
-    for i in range(NIN):
-        x = load(ptr, args, i * 8)
-        array: result_entries.ArrayObject = plain_array(backend, x, flags)
-        store(ptr, arrays, i * 8, array)
-        store(ptr, key, i * 8, array.layout if likely(array != NULL) else capi.type_of(x))
 
 
 @native
@@ -137,7 +112,6 @@ def compute(entry: CudaEntry, cached: CacheEntry, args: ptr, arrays: ptr) -> ptr
     owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
     capi.incref(owner)
     capi.hold_all(arrays, NIN)
-    result: ptr = NULL
     if IN_PLACE:
         result = launch_in_place(entry, cached, launcher, stream, args, arrays, values)
     else:
@@ -184,15 +158,8 @@ def launch_new(entry: CudaEntry, cached: CacheEntry, launcher: ptr, stream: ptr,
         capi.decref(tensor)
     if status != FAILED:
         return Outcome.FALL_BACK  # Python launches again, and raises the error of the driver or cuBLAS
-    if is_out_of_memory(entry.backend):
-        return NULL
-    return Outcome.RETRY
-
-
-@dsl.noinline
-def is_out_of_memory(backend: result_entries.Backend) -> bool:
-    """Return whether the current exception is the backend's OutOfMemoryError, which Python would raise again."""
-    return i64(capi.PyErr_ExceptionMatches(backend.out_of_memory)) != 0
+    is_final = capi.PyErr_ExceptionMatches(result_entries.Backend(entry.backend).out_of_memory) != 0
+    return ptr(Outcome.FAILED if is_final else Outcome.RETRY)  # Python would raise OutOfMemoryError again
 
 
 @native
@@ -226,10 +193,9 @@ def launch_in_place(
     """Launch the kernel with the first operand as its output, and increment the version of its storage."""
     target, array = load(ptr, args, 0), result_entries.ArrayObject(load(ptr, arrays, 0))
     result: ptr = Outcome.FALL_BACK
-    storage: base.StorageObject = result_entries.get_storage(
-        entry.globals_, entry.backend, target, array.buffer
-    )
+    storage: base.StorageObject = base.shared_storage(entry.backend, target, array.buffer)
     if unlikely(storage == NULL):
+        capi.PyErr_Clear()
         return result
     version = base.next_version(storage)
     store(i64, values, NIN * 8, load(i64, values, 0))

@@ -90,8 +90,12 @@ def backend_struct() -> StructMemory:
         dtype=DType,
         storage=DeviceStorage,
     )
-    result.refer(rt.Backend.keys, CUDA_KEYS)
-    result.refer(rt.Backend.grad_keys, GRAD_CUDA_KEYS)
+    for name, value in {
+        "keys": CUDA_KEYS,
+        "grad_keys": GRAD_CUDA_KEYS,
+        "zero": 0,
+    }.items():  # by their addresses
+        result.refer(getattr(rt.Backend, name), value)
     return result
 
 

@@ -50,19 +50,14 @@ class PoolObject(capi.PyObject):
     counts: ptr
 
 
-class Backend(Struct):
+class Backend(base.TensorClasses):
     """The backend's struct: the classes and key sets to compare with."""
 
     globals_: base.Globals
-    tensor: ptr
-    array: ptr
     buffer: ptr
-    keys: ptr
     get: ptr  # the name "get"
     out_of_memory: ptr  # class OutOfMemoryError
     dtype: ptr
-    storage: ptr
-    grad_keys: ptr
 
 
 class Device(Struct):
@@ -153,16 +148,7 @@ def make_tensor(backend: Backend, address: ptr, layout: ptr, buffer: ptr) -> ptr
     array.ptr = address
     array.layout = capi.new_ref(layout)
     array.buffer = buffer
-    return base.make_plain_tensor(backend.tensor, backend.keys, array)
-
-
-@native
-def get_storage(g: ptr, backend: Backend, source: ptr, buffer: ptr) -> ptr:
-    """A new reference to the storage of a tensor, created if there is none; NULL: call Python."""
-    storage = base.storage_of(g, backend.storage, source, buffer)
-    if unlikely(storage == NULL):
-        capi.PyErr_Clear()
-    return storage
+    return base.make_plain_tensor(backend, array)
 
 
 @native
@@ -195,7 +181,7 @@ def take_free_block(device: Device, stream: Stream, spec: ResultSpec) -> ptr:
     pool = stream.pool
     capi.incref(blocks)
     capi.incref(pool)
-    buffer = capi.PyType_GenericAlloc(Backend(device.backend).buffer, 0)
+    buffer: BufferObject = capi.PyType_GenericAlloc(Backend(device.backend).buffer, 0)
     count = blocks.size  # read again: finalizers may have run meanwhile
     if unlikely(buffer == NULL or count == 0):
         capi.decref(blocks)
@@ -205,21 +191,12 @@ def take_free_block(device: Device, stream: Stream, spec: ResultSpec) -> ptr:
         return NULL
     result = load(ptr, blocks.items, count * 8 - 8)
     blocks.size = count - 1
-    fill_buffer(buffer, result, blocks, pool, spec)
+    buffer.ptr = capi.new_ref(load(ptr, result, capi.PyTuple.items))
+    buffer.nbytes, buffer.size = capi.new_ref(spec.nbytes), capi.new_ref(spec.key)
+    buffer.block, buffer.free_list, buffer.pool = result, blocks, pool  # which take over the references
+    buffer.users = capi.new_ref(capi.Py_None)
     count_request(pool, spec.size)
     return buffer
-
-
-@native
-def fill_buffer(buffer: BufferObject, block: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
-    """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    buffer.ptr = capi.new_ref(load(ptr, block, capi.PyTuple.items))
-    buffer.nbytes = capi.new_ref(spec.nbytes)
-    buffer.size = capi.new_ref(spec.key)
-    buffer.pool = pool
-    buffer.block = block
-    buffer.free_list = blocks
-    buffer.users = capi.new_ref(capi.Py_None)
 
 
 @native

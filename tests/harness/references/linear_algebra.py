@@ -44,6 +44,11 @@ def eigh(x: Array) -> tuple[Array, ...]:
     return tuple(np.linalg.eigh(_hermitian(x)))
 
 
+def eigh_lower(x: Array) -> tuple[Array, ...]:
+    """NumPy's eigh, which reads the lower triangle."""
+    return tuple(np.linalg.eigh(x))
+
+
 def eig(x: Array) -> tuple[Array, ...]:
     """NumPy's eig, complex where its results happen to be real."""
     return tuple(one.astype(np.result_type(x.dtype, np.complex64)) for one in np.linalg.eig(x))

@@ -32,6 +32,11 @@ def definite_samples(dtype):
     ]
 
 
+def definite_matrices(dtype):
+    """The matrices of `definite_samples`, without options."""
+    return [SampleInput(sample.args) for sample in definite_samples(dtype)]
+
+
 def svd_samples(dtype):
     return [
         *(SampleInput(sample.args, {"full_matrices": False}) for sample in rectangular_samples(dtype)),

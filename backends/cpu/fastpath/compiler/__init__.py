@@ -6,6 +6,5 @@ interpret.py: native functions in Python, step by step
 lang.py: native functions to LLVM IR: statements and modules
 lang_expr.py: native functions to LLVM IR: expressions
 lang_names.py: native functions to LLVM IR: names
-linker.py: linker for x86-64 objects
 structs.py: structs with typed fields at fixed offsets
 """

@@ -6,8 +6,11 @@ writes LLVM IR. The aliases below let a type checker follow the code (`i64` and 
 
 from __future__ import annotations
 
+import ast
 import functools
+import inspect
 import struct
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
@@ -148,6 +151,15 @@ def noinline(fn: F) -> F:
     """Mark a native function that is never inlined: rare paths, so that entries are small and compile fast."""
     fn.__apart__ = True  # type: ignore[attr-defined]
     return native(fn)
+
+
+def parse_function(fn: Any) -> ast.FunctionDef:
+    """Return the syntax tree of a native function, with the line numbers of its file."""
+    lines, first = inspect.getsourcelines(fn)
+    tree = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
+    if not isinstance(tree.body[0], ast.FunctionDef):
+        raise LangError(f"{fn!r} is not a plain function")
+    return tree.body[0]
 
 
 # Values while code is compiled --------------------------------------------------------------------------------------

@@ -25,9 +25,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..... import background, lazy, locks
-from ... import cache, codegen, target
+from ... import cache, codegen, linker, target
 from ...codegen.text import NEXT_MODULE
-from . import linker
 
 binding = lazy.Module("llvmlite.binding")
 
@@ -269,9 +268,7 @@ def compile_ir(
 
     Args:
         ir: the module. External functions are named as in C.
-        exports: functions whose addresses are wanted.
-        imports: addresses of symbols that are not found by name in the process.
-        level: LLVM optimisation level.
+        exports, imports, level: as for `build`.
 
     Returns:
         The addresses, by name (a dict). The code lives as long as this object; `release()` frees it sooner.
@@ -303,10 +300,7 @@ def build_once(
 
     Args:
         name: identifies the module, together with the digest of the sources of emitted code.
-        make_ir: returns the module's text; called only when the code is not in the disk cache.
-        exports: functions whose addresses are wanted.
-        imports: addresses of symbols that are not found by name in the process.
-        level: LLVM optimisation level.
+        make_ir, exports, imports, level: as for `build`.
 
     Returns:
         The code; None, with a warning, if it cannot be built.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import ctypes
 import inspect
-import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -80,14 +79,8 @@ class Interpreter:
     def function(self, fn: Any) -> Callable[..., Any]:
         """Return a native function as a Python function with the same file and lines."""
         if fn not in self.functions:
-            lines, first = inspect.getsourcelines(fn)
-            tree = ast.parse(textwrap.dedent("".join(lines)))
-            ast.increment_lineno(tree, first - 1)
-            definition = tree.body[0]
-            if not isinstance(definition, ast.FunctionDef):
-                raise LangError(f"{fn!r} is not a plain function")
-            _Rewrite().visit(definition)
-            ast.fix_missing_locations(tree)
+            definition = dsl.parse_function(fn)
+            tree = ast.fix_missing_locations(ast.Module([_Rewrite().visit(definition)], []))
             names = _Names(self, fn.__globals__)
             exec(compile(tree, inspect.getsourcefile(fn) or "<native>", "exec"), names)
             self.functions[fn] = names[definition.name]

@@ -10,13 +10,12 @@ globals, such as `base.decref`; template parameters (`dsl.template`), whose valu
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from .....named_tuple import NamedTuple
-from .dsl import I64, TYPES, VOID, Extern, LangError, Ty, Val
+from .dsl import I64, TYPES, VOID, Extern, LangError, Ty, Val, parse_function
 from .lang_expr import Expressions
 
 __all__ = ["LangError", "Module", "emit"]
@@ -96,32 +95,27 @@ class FunctionEmitter(Expressions):
         return False
 
     def stmt_Assign(self, node: ast.Assign) -> bool:
-        target, values = node.targets[0], [node.value]
-        if isinstance(target, ast.Attribute):
-            return self.assign_field(target, node.value)
-        targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            values = node.value.elts
-        if len(node.targets) != 1 or len(targets) != len(values):
+        """Emit an assignment; of several values, all are computed before the first is stored."""
+        targets, values = node.targets, [node.value]
+        if len(targets) == 1 and isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+            targets, values = targets[0].elts, node.value.elts
+        if len(targets) != len(values):
             raise self.fail(node, "the numbers of names and values differ")
-        items = [self.assigned(t, v) for t, v in zip(targets, values, strict=True)]
-        for name, value in items:
-            self.declare(name, value.ty, value)
+        for store in [self.assigned(*pair) for pair in zip(targets, values, strict=True)]:
+            store()
         return False
 
-    def assign_field(self, target: ast.Attribute, value: ast.expr) -> bool:
-        """Emit the store of a struct's field."""
-        where, ty, is_array = self.field(target)
-        if is_array:
-            raise self.fail(target, "only local names and fields of structs can be assigned")
-        self.store(ty, where, self.expr(value, ty))
-        return False
-
-    def assigned(self, target: ast.expr, value: ast.expr) -> tuple[str, Val]:
-        if not isinstance(target, ast.Name):
-            raise self.fail(target, "only local names can be assigned")
-        known = self.slots.get(target.id)
-        return target.id, self.expr(value, known[0] if known else None)
+    def assigned(self, target: ast.expr, value: ast.expr) -> Callable[[], None]:
+        """Emit a value for a local name or a struct's field; return a function that emits its store."""
+        if isinstance(target, ast.Attribute):
+            where, ty, is_array = self.field(target)
+            if not is_array:
+                return partial(self.store, ty, where, self.expr(value, ty))
+        elif isinstance(target, ast.Name):
+            known = self.slots.get(target.id)
+            local = self.expr(value, known[0] if known else None)
+            return partial(self.declare, target.id, local.ty, local)
+        raise self.fail(target, "only local names and fields of structs can be assigned")
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> bool:
         value = ast.BinOp(node.target, node.op, node.value)
@@ -237,9 +231,7 @@ class Module:
         """Return the signature of a native function, which is emitted on first use."""
         key = (fn, tuple(sorted(self.types.items(), key=str)))
         if key not in self.functions:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
-            if not isinstance(tree, ast.FunctionDef):
-                raise LangError(f"{fn!r} is not a plain function")
+            tree = parse_function(fn)
             reader = Expressions(self, fn.__globals__, fn.__qualname__)
             args = [reader.type_of(a.annotation or ast.Name("?")) for a in tree.args.args]
             ret = reader.type_of(tree.returns) if tree.returns is not None else VOID

@@ -23,7 +23,8 @@ def assign(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
     g, x, value = entry.globals_, load(ptr, args, 0), load(ptr, args, 16)
     if unlikely(plain_index(g, load(ptr, args, 8), flags) != NULL):
         return assign_at_tensor(entry, args, flags)
-    arrays, scalar, state = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
+    arrays, scalar = stack(16), stack(16)
+    state: rt_subscript.KeyState = stack(sizeof(rt_subscript.KeyState))
     key = rt_operands.pair_key(g, x, value, flags, arrays)
     array: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(
@@ -34,32 +35,14 @@ def assign(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
     ):
         return Outcome.FALL_BACK
     capi.hold_all(arrays, 2)  # allocating a storage may run Python code
-    written = separate_value(g, state, arrays) and rt_inplace.bump_version(g, x, array)
+    where, descr = arrays + 8, array.descr
+    written = rt_inplace.separate(where, descr, state.data, state.dims, state.strides, state.rank)
+    written = written and rt_inplace.bump_version(g, x, array)
     if likely(written):
         write(state, load(ptr, arrays, 8), scalar)
         entry.calls += 1
     capi.release_all(arrays, 2)
     return capi.new_ref(capi.Py_None) if likely(written) else ptr(0)
-
-
-@native
-def separate_value(g: ptr, state: rt_subscript.KeyState, arrays: ptr) -> bool:
-    """Replace a value that shares memory with the view in another order by a copy; false with an exception set."""
-    value: capi.Ndarray = load(ptr, arrays, 8)
-    one, two, size = stack(16), stack(16), rt_layouts.item_size(state.source)
-    if (
-        value == NULL
-        or not rt_layouts.write_bounds(value, one)
-        or not rt_layouts.write_bounds_at(state.data, state.dims, state.strides, state.rank, size, two)
-        or likely(rt_inplace.are_disjoint(one, two))
-        or rt_layouts.has_layout(value, state.data, state.dims, state.strides, state.rank)
-    ):
-        return True
-    copied = rt_copies.copy_contiguous(g, value, i64(value.ndim), value.dims)
-    if likely(copied != NULL):
-        store(ptr, arrays, 8, copied)
-        capi.decref(value)
-    return bool(copied != NULL)
 
 
 @native
@@ -174,7 +157,7 @@ def write(state: rt_subscript.KeyState, value: capi.Ndarray, scalar: ptr) -> Non
     pointers = stack_of(scalar, state.data)
     if value != NULL:
         store(ptr, pointers, 0, value.data)
-    rt_layouts.operand_strides(value, rank, strides)
+    rt_layouts.operand_strides(value, i64(value.ndim) if value != NULL else 0, rank, strides)
     for d in range(rank):
         store(i64, strides, d * 16 + 8, load(i64, state.strides, d * 8))
     total = rt_layouts.count_elements(state.dims, rank) * size

@@ -11,28 +11,15 @@ operator's stub owns these objects.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i32,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    stack_of,
-    store,
-    template,
-    unlikely,
-)
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
 from ..runtime import capi, rt_entry, rt_keys, rt_layouts, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_views
 
-LISTS: i64 = template(0)  # 1: the operators return lists of views
+LISTS: i64 = dsl.template(0)  # 1: the operators return lists of views
 SLOTS = 64  # layouts that an operator remembers; a power of two
 MOST_AXES = 8
 MOST_ARGUMENTS = 7
@@ -107,7 +94,7 @@ def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, layout: Layo
     )
     if unlikely(read_only != 0 and result != NULL):
         view: capi.Ndarray = result.array
-        view.flags = view.flags & i32(~capi.WRITEABLE)
+        view.flags = view.flags & dsl.i32(~capi.WRITEABLE)
     return result
 
 
@@ -171,10 +158,9 @@ def is_view_of(g: base.Globals, result: base.TensorObject, source: base.TensorOb
         or view == NULL
         or capi.type_of(view) != capi.PyArray_Type
         or view.descr != source_array.descr
+        or i64(view.ndim) > MOST_AXES
+        or not (result.keys == g.grad_keys or (result.keys == g.keys and result.meta == capi.Py_None))
     ):
-        return False
-    is_plain = result.keys == g.keys and result.meta == capi.Py_None
-    if i64(view.ndim) > MOST_AXES or not (is_plain or result.keys == g.grad_keys):
         return False
     first, last = stack(16), stack(16)
     if rt_layouts.write_bounds(view, first) and rt_layouts.write_bounds(source_array, last):

@@ -62,7 +62,7 @@ def copy_contiguous(g: ptr, array: capi.Ndarray, rank: i64, dims: ptr) -> ptr:
     shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16)
     own, size = i64(array.ndim), rt_layouts.item_size(array)
     capi.memcpy(shape, array.dims, own * 8)
-    rt_layouts.operand_strides(array, own, strides)
+    rt_layouts.operand_strides(array, own, own, strides)
     total = rt_layouts.write_row_major_strides(strides + 8, 16, shape, own, size)
     made: capi.Ndarray = rt_memory.new_array(g, array.descr, rank, dims, total)
     if likely(made != NULL):

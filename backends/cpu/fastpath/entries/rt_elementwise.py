@@ -35,8 +35,6 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
         return Outcome.FALL_BACK
     arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
     key = rt_operands.operand_key(g, args, flags, arrays)
-    if unlikely(key < 0):
-        return Outcome.FALL_BACK
     variant: base.Variant = rt_entry.select_variant(entry, key)
     if unlikely(i64(variant) <= 0):
         return variant
@@ -46,7 +44,7 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
         entry.calls += 1
         return compute_number(variant, pointers, g)
     tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g))
-    if unlikely(is_recorded(g, args, arrays, flags)):
+    if unlikely(rt_record.is_recorded(g, flags, args, base.NIN)):
         return record_elementwise(entry, g, args, tensor)
     return tensor
 
@@ -64,29 +62,16 @@ def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     ):
         return Outcome.FALL_BACK
     arrays, source, dtype = stack(8), load(ptr, args, 0), load(ptr, args, 8)
-    code, to = rt_operands.operand_code(g, source, flags, arrays), rt_arguments.dtype_code(g, dtype)
-    array: capi.Ndarray = load(ptr, arrays, 0)
-    if unlikely(code < 0 or to < 0 or array == NULL):
-        return Outcome.FALL_BACK
-    if copy == capi.Py_False and code == to:
+    code, to = rt_operands.tensor_code(g, source, flags, arrays), rt_arguments.dtype_code(g, dtype)
+    if copy == capi.Py_False and code == to and code >= 0:
         entry.calls += 1
         return capi.new_ref(source)
     variant: base.Variant = rt_entry.select_variant(entry, code | to << base.CODE_BITS)
     if unlikely(i64(variant) <= 0):
         return variant
-    pointers = stack_of(array.data, NULL)
-    tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g))
+    array: capi.Ndarray = load(ptr, arrays, 0)
+    tensor = rt_entry.finish(entry, compute(variant, arrays, stack_of(array.data, NULL), g))
     return rt_record.finish_call(entry, flags, stack_of(source, dtype, tensor), 2)
-
-
-@native
-def is_recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
-    """Return whether any operand makes the call one that autograd records."""
-    result = False
-    for i in range(base.NIN):
-        if load(ptr, arrays, i * 8) != NULL and base.has_history(g, load(ptr, args, i * 8), flags):
-            result = True
-    return result
 
 
 @noinline
@@ -130,9 +115,9 @@ def compute_number(variant: base.Variant, pointers: ptr, g: ptr) -> ptr:
 
 
 @native
-def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
+def compute(variant: base.Variant, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
     """Return the result's array, or an `Outcome`: FALL_BACK where the shapes do not broadcast."""
-    widest: ptr = NULL
+    widest: capi.Ndarray = NULL
     rank: i64 = -1
     for i in range(base.NIN):
         array: capi.Ndarray = load(ptr, arrays, i * 8)
@@ -142,9 +127,15 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
     if unlikely(widest == NULL or rank > base.MAX_RANK):
         return Outcome.FALL_BACK
     strides = stack(base.NARGS * 16)
-    if likely(is_flat(variant, arrays, widest, rank, strides)):
-        return compute_flat(variant, arrays, widest, rank, pointers, strides, g)
-    return compute_general(variant, arrays, rank, pointers, g)
+    if unlikely(not is_flat(variant, arrays, widest, rank, strides)):
+        return compute_general(variant, arrays, rank, pointers, g)
+    dims, count = widest.dims, rt_layouts.count_elements(widest.dims, rank)
+    result: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
+    if unlikely(result == NULL):
+        return Outcome.RETRY
+    store(ptr, pointers, base.NIN * 8, result.data)
+    rt_layouts.run_flat(variant, arrays, pointers, count, strides)
+    return result
 
 
 @native
@@ -168,36 +159,15 @@ def is_flat(variant: base.Variant, arrays: ptr, widest: ptr, rank: i64, strides:
 
 
 @native
-def compute_flat(
-    variant: base.Variant, arrays: ptr, widest: capi.Ndarray, rank: i64, pointers: ptr, strides: ptr, g: ptr
-) -> ptr:
-    dims, count = widest.dims, rt_layouts.count_elements(widest.dims, rank)
-    result: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
-    if unlikely(result == NULL):
-        return Outcome.RETRY
-    store(ptr, pointers, base.NIN * 8, result.data)
-    rt_layouts.run_flat(variant, arrays, pointers, count, strides)
-    return result
-
-
-@native
 def broadcast(arrays: ptr, rank: i64, shape: ptr, strides: ptr) -> bool:
     """Write the common shape of the operands, and their strides over it; return false if there is none."""
-    for d in range(rank):
-        store(i64, shape, d * 8, 1)
+    rt_layouts.fill_integers(shape, rank, 1)
     for i in range(base.NIN):
         array: capi.Ndarray = load(ptr, arrays, i * 8)
-        if array != NULL:
-            own = i64(array.ndim)
-            dims = array.dims
-            for d in range(own):
-                size = load(i64, dims, d * 8)
-                at = (rank - own + d) * 8
-                if size != 1 and load(i64, shape, at) != size:
-                    if load(i64, shape, at) != 1:
-                        return False
-                    store(i64, shape, at, size)
-        rt_layouts.operand_strides(array, rank, strides + i * 8)
+        own = i64(array.ndim) if array != NULL else 0
+        if not rt_layouts.merge_sizes(array, own, shape, rank):
+            return False
+        rt_layouts.operand_strides(array, own, rank, strides + i * 8)
     return True
 
 
@@ -238,11 +208,7 @@ def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
         far = load(i64, strides, (outer * base.NARGS + i) * 8)
         near = load(i64, strides, (inner * base.NARGS + i) * 8)
         if far != 0 and near != 0:
-            if far < 0:
-                far = 0 - far
-            if near < 0:
-                near = 0 - near
-            if near <= far:
+            if (near if near > 0 else -near) <= (far if far > 0 else -far):
                 verdict = -1
             elif verdict == 0:
                 verdict = 1

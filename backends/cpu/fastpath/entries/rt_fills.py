@@ -24,9 +24,9 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
         return Outcome.FALL_BACK
     number, dims = stack(16), stack(base.MAX_RANK * 8)
     dtype = rt_arguments.keyword_argument(entry, args + count * 8, kwnames, rt_arguments.DTYPE, capi.Py_None)
-    code = find_result_code(g, args, dtype)
+    code = write_number(g, args, dtype, number)
     rank = rt_arguments.read_integers(load(ptr, args, 0), dims)
-    if unlikely(code == base.FOREIGN or rank == rt_arguments.BAD or not write_number(g, args, code, number)):
+    if unlikely(code == base.FOREIGN or rank == rt_arguments.BAD):
         return Outcome.FALL_BACK
     descr: capi.Descr = load(ptr, g.descrs, code * 8)
     if unlikely(descr == NULL):  # of a package that is not loaded
@@ -46,29 +46,25 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
 
 
 @native
-def find_result_code(g: ptr, args: ptr, dtype: ptr) -> i64:
-    """Return the code of the given dtype, or of the number's for None; FOREIGN: Python must run the call."""
-    if dtype != capi.Py_None:
-        return rt_arguments.dtype_code(g, dtype)
-    if VALUE >= 0:
-        return base.FLOAT32
-    kind = rt_operands.operand_code(g, load(ptr, args, 8), base.PLAIN, stack(8))
-    return kind if kind < base.WEAK_BOOL else rt_operands.shown_code(kind)
+def write_number(g: ptr, args: ptr, dtype: ptr, to: ptr) -> i64:
+    """Write the number, or the element of a 0-d tensor, and return the code of its dtype: the given one, if not None.
 
-
-@native
-def write_number(g: ptr, args: ptr, code: i64, to: ptr) -> bool:
-    """Write the number, or the element of a 0-d tensor of the dtype."""
+    Return FOREIGN if Python must run the call.
+    """
+    where, code = stack(8), rt_arguments.dtype_code(g, dtype) if dtype != capi.Py_None else base.FLOAT32
     if VALUE >= 0:
-        return rt_operands.write_whole(VALUE, code, to)
-    where = stack(8)
+        return code if code >= 0 and rt_operands.write_whole(VALUE, code, to) else base.FOREIGN
     kind = rt_operands.operand_code(g, load(ptr, args, 8), base.PLAIN, where)
+    if dtype == capi.Py_None:
+        code = kind if kind < base.WEAK_BOOL else rt_operands.shown_code(kind)
     array: capi.Ndarray = load(ptr, where, 0)
+    if code < 0 or kind < 0:
+        return base.FOREIGN
     if array != NULL:
         if kind != code or array.ndim != 0:
-            return False
+            return base.FOREIGN
         capi.memcpy(to, array.data, rt_layouts.item_size(array))
-        return True
-    if kind == base.FOREIGN or (code == base.BOOL and kind != base.WEAK_BOOL):
-        return False
-    return rt_operands.write_scalar(load(ptr, args, 8), kind, code, to)
+        return code
+    is_lossy = code == base.BOOL and kind != base.WEAK_BOOL
+    is_written = not is_lossy and rt_operands.write_scalar(load(ptr, args, 8), kind, code, to)
+    return code if is_written else base.FOREIGN

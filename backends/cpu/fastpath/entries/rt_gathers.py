@@ -27,7 +27,10 @@ def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
         return Outcome.FALL_BACK
     source, index = load(ptr, args, 0), load(ptr, args, 8)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
-    chosen = index_tensor(index)
+    chosen: ptr = index
+    if TAKE == 0:
+        items = capi.sequence_items(index)
+        chosen = load(ptr, items, 0) if items != NULL and capi.PyVarObject(index).size == 1 else ptr(0)
     if unlikely(array == NULL or chosen == NULL):
         return Outcome.FALL_BACK
     along = rt_arguments.position(axis, i64(array.ndim))
@@ -37,15 +40,6 @@ def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
         return Outcome.FALL_BACK
     tensor = rt_entry.finish(entry, gather_elements(g, array, chosen, along, flags))
     return rt_record.finish_call(entry, flags, dsl.stack_of(source, index, axis, tensor), 3)
-
-
-@native
-def index_tensor(x: capi.PyVarObject) -> ptr:
-    """Return the one index of a call, or NULL."""
-    if TAKE:
-        return x
-    items = capi.sequence_items(x)
-    return load(ptr, items, 0) if items != NULL and x.size == 1 else ptr(0)
 
 
 @dsl.noinline
@@ -132,7 +126,7 @@ def copy_positions(
     made: capi.Ndarray, array: capi.Ndarray, along: i64, indices: capi.Ndarray, code: i64, count: i64
 ) -> None:
     """Copy the elements at each position: a loop nest over the other axes, or one element."""
-    shape, strides, pointers = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16), stack(16)
+    shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16)
     dims, steps = array.dims, array.strides
     own, extra = i64(array.ndim), i64(indices.ndim)
     size, used = rt_layouts.item_size(array), own - 1
@@ -161,6 +155,5 @@ def copy_positions(
         elif rank == 0 and block == 8:
             store(i64, target, i * 8, load(i64, chosen, 0))
         else:
-            store(ptr, pointers, 0, chosen)
-            store(ptr, pointers, 8, target + i * block)
+            pointers = dsl.stack_of(chosen, target + i * block)
             rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))

@@ -81,7 +81,8 @@ def matches(frame: ptr, x: ptr) -> bool:
     if kind == jit_layout.GuardCode.SAME:
         return i64(x) == next_word(frame)
     if kind == jit_layout.GuardCode.EQUAL_INT:
-        return integer_equals(x, next_word(frame))
+        wanted = next_word(frame)
+        return wanted != rt_arguments.NO_NUMBER and rt_arguments.whole_number(x) == wanted
     if kind == jit_layout.GuardCode.EQUAL_FLOAT:
         return capi.type_of(x) == capi.PyFloat_Type and load(i64, x, capi.PyFloat.value) == next_word(frame)
     if kind == jit_layout.GuardCode.STRING:
@@ -108,12 +109,9 @@ def container_matches(frame: ptr, kind: i64, x: capi.PyList) -> bool:
     if x.size != count:
         return False
     for i in range(count):
-        item: ptr = NULL
-        if kind == jit_layout.GuardCode.TUPLE:
-            item = load(ptr, x, capi.PyTuple.items + i * 8)
-        elif i < x.size:  # an inner guard may have run code that shortened the list
-            item = load(ptr, x.items, i * 8)
-        if item == NULL or not matches(frame, item):
+        items = x + capi.PyTuple.items if kind == jit_layout.GuardCode.TUPLE else x.items
+        # an inner guard may have run code that shortened the list
+        if i >= x.size or not matches(frame, load(ptr, items, i * 8)):
             return False
     return True
 
@@ -179,11 +177,6 @@ def integer_matches(frame: ptr, x: ptr) -> bool:
     if value == rt_arguments.NO_NUMBER or value < low or value > high:
         return False
     return note_scalar(frame, x, value)
-
-
-@native
-def integer_equals(x: ptr, wanted: i64) -> bool:
-    return wanted != rt_arguments.NO_NUMBER and rt_arguments.whole_number(x) == wanted
 
 
 @native
@@ -261,8 +254,7 @@ def stream_of(frame: jit_layout.CallFrame) -> ptr:
 @native
 def array_matches(frame: jit_layout.CallFrame, array: capi.Ndarray, wanted: jit_layout.ArrayGuard) -> bool:
     """Check type, shape and strides; on success write the data pointer to its slot among the buffers."""
-    rank = wanted.rank
-    flags = array.flags
+    rank, flags = wanted.rank, array.flags
     if array.descr != wanted.descr or i64(array.ndim) != rank:
         return False
     if not rt_layouts.equal_integers(array.dims, wanted.dims, rank) or (flags & capi.ALIGNED) == 0:
@@ -316,14 +308,12 @@ def derive(frame: jit_layout.CallFrame) -> bool:
         store(i64, where, 0, whole)
         return True
     a, b = real_operand(frame), real_operand(frame)
+    real = a * b
     if operation == jit_layout.DerivedCode.ADD:
-        store(f64, where, 0, a + b)
+        real = a + b
     elif operation == jit_layout.DerivedCode.SUBTRACT:
-        store(f64, where, 0, a - b)
-    elif operation == jit_layout.DerivedCode.MULTIPLY:
-        store(f64, where, 0, a * b)
-    elif b == 0.0:
-        return False
-    else:
-        store(f64, where, 0, a / b)
-    return True
+        real = a - b
+    elif operation == jit_layout.DerivedCode.DIVIDE:
+        real = a / b
+    store(f64, where, 0, real)
+    return operation != jit_layout.DerivedCode.DIVIDE or b != 0.0

@@ -24,8 +24,6 @@ def inplace(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flag
         return Outcome.FALL_BACK
     arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
     key = rt_operands.operand_key(g, args, flags, arrays)
-    if unlikely(key < 0):
-        return Outcome.FALL_BACK
     variant: base.Variant = rt_entry.select_variant(entry, key)
     if unlikely(i64(variant) <= 0):
         return variant
@@ -69,24 +67,31 @@ def can_write(variant: base.Variant, target: capi.Ndarray, arrays: ptr) -> bool:
 @native
 def separate_operands(arrays: ptr, target: capi.Ndarray) -> bool:
     """Replace held operands that share memory with the target in another order by copies; false with an exception."""
+    rank = i64(target.ndim)
     for i in range(1, base.NIN):
-        array: capi.Ndarray = load(ptr, arrays, i * 8)
-        if (
-            array == NULL
-            or array == target
-            or likely(have_no_overlap(array, target))
-            or (
-                has_same_dtype(array, target.descr)
-                and rt_layouts.has_layout(array, target.data, target.dims, target.strides, i64(target.ndim))
-            )
-        ):
-            continue
-        copied = capi.PyArray_NewCopy(array, 0)
-        if unlikely(copied == NULL):
+        if not separate(arrays + i * 8, target.descr, target.data, target.dims, target.strides, rank):
             return False
-        store(ptr, arrays, i * 8, copied)
-        capi.decref(array)
     return True
+
+
+@native
+def separate(where: ptr, descr: capi.Descr, data: ptr, dims: ptr, strides: ptr, rank: i64) -> bool:
+    """Replace a held array or NULL, if it shares memory with a view in another order; false with an exception set."""
+    array: capi.Ndarray = load(ptr, where, 0)
+    one, two = stack(16), stack(16)
+    if (
+        array == NULL
+        or not rt_layouts.write_bounds(array, one)
+        or not rt_layouts.write_bounds_at(data, dims, strides, rank, descr.itemsize, two)
+        or likely(are_disjoint(one, two))
+        or (has_same_dtype(array, descr) and rt_layouts.has_layout(array, data, dims, strides, rank))
+    ):
+        return True
+    copied = capi.PyArray_NewCopy(array, 0)
+    if likely(copied != NULL):
+        store(ptr, where, 0, copied)
+        capi.decref(array)
+    return bool(copied != NULL)
 
 
 @native
@@ -133,7 +138,7 @@ def compute_into(variant: base.Variant, arrays: ptr, target: capi.Ndarray, point
         return
     shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * base.NARGS * 8)
     rt_elementwise.broadcast(arrays, rank, shape, strides)
-    rt_layouts.operand_strides(target, rank, strides + base.NIN * 8)
+    rt_layouts.operand_strides(target, rank, rank, strides + base.NIN * 8)
     if total != 0:
         total *= variant.itemsize
         rt_layouts.run_strided(variant, arrays, pointers, shape, strides, rank, total)

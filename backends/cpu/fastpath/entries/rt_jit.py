@@ -77,21 +77,15 @@ def attempt(
         if memory == NULL:
             return capi.PyErr_NoMemory()
     frame: jit_layout.CallFrame = stack(sizeof(jit_layout.CallFrame))
-    frame.globals_ = g
-    frame.flags = flags
-    frame.program = spec.guards
-    frame.buffers = memory
-    frame.scalars = memory + spec.buffers * 8
+    frame.globals_, frame.flags, frame.program, frame.count = g, flags, spec.guards, 0
+    frame.buffers, frame.scalars = memory, memory + spec.buffers * 8
     frame.held = memory + (spec.buffers + spec.scalars) * 8
-    frame.count = 0
-    frame.device = spec.device
-    frame.stream = NULL
+    frame.device, frame.stream = spec.device, NULL
     result: ptr = Outcome.FALL_BACK
     if likely(rt_guards.check_guards(frame, spec, args)):
         spec.hits += 1
-        time = g.jit_clock + 1
-        g.jit_clock = time
-        spec.used = time
+        g.jit_clock += 1
+        spec.used = g.jit_clock
         result = run(frame, spec)
     capi.release_all(frame.held, frame.count)
     if unlikely(words > jit_layout.INLINE_WORDS):
@@ -107,21 +101,25 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
     """
     if unlikely(spec.device != NULL):
         return run_on_device(frame, spec)
-    buffers = frame.buffers
-    first = frame.count
+    buffers, first = frame.buffers, frame.count
     if unlikely(not allocate_results(frame, spec)):
         return NULL
     size = spec.workspace
     scratch: ptr = NULL
     if size != 0:
-        scratch = acquire_scratch(spec, size)
+        scratch = spec.spare  # that of the last call; a nested call allocates its own
+        spec.spare = NULL
         if unlikely(scratch == NULL):
-            return capi.PyErr_NoMemory()
+            scratch = capi.aligned_alloc(SCRATCH_ALIGNMENT, size)
+            if unlikely(scratch == NULL):
+                return capi.PyErr_NoMemory()
         store(ptr, buffers, spec.workspace_at * 8, scratch)
     store(ptr, buffers, spec.workspace_at * 8 + 8, spec.tables)
     failed = call_i32(spec.main, buffers, frame.scalars)
-    if size != 0:
-        release_scratch(spec, scratch)
+    if unlikely(spec.spare != NULL):
+        capi.free(scratch)
+    elif size != 0:
+        spec.spare = scratch
     if unlikely(failed != 0):
         return NULL
     frame.program = spec.build
@@ -194,25 +192,6 @@ def allocate_results(frame: jit_layout.CallFrame, spec: jit_layout.Specializatio
         rt_guards.adopt_reference(frame, array)
         store(ptr, frame.buffers, item.at * 8, array.data)
     return True
-
-
-@native
-def acquire_scratch(spec: jit_layout.Specialization, size: i64) -> ptr:
-    """Return scratch memory: that of the last call, or new memory for a nested call."""
-    result = spec.spare
-    if likely(result != NULL):
-        spec.spare = NULL
-        return result
-    return capi.aligned_alloc(SCRATCH_ALIGNMENT, size)
-
-
-@native
-def release_scratch(spec: jit_layout.Specialization, scratch: ptr) -> None:
-    """Store scratch memory for the next call, or free it."""
-    if likely(spec.spare == NULL):
-        spec.spare = scratch
-    else:
-        capi.free(scratch)
 
 
 # Result structures ------------------------------------------------------------------------------------------------

@@ -27,10 +27,7 @@ def join(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     items = capi.sequence_items(tensors)
     if unlikely(items == NULL or tensors.size < 1):
         return Outcome.FALL_BACK
-    history = False
-    for k in range(tensors.size):
-        if base.has_history(g, load(ptr, items, k * 8), flags):
-            history = True
+    history = rt_record.is_recorded(g, flags, items, tensors.size)
     tensor = rt_entry.finish(entry, join_arrays(g, items, tensors.size, axis, flags))
     if unlikely(history):
         return rt_record.record_call(entry, stack_of(tensors, axis, tensor), 2)
@@ -107,7 +104,7 @@ def fill(made: capi.Ndarray, items: ptr, slot: i64, count: i64, along: i64, own:
         array: capi.Ndarray = load(ptr, items, k * 8)
         if slot != ITSELF:
             array = load(ptr, array, slot)
-        rt_layouts.operand_strides(array, own, strides)
+        rt_layouts.operand_strides(array, own, own, strides)
         capi.memcpy(shape, array.dims, own * 8)
         for d in range(own):
             at = d + 1 if STACK != 0 and d >= along else d
@@ -116,7 +113,4 @@ def fill(made: capi.Ndarray, items: ptr, slot: i64, count: i64, along: i64, own:
             pointers = stack_of(array.data, target)
             rank = rt_layouts.coalesce(shape, strides, own)
             rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))
-        wide: i64 = 1
-        if STACK == 0:
-            wide = load(i64, array.dims, along * 8)
-        target += wide * load(i64, steps, along * 8)
+        target += (1 if STACK else load(i64, array.dims, along * 8)) * load(i64, steps, along * 8)

@@ -32,7 +32,15 @@ class KernelEntry(base.OperatorEntry):
 ANY_RESULT, ASK_PYTHON = -1, -2
 
 MOST_ARGUMENTS = 16
-TENSOR, INTEGER, REAL, BOOLEAN, STRING, COMPLEX, NOTHING = 1, 2, 4, 8, 16, 32, 64
+BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING = (
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+    64,
+)  # numbers: as their operand codes
 
 
 @rt_entry.entry(records=False)
@@ -53,7 +61,6 @@ def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: 
         return Outcome.FALL_BACK
     entry.calls += 1
     capi.incref(kernel)
-    result: ptr = NULL
     if likely(count == entry.count):
         result = capi.PyObject_Vectorcall(kernel, args, count, NULL)
     else:
@@ -104,18 +111,12 @@ def are_plain_arguments(g: base.Globals, kinds: ptr, args: ptr, count: i64, flag
 
 @native
 def kind_of(x: ptr) -> i64:
-    kind = capi.type_of(x)
-    if kind == capi.PyLong_Type:
-        return INTEGER
-    if kind == capi.PyFloat_Type:
-        return REAL
-    if kind == capi.PyBool_Type:
-        return BOOLEAN
+    code = rt_operands.scalar_code(x)
+    if code != base.FOREIGN:
+        return 1 << (code - base.WEAK_BOOL)
     if x == capi.Py_None:
         return NOTHING
-    if kind == capi.PyUnicode_Type:
-        return STRING
-    return COMPLEX if kind == capi.PyComplex_Type else i64(0)
+    return STRING if capi.type_of(x) == capi.PyUnicode_Type else i64(0)
 
 
 @noinline

@@ -6,20 +6,8 @@ ones to the loop (`codegen.folds.eager`); an odometer steps through the other ke
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    stack_of,
-    store,
-    unlikely,
-)
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import Struct, array, at, sizeof
 from ..runtime import capi, rt_arguments, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
@@ -57,17 +45,16 @@ def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
     if unlikely(count < 1 or count > 2 or not read_arguments(entry, args, count, kwnames, values + 8)):
         return Outcome.FALL_BACK
     where, axis, keep = stack(8), load(ptr, values, 8), load(ptr, values, 16)
-    code = rt_operands.operand_code(g, x, flags, where)
-    array: capi.Ndarray = load(ptr, where, 0)
-    if unlikely(code < 0 or array == NULL):
-        return Outcome.FALL_BACK
-    variant: FoldVariant = rt_entry.select_variant(entry, code)
+    variant: FoldVariant = rt_entry.select_variant(entry, rt_operands.tensor_code(g, x, flags, where))
     if unlikely(i64(variant) <= 0):
         return variant
+    array: capi.Ndarray = load(ptr, where, 0)
     folded = rt_arguments.folded_axes(axis, i64(array.ndim))
-    if unlikely(folded == rt_arguments.BAD or (keep != capi.Py_False and keep != capi.Py_True)):
-        return Outcome.FALL_BACK
-    if unlikely(variant.index != 0 and capi.type_of(axis) == capi.PyTuple_Type):
+    if unlikely(
+        folded == rt_arguments.BAD
+        or keep not in (capi.Py_False, capi.Py_True)
+        or (variant.index != 0 and capi.type_of(axis) == capi.PyTuple_Type)
+    ):
         return Outcome.FALL_BACK
     tensor = rt_entry.finish(entry, reduce(variant, array, folded, keep == capi.Py_True, g))
     store(ptr, values, 24, tensor)
@@ -211,9 +198,9 @@ def run_folds(
     sizes = stack_of(load(i64, over), load(i64, folds), by_columns, load(i64, folds, -8))
     strides = stack_of(load(i64, near), load(i64, near, 8), load(i64, far), load(i64, far, -16))
     pointers, index, rank = stack_of(source, out), stack(base.MAX_RANK * 8), kept.rank - 1
-    rt_layouts.clear_index(index, rank)
+    rt_layouts.fill_integers(index, rank, 0)
     more = True
     while more:
         start, to = load(ptr, pointers, 0), load(ptr, pointers, 8)
-        call_void(variant.loop, start, to, sizes, strides, variant)
+        dsl.call_void(variant.loop, start, to, sizes, strides, variant)
         more = rt_layouts.advance(pointers, over - rank * 8, near - rank * 16, index, rank)

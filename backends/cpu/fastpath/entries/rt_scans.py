@@ -24,30 +24,22 @@ def scan(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     if unlikely(count < 1 or axis == NULL):
         return Outcome.FALL_BACK
     where, x = stack(8), load(ptr, args, 0)
-    code = rt_operands.operand_code(g, x, flags, where)
-    array = load(ptr, where, 0)
-    if unlikely(code < 0 or array == NULL):
-        return Outcome.FALL_BACK
-    variant: base.Variant = rt_entry.select_variant(entry, code)
+    variant: base.Variant = rt_entry.select_variant(entry, rt_operands.tensor_code(g, x, flags, where))
     if unlikely(i64(variant) <= 0):
         return variant
+    array: capi.Ndarray = load(ptr, where, 0)
+    rank = i64(array.ndim)
+    along = rt_arguments.position(axis, rank)
+    if unlikely(rank > base.MAX_RANK or (along == rt_arguments.BAD and axis != capi.Py_None)):
+        return Outcome.FALL_BACK
     capi.incref(array)  # copies and loops may run without the GIL
-    result = compute_scan(variant, array, axis, g)
+    if axis == capi.Py_None:
+        result = scan_flattened(variant, array, rank, g)
+    else:
+        result = scan_axis(variant, array, rank, along, g)
     capi.decref(array)
     tensor = rt_entry.finish(entry, result)
     return rt_record.finish_call(entry, flags, stack_of(x, axis, tensor), 2)
-
-
-@native
-def compute_scan(variant: ptr, array: capi.Ndarray, axis: ptr, g: ptr) -> ptr:
-    """Return the result's array, or an `Outcome`."""
-    rank = i64(array.ndim)
-    if rank > base.MAX_RANK:
-        return Outcome.FALL_BACK
-    if axis == capi.Py_None:
-        return scan_flattened(variant, array, rank, g)
-    along = rt_arguments.position(axis, rank)
-    return scan_axis(variant, array, rank, along, g) if along != rt_arguments.BAD else ptr(Outcome.FALL_BACK)
 
 
 @native

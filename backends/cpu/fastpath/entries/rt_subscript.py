@@ -96,14 +96,10 @@ def record_view(entry: ptr, source: ptr, state: ptr, made: ptr) -> ptr:
 @native
 def make_index_entries(state: KeyState) -> ptr:
     """Return the index entries of the key that was read; NULL with an exception set."""
-    result = capi.PyTuple_New(state.count)
-    for k in range(state.count if result != NULL else 0):
-        entry = make_index_entry(state.entries + k * 24)
-        if unlikely(entry == NULL):
-            capi.decref(result)
-            return NULL
-        capi.set_item(result, k, entry)
-    return result
+    entries = stack(base.MAX_RANK * 8)
+    for k in range(state.count):
+        store(ptr, entries, k * 8, make_index_entry(state.entries + k * 24))
+    return capi.make_tuple(capi.PyTuple_Type, entries, state.count)
 
 
 @native
@@ -120,17 +116,17 @@ def gather(entry: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, fl
     """Return `x[i]` for one tensor: the rows at its integers, or the elements at a mask; or an `Outcome`."""
     if array == NULL or array.ndim == 0:
         return Outcome.FALL_BACK
-    mask = rt_operands.plain_mask(g, load(ptr, args, 8), flags)
-    if mask != NULL:
-        return rt_entry.finish(entry, select_elements(array, mask))
+    mask = stack(8)
+    if rt_operands.tensor_code(g, load(ptr, args, 8), flags, mask) == base.BOOL:
+        return rt_entry.finish(entry, select_elements(array, load(ptr, mask, 0)))
     return rt_entry.finish(entry, rt_gathers.gather_elements(g, array, load(ptr, args, 8), 0, flags))
 
 
 @native
-def select_elements(array: capi.Ndarray, mask: ptr) -> ptr:
+def select_elements(array: capi.Ndarray, mask: capi.Ndarray) -> ptr:
     """Return the elements of a contiguous array at a mask, by NumPy; or an `Outcome`."""
-    if (array.flags & capi.C_CONTIGUOUS) == 0:
-        return Outcome.FALL_BACK  # NumPy's result may not be contiguous
+    if (array.flags & capi.C_CONTIGUOUS) == 0 or mask.ndim == 0:
+        return Outcome.FALL_BACK  # NumPy's result may not be contiguous; a mask without axes adds one
     operands = stack_of(array, mask)
     capi.hold_all(operands, 2)
     result = capi.PyObject_GetItem(array, mask)
@@ -145,12 +141,8 @@ def select_elements(array: capi.Ndarray, mask: ptr) -> ptr:
 @native
 def start_view(state: KeyState, array: capi.Ndarray) -> None:
     """Begin to read a key of an array."""
-    state.source = array
-    state.has_tensor = 0
-    state.data = array.data
-    state.rank = 0
-    state.axis = 0
-    state.count = 0
+    state.source, state.data, state.has_tensor = array, array.data, 0
+    state.rank, state.axis, state.count = 0, 0, 0
 
 
 @native
@@ -293,34 +285,26 @@ def plain_bound(x: ptr) -> bool:
 def read_slice(state: KeyState, item: capi.PySlice) -> bool:
     if likely(plain_bound(item.start) and plain_bound(item.stop) and plain_bound(item.step)):
         return read_plain_slice(state, item)
-    bounds = stack(24)
-    store(ptr, bounds, 0, make_bound(state, item.start))
-    store(ptr, bounds, 8, make_bound(state, item.stop))
-    store(ptr, bounds, 16, make_bound(state, item.step))
-    result = False
-    if load(ptr, bounds, 0) != NULL and load(ptr, bounds, 8) != NULL and load(ptr, bounds, 16) != NULL:
-        plain = capi.PySlice_New(load(ptr, bounds, 0), load(ptr, bounds, 8), load(ptr, bounds, 16))
-        if likely(plain != NULL):
-            result = read_plain_slice(state, plain)
-            capi.decref(plain)
-        else:
-            capi.PyErr_Clear()
-    capi.release_all(bounds, 3)
+    start, stop = make_bound(state, item.start), make_bound(state, item.stop)
+    step = make_bound(state, item.step)
+    plain: ptr = NULL
+    if start != NULL and stop != NULL and step != NULL:
+        plain = capi.PySlice_New(start, stop, step)
+    result = plain != NULL and read_plain_slice(state, plain)
+    capi.PyErr_Clear()  # of a failed allocation
+    capi.release_all(stack_of(start, stop, step, plain), 4)
     return result
 
 
 @noinline
 def make_bound(state: KeyState, x: ptr) -> ptr:
-    """Return a bound of a slice as an int or None, a new reference; NULL if Python must read it."""
+    """Return a bound of a slice as an int or None, a new reference; NULL if Python must read the slice."""
     if plain_bound(x):
         return capi.new_ref(x)
     value = tensor_integer(state, x) if capi.type_of(x) == state.globals_.tensor else rt_arguments.NO_NUMBER
     if value == rt_arguments.NO_NUMBER:
         return NULL
-    made = capi.PyLong_FromLongLong(value)
-    if unlikely(made == NULL):
-        capi.PyErr_Clear()
-    return made
+    return capi.PyLong_FromLongLong(value)
 
 
 @native

@@ -20,9 +20,9 @@ RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 COPY, DENSE, ALIAS = 0, 1, 2
 RESULT: i64 = template(0)
 
-REFUSED: i64 = -1  # Python must run the call
-VIEWED: i64 = 0
-MOVED: i64 = 1  # the strides do not allow a view
+# Results of the functions that write sizes and strides: both are written; only sizes, since the strides do not allow a
+# view; Python must run the call.
+VIEWED, MOVED, REFUSED = 0, 1, -1
 
 
 @rt_entry.entry
@@ -32,7 +32,8 @@ def view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
         return Outcome.FALL_BACK
     if likely(count == 2):
         return make_result(entry, load(ptr, args, 0), load(ptr, args, 8), flags)
-    wish = capi.pack_tuple(args + 8, count - 1)
+    capi.hold_all(args + 8, count - 1)
+    wish = capi.make_tuple(capi.PyTuple_Type, args + 8, count - 1)
     if unlikely(wish == NULL):
         return Outcome.RETRY
     result = make_result(entry, load(ptr, args, 0), wish, flags)
@@ -49,15 +50,19 @@ def make_result(entry: base.OperatorEntry, source: ptr, wish: ptr, flags: i64) -
     rank = rt_arguments.read_integers(wish, wanted)
     if unlikely(array == NULL or rank == rt_arguments.BAD or array.ndim > base.MAX_RANK):
         return Outcome.FALL_BACK
-    result = compute_view(array, wanted, rank, dims, strides)
+    if VIEW == RESHAPE:
+        result = reshape_strides(array, wanted, rank, dims, strides)
+    elif VIEW == PERMUTE:
+        result = permute_strides(array, wanted, rank, dims, strides)
+    else:
+        result = broadcast_strides(array, wanted, rank, dims, strides)
     if unlikely(result == REFUSED):
         return Outcome.FALL_BACK
     entry.calls += 1
-    made: ptr = NULL
     if unlikely(result == MOVED):
         made = rt_copies.copy_with_shape(g, array, rank, dims)
     else:
-        made = make_view(g, source, array, rank, dims, strides)
+        made = make_view_at(g, source, array, rank, dims, strides, array.data)
     return rt_record.finish_call(entry, flags, dsl.stack_of(source, wish, made), 2)
 
 
@@ -70,22 +75,11 @@ def copy_or_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr,
         return Outcome.FALL_BACK
     rank, dims = i64(array.ndim), array.dims
     entry.calls += 1
-    tensor: ptr = NULL
     if RESULT == ALIAS or (RESULT == DENSE and (array.flags & capi.C_CONTIGUOUS) != 0):
-        tensor = make_view(g, source, array, rank, dims, array.strides)
+        tensor = make_view_at(g, source, array, rank, dims, array.strides, array.data)
     else:
         tensor = rt_copies.copy_with_shape(g, array, rank, dims)
     return rt_record.finish_call(entry, flags, dsl.stack_of(source, tensor), 1)
-
-
-@native
-def compute_view(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
-    """Write sizes and strides of the result and return VIEWED; only sizes: MOVED; REFUSED: Python must run the call."""
-    if VIEW == RESHAPE:
-        return reshape_strides(array, wanted, rank, dims, strides)
-    if VIEW == PERMUTE:
-        return permute_strides(array, wanted, rank, dims, strides)
-    return broadcast_strides(array, wanted, rank, dims, strides)
 
 
 @native
@@ -129,12 +123,6 @@ def broadcast_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, st
 
 
 LARGEST: i64 = 2147483648  # larger results are left to Python, which checks that they can be addressed
-
-
-@native
-def make_view(g: ptr, source: ptr, array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr) -> ptr:
-    """Return a tensor over the same memory from its first byte on; NULL with an exception set."""
-    return make_view_at(g, source, array, rank, dims, strides, array.data)
 
 
 @native
@@ -211,23 +199,16 @@ def fill_sizes(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr) -> bool:
 
 
 @native
-def collect_long_axes(array: capi.Ndarray, sizes: ptr, steps: ptr) -> i64:
-    """Write sizes and strides of the axes whose size is not 1; return their number."""
-    used: i64 = 0
-    for d in range(i64(array.ndim)):
-        size = load(i64, array.dims, d * 8)
-        if size != 1:
-            store(i64, sizes, used * 8, size)
-            store(i64, steps, used * 8, load(i64, array.strides, d * 8))
-            used += 1
-    return used
-
-
-@native
 def regroup_strides(array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr) -> bool:
     """Write strides over the same memory, as NumPy's reshape; return false if the elements would have to move."""
     sizes, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
-    own = collect_long_axes(array, sizes, steps)
+    own: i64 = 0
+    for d in range(i64(array.ndim)):
+        size = load(i64, array.dims, d * 8)
+        if size != 1:
+            store(i64, sizes, own * 8, size)
+            store(i64, steps, own * 8, load(i64, array.strides, d * 8))
+            own += 1
     old, new = i64(0), i64(0)
     step = rt_layouts.item_size(array)
     while new < rank and old < own:

@@ -111,13 +111,15 @@ def has_own_order(fold: Fold, source: DType, out: DType) -> bool:
     return dt.float16 not in (source, out) or vector_target().f16c
 
 
-def make_reduction_variant(op: Operator, key: int) -> StructMemory:
-    """Return the variant of a key; without a native fold for its dtype, one that falls back to Python."""
+def make_fold_variant(op: Operator, key: int) -> StructMemory:
+    """Return the variant of a reduction or scan; without native code for its dtype, one that falls back to Python."""
     source = CODES[key]
     known = find_fold(op, source)
     if known is None:
         return make_variant(key)
     fold, out = known
+    if op.decl.kind == "scan":
+        return make_variant(key, compile_scan(fold, source, out), out)
     return make_variant(
         key,
         compile_fold(fold, source, out),
@@ -127,13 +129,3 @@ def make_reduction_variant(op: Operator, key: int) -> StructMemory:
         ordered=int(keeps_order(fold, source, out)),
         index=int(fold.returns_index),
     )
-
-
-def make_scan_variant(op: Operator, key: int) -> StructMemory:
-    """Return the variant of a key; without a native scan for its dtype, one that falls back to Python."""
-    source = CODES[key]
-    known = find_fold(op, source)
-    if known is None:
-        return make_variant(key)
-    fold, out = known
-    return make_variant(key, compile_scan(fold, source, out), out)

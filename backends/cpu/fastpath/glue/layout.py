@@ -213,7 +213,7 @@ def find_inner_loop(ufunc: np.ufunc, dtypes: Sequence[DType]) -> tuple[int, int]
     for index, text in enumerate(ufunc.types):
         if [np.dtype(letter) for letter in text.replace("->", "")] == wanted and not find_ufunc_fault(ufunc):
             tables = (read("i64", id(ufunc) + offset) for offset in (FUNCTIONS, DATA))
-            loop, data = (read("i64", table + 8 * index) for table in tables)
+            loop, data = (read("i64", table + 8 * index) if table else 0 for table in tables)
             return (loop, data) if loop else None
     return None
 

@@ -98,7 +98,8 @@ def make_call_table(
         axes: the leading axes: size, and the strides of a, b and c; 0 where an operand repeats.
         is_sum: whether the products are summed up in one result.
     """
-    return [*sizes, *strides, int(is_sum), len(axes), *(word for axis in axes for word in axis)]
+    counts, steps = [count for count, *_ in axes], [step for _, *steps in axes for step in steps]
+    return [*sizes, *strides, int(is_sum), len(axes), *counts, *steps]
 
 
 def multiply(a: Any, b: Any, out: Any) -> bool:

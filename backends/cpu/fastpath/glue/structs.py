@@ -130,6 +130,7 @@ def make_process_struct() -> StructMemory:
         active=id(dispatch_state.ACTIVE),
         state=id(dispatch_state.variable),
         tensor=Tensor,
+        array=np.ndarray,
         storage=Storage,
         number=Number,
         node=Node,

@@ -48,7 +48,7 @@ def _has_fold(op: Operator, dtype: DType) -> bool:
 
 
 _CAST = Service("cast", make=loops.make_cast_variant)
-SCAN = Service("scan", make=folds.make_scan_variant, is_served=_has_fold)
+SCAN = Service("scan", make=folds.make_fold_variant, is_served=_has_fold)
 SERVICES: dict[str, Service] = {
     **{
         f"td::{name}": Service(name) for name in ("reshape", "permute", "broadcast_to", "clone", "contiguous")
@@ -72,7 +72,7 @@ SERVICES: dict[str, Service] = {
 }
 ELEMENTWISE = Service("elementwise", recorder="elementwise", make=loops.make_elementwise_variant)
 INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
-REDUCTION = Service("reduction", recorder="reduction", make=folds.make_reduction_variant, is_served=_has_fold)
+REDUCTION = Service("reduction", recorder="reduction", make=folds.make_fold_variant, is_served=_has_fold)
 VIEW = Service("cached_view", stub=ViewStub)
 COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
 VIEW_LIST = Service("cached_views", calls_views=True, recorder="", stub=ViewListStub)

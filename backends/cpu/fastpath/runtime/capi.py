@@ -267,12 +267,20 @@ def sequence_items(x: ptr) -> ptr:
 
 
 @native
-def pack_tuple(items: ptr, count: i64) -> ptr:
-    """Return a new tuple of objects in memory; NULL with an exception set."""
-    result = PyTuple_New(count)
-    if likely(result != NULL):
-        hold_all(items, count)
-        memcpy(result + PyTuple.items, items, count * 8)
+def make_tuple(cls: ptr, items: ptr, count: i64) -> ptr:
+    """Return a new tuple, of a class, that takes over the references in memory; NULL with an exception set.
+
+    A NULL among the items is an allocation that failed.
+    """
+    result = PyTuple_New(count) if cls == PyTuple_Type else PyType_GenericAlloc(cls, count)
+    if unlikely(result == NULL):
+        release_all(items, count)
+        return NULL
+    memcpy(result + PyTuple.items, items, count * 8)
+    for k in range(count):
+        if unlikely(load(ptr, items, k * 8) == NULL):
+            decref(result)  # and what it has taken over
+            return NULL
     return result
 
 

@@ -66,7 +66,13 @@ def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
     Python twin: eager/autograd/engine.py:next_node
     """
     entry: BackwardEntry = base.entry_data(self)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 6 or not are_pass_arguments(args)):
+    if unlikely(
+        kwnames != NULL
+        or (nargsf & base.ARGS_MASK) != 6
+        or capi.type_of(args.heap) != capi.PyList_Type
+        or capi.type_of(args.pending) != capi.PyDict_Type
+        or capi.type_of(args.leaves) != capi.PyDict_Type
+    ):
         return base.fall_back(entry, args, nargsf, kwnames)
     steps: i64 = 0
     while steps < MOST_STEPS and capi.PyVarObject(args.heap).size != 0:
@@ -82,15 +88,6 @@ def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
             return node if outcome == Outcome.FALL_BACK else ptr(0)
         steps += 1
     return capi.new_ref(capi.Py_None)
-
-
-@native
-def are_pass_arguments(args: PassArguments) -> bool:
-    return bool(
-        capi.type_of(args.heap) == capi.PyList_Type
-        and capi.type_of(args.pending) == capi.PyDict_Type
-        and capi.type_of(args.leaves) == capi.PyDict_Type
-    )
 
 
 @native
@@ -333,24 +330,19 @@ def add_to_table(table: ptr, key: ptr, gradient: ptr) -> bool:
 def announce(entry: BackwardEntry, args: PassArguments, target: ptr, gradient: ptr) -> bool:
     """Store the first gradient for a result of a node, and put the node into the heap."""
     given = capi.PyDict_New()
-    if unlikely(given == NULL):
-        return False
-    failed = capi.PyDict_SetItem(given, entry.globals_.zero, gradient)
-    if likely(failed == 0):
-        failed = capi.PyDict_SetItem(args.pending, target, given)
-    capi.decref(given)
-    return failed == 0 and push(entry, args.heap, target)
+    done = given != NULL and capi.PyDict_SetItem(given, entry.globals_.zero, gradient) == 0
+    done = done and capi.PyDict_SetItem(args.pending, target, given) == 0
+    capi.release(given)
+    return done and push(entry, args.heap, target)
 
 
 @native
 def push(entry: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> bool:
     """Push a node onto the heap, whose items are `(-sequence, node)`."""
-    item = capi.PyTuple_New(2)
+    number = capi.PyLong_FromLongLong(-capi.PyLong_AsLongLong(node.sequence))
+    item = capi.make_tuple(capi.PyTuple_Type, stack_of(number, capi.new_ref(node)), 2)
     if unlikely(item == NULL):
         return False
-    number = capi.PyLong_FromLongLong(-capi.PyLong_AsLongLong(node.sequence))
-    capi.set_item(item, 0, number)
-    capi.set_item(item, 1, capi.new_ref(node))
-    done = number != NULL and capi.succeeds(entry.push, stack_of(heap, item), 2)
+    done = capi.succeeds(entry.push, stack_of(heap, item), 2)
     capi.decref(item)
     return done

@@ -50,20 +50,26 @@ AT_REST: i64 = template(0)  # references to `Globals.active` while every state i
 
 
 # Structs ------------------------------------------------------------------------------------------------------------
-class Globals(Struct):
-    """The process struct: the classes and constants that guards compare with."""
+class TensorClasses(Struct):
+    """The classes and key sets of a backend's tensors; guards compare with them, and results are made of them."""
 
     tensor: ptr  # class Tensor
+    array: ptr  # class of its array
+    storage: ptr  # class Storage
     keys: ptr  # the key set of a plain tensor
     grad_keys: ptr  # the key set of a tensor that is recorded
+    zero: ptr  # the int 0
+
+
+class Globals(TensorClasses):
+    """The process struct: the classes and constants that guards compare with."""
+
     active: ptr  # referenced by dispatch states that are not the default
     state: ptr  # the ContextVar of the dispatch state
     dtypes: ptr  # 256 bytes: NumPy's type numbers to codes
     pool: ptr
     off: i64  # nonzero: every call goes to Python (the dispatch trace is on)
     bfloat16: i64  # NumPy's type number of bfloat16, assigned when ml_dtypes is imported
-    storage: ptr  # class Storage
-    zero: ptr  # the int 0
     types: ptr  # the DType objects by their codes
     descrs: ptr  # their NumPy descriptors
     node: ptr  # class Node
@@ -178,33 +184,27 @@ def make_tensor(g: Globals, array: ptr) -> ptr:
 
     Python twin: eager/tensor/tensor.py:wrap
     """
-    tensor = make_plain_tensor(g.tensor, g.keys, array)
+    tensor = make_plain_tensor(g, array)
     if unlikely(tensor != NULL and g.note != NULL):
-        return note_tensor(g, tensor)
+        return report_tensor(g.note, dsl.stack_of(tensor), 1, tensor)  # to the open level of a transform
     return tensor
 
 
 @native
-def make_plain_tensor(cls: ptr, keys: ptr, array: ptr) -> ptr:
-    """Return a tensor of a class that owns the array reference; on failure NULL as `make_tensor`."""
-    tensor: TensorObject = capi.PyType_GenericAlloc(cls, 0)
+def make_plain_tensor(classes: TensorClasses, array: ptr) -> ptr:
+    """Return a tensor of a backend that owns the array reference; on failure NULL as `make_tensor`."""
+    tensor: TensorObject = capi.PyType_GenericAlloc(classes.tensor, 0)
     if unlikely(tensor == NULL):
         capi.decref(array)
         return NULL
     tensor.array = array
-    tensor.keys = capi.new_ref(keys)
+    tensor.keys = capi.new_ref(classes.keys)
     tensor.meta = capi.new_ref(capi.Py_None)
     tensor.storage = capi.new_ref(capi.Py_None)
     return tensor
 
 
 @noinline
-def note_tensor(g: Globals, tensor: ptr) -> ptr:
-    """Report a new tensor to the open level of a transform, and return it."""
-    return report_tensor(g.note, dsl.stack_of(tensor), 1, tensor)
-
-
-@native
 def report_tensor(listener: ptr, arguments: ptr, count: i64, tensor: ptr) -> ptr:
     """Call a Python function about a tensor, and return the tensor; on failure NULL, an exception set, it released."""
     if likely(capi.succeeds(listener, arguments, count)):
@@ -250,26 +250,22 @@ def find_variant(entry: OperatorEntry, key: i64) -> ptr:
 
 
 @native
-def shared_storage(g: Globals, source: TensorObject, array: ptr) -> ptr:
-    """Return the storage of a tensor, a new reference; it is created if there is none. NULL with an exception set.
+def shared_storage(classes: TensorClasses, source: TensorObject, owner: ptr) -> ptr:
+    """Return the storage of a tensor, a new reference; NULL with an exception set.
+
+    It is created if there is none, for the memory of an array or a buffer.
 
     Python twin: eager/tensor/tensor.py:storage_of
     """
-    return storage_of(g, g.storage, source, array)
-
-
-@native
-def storage_of(g: Globals, cls: ptr, source: TensorObject, owner: ptr) -> ptr:
-    """Return the storage of a tensor as `shared_storage`; a new one is of a class, for the memory of an object."""
     known = source.storage
     if likely(known != capi.Py_None):
-        if unlikely(known == NULL or capi.type_of(known) != cls):
+        if unlikely(known == NULL or capi.type_of(known) != classes.storage):
             capi.PyErr_SetString(
                 load(ptr, capi.PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted")
             )
             return NULL
         return capi.new_ref(known)
-    made: StorageObject = capi.PyType_GenericAlloc(cls, 0)
+    made: StorageObject = capi.PyType_GenericAlloc(classes.storage, 0)
     if unlikely(made == NULL):
         return NULL
     root: capi.Ndarray = owner
@@ -280,10 +276,10 @@ def storage_of(g: Globals, cls: ptr, source: TensorObject, owner: ptr) -> ptr:
     ):
         root = root.base
     made.owner = capi.new_ref(root)
-    made.version = capi.new_ref(g.zero)
+    made.version = capi.new_ref(classes.zero)
     if unlikely(source.storage != capi.Py_None):  # the allocation may have run Python code that created one
         capi.decref(made)
-        return storage_of(g, cls, source, owner)
+        return shared_storage(classes, source, owner)
     source.storage = capi.new_ref(made)
     capi.decref(capi.Py_None)
     return made

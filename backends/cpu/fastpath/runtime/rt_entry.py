@@ -56,7 +56,9 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 @native
 def select_variant(entry: base.OperatorEntry, key: i64) -> ptr:
-    """Return the variant of a combination of operand codes that has a loop, or an `Outcome`."""
+    """Return the variant of a combination of operand codes that has a loop, or an `Outcome`; FOREIGN has none."""
+    if unlikely(key < 0):
+        return Outcome.FALL_BACK
     variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
         entry.missed = key

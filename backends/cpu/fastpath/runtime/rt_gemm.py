@@ -32,10 +32,7 @@ class ProductCall(Struct):
     cm: i64
     sum: i64  # 1: the products are summed up in one result
     lead: i64  # number of leading axes
-    axes: ptr = array(1)  # per leading axis: size, strides of a, b, c
-
-
-AXIS_BYTES = 32
+    axes: ptr = array(1)  # sizes of the leading axes; then, for each, the strides of a, b and c
 
 
 class Matrix(Struct):
@@ -99,8 +96,13 @@ def real_product(a: ptr, b: ptr, c: ptr, call: ProductCall, keep: i64) -> None:
             done = multiply_real_by_vector(stack_of(b, call.bn, call.bk, n, k), a, call.ak, c, keep)
     if not done and (PARTS == 2 or (m != 1 and n != 1 and not is_small_product(m, k, n))):
         done = multiply_by_blas(one, two, c, keep)
-    if not done:  # also if there is no memory for a copy
-        multiply_small(a, b, c, call, keep)
+    if not done:  # also if there is no memory for a copy; both add to the result
+        if keep == 0:
+            clear_elements(c, m * n)
+        if PARTS == 1:
+            small_product(a, b, c, call, call + ProductCall.am)
+        else:
+            complex_chain(a, b, c, call)
 
 
 @native
@@ -176,20 +178,7 @@ def make_dense(x: Matrix) -> None:
     to = capi.malloc(x.rows * x.columns * ISIZE)
     if to != NULL:
         copy_elements(x.data, to, x.rows, x.columns, x.row, x.column)
-    x.data = to
-    x.row = x.columns * ISIZE
-    x.column = ISIZE
-
-
-@native
-def multiply_small(a: ptr, b: ptr, c: ptr, call: ProductCall, keep: i64) -> None:
-    """Multiply with the code for small products, which adds to its result."""
-    if keep == 0:
-        clear_elements(c, call.m * call.n)
-    if PARTS == 1:
-        small_product(a, b, c, call, call + ProductCall.am)
-    else:
-        complex_chain(a, b, c, call)
+    x.data, x.row, x.column = to, x.columns * ISIZE, ISIZE
 
 
 @native

@@ -105,10 +105,7 @@ def next_interval(loop: LoopState, time: i64) -> i64:
 @native
 def release_gil(is_long: bool) -> ptr:
     """Release the GIL around a long eager loop, and return the thread state; NULL for a short loop."""
-    saved: ptr = NULL
-    if is_long:
-        saved = capi.PyEval_SaveThread()
-    return saved
+    return capi.PyEval_SaveThread() if is_long else ptr(0)
 
 
 @native

@@ -75,8 +75,7 @@ def encode_value(x: ptr, dtype: ptr, key: ptr, at: i64) -> i64:
     if kind == capi.PySlice_Type:
         bounds: capi.PySlice = x
         store(i64, key, at * 8, SLICE)
-        used = encode_number(bounds.start, key, at + 1)
-        used = encode_number(bounds.stop, key, used)
+        used = encode_number(bounds.stop, key, encode_number(bounds.start, key, at + 1))
         return encode_number(bounds.step, key, used)
     if x in (capi.Py_None, capi.Py_True, capi.Py_False, capi.Py_Ellipsis) or kind == dtype:
         store(ptr, key, at * 8, x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..compiler import dsl
-from ..compiler.dsl import NULL, i64, load, native, ptr, stack, stack_of, store, unlikely
+from ..compiler.dsl import i64, load, native, ptr, stack, stack_of, store, unlikely
 from . import capi, rt_gil
 from . import rt_base as base
 
@@ -46,6 +46,18 @@ def can_broadcast(array: capi.Ndarray, dims: ptr, rank: i64) -> bool:
 
 
 @native
+def merge_sizes(array: capi.Ndarray, own: i64, shape: ptr, rank: i64) -> bool:
+    """Broadcast a shape with the first `own` sizes of an array; return false if they do not fit."""
+    for d in range(own):
+        size, at = load(i64, array.dims, d * 8), (rank - own + d) * 8
+        if size != 1 and load(i64, shape, at) != size:
+            if load(i64, shape, at) != 1:
+                return False
+            store(i64, shape, at, size)
+    return True
+
+
+@native
 def has_layout(array: capi.Ndarray, data: ptr, dims: ptr, strides: ptr, rank: i64) -> bool:
     """Return whether an array has each element at the address that a layout gives."""
     return bool(
@@ -72,10 +84,9 @@ def equal_integers(one: ptr, two: ptr, count: i64) -> bool:
 
 
 @native
-def clear_index(index: ptr, rank: i64) -> None:
-    """Write the first index of a nest of axes."""
-    for d in range(rank):
-        store(i64, index, d * 8, 0)
+def fill_integers(to: ptr, count: i64, value: i64) -> None:
+    for k in range(count):
+        store(i64, to, k * 8, value)
 
 
 @native
@@ -114,16 +125,16 @@ def run_flat(variant: base.Variant, arrays: ptr, pointers: ptr, count: i64, stri
 
 
 @native
-def operand_strides(array: capi.Ndarray, rank: i64, to: ptr) -> None:
-    """Write strides over the common shape of rank `rank`, 0 along broadcast axes, NARGS * 8 bytes apart."""
+def operand_strides(array: capi.Ndarray, own: i64, rank: i64, to: ptr) -> None:
+    """Write the first `own` strides of an array over a shape of rank `rank`, NARGS * 8 bytes apart.
+
+    They are 0 along broadcast axes. The array of a number is NULL, and `own` is 0.
+    """
     for d in range(rank):
         store(i64, to, d * base.NARGS * 8, 0)
-    if array != NULL:
-        own = i64(array.ndim)
-        dims, strides = array.dims, array.strides
-        for d in range(own):
-            if load(i64, dims, d * 8) != 1:
-                store(i64, to, (rank - own + d) * base.NARGS * 8, load(i64, strides, d * 8))
+    for d in range(own):
+        if load(i64, array.dims, d * 8) != 1:
+            store(i64, to, (rank - own + d) * base.NARGS * 8, load(i64, array.strides, d * 8))
 
 
 @native
@@ -183,7 +194,7 @@ def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64, cont
         near = strides + ((rank - 1) * base.NARGS + i) * 8
         store(i64, inner, i * 16, load(i64, near, -8 * base.NARGS) if rank > 1 else 0)
         store(i64, inner, i * 16 + 8, load(i64, near) if rank > 0 else 0)
-    clear_index(index, outer)
+    fill_integers(index, outer, 0)
     more = True
     while more:
         dsl.call_void(loop, pointers, sizes, inner, context)

@@ -85,9 +85,7 @@ def take_buffer(pool: Pool, nbytes: i64) -> ptr:
     made: BufferHeader = load(ptr, where, 0)
     if size >= HUGE:
         capi.madvise(made, size, MADV_HUGEPAGE)
-    made.pool = pool
-    made.step = step
-    made.bytes = size
+    made.pool, made.step, made.bytes = pool, step, size
     return made
 
 

@@ -17,19 +17,19 @@ class NumberObject(base.StorageObject):
 
 
 @native
-def plain_array(g: base.Globals, x: base.TensorObject, flags: i64) -> ptr:
-    """Return the array of a plain tensor (or one with history, if `flags` allow), borrowed; NULL for anything else."""
-    if unlikely(capi.type_of(x) != g.tensor):
+def plain_array(classes: base.TensorClasses, x: base.TensorObject, flags: i64) -> ptr:
+    """Return the array of a plain tensor of a backend, borrowed; NULL for anything else.
+
+    The tensor may have history, if `flags` allow.
+    """
+    if unlikely(capi.type_of(x) != classes.tensor):
         return NULL
-    array = x.array
-    if unlikely(array == NULL):
-        return NULL
-    if unlikely(capi.type_of(array) != capi.PyArray_Type):
+    array, keys = x.array, x.keys
+    if unlikely(array == NULL or capi.type_of(array) != classes.array):
         return NULL  # Python code may have stored any object in the slot
-    if likely(x.keys == g.keys and x.meta == capi.Py_None):
+    if likely(keys == classes.keys and x.meta == capi.Py_None):
         return array
-    history = x.keys == g.grad_keys
-    return array if history and flags in (base.NO_GRAD, base.RECORD) else NULL
+    return array if keys == classes.grad_keys and flags in (base.NO_GRAD, base.RECORD) else NULL
 
 
 @native
@@ -45,6 +45,13 @@ def operand_code(g: base.Globals, x: ptr, flags: i64, where: ptr) -> i64:
 
 
 @native
+def tensor_code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
+    """Return the `operand_code` of a plain tensor, its array in `where`; FOREIGN for anything else."""
+    code = operand_code(g, x, flags, where)
+    return code if likely(load(ptr, where, 0) != NULL) else base.FOREIGN
+
+
+@native
 def array_code(g: base.Globals, array: capi.Ndarray) -> i64:
     """Return the code of an array's dtype, or FOREIGN."""
     number = capi.Descr(array.descr).type_num
@@ -52,13 +59,6 @@ def array_code(g: base.Globals, array: capi.Ndarray) -> i64:
         return base.BFLOAT16 if i64(number) == g.bfloat16 else base.FOREIGN
     code = i64(load(dsl.u8, g.dtypes, i64(number)))
     return code if code < 16 else base.FOREIGN
-
-
-@native
-def plain_mask(g: ptr, x: ptr, flags: i64) -> ptr:
-    """Return the array of a plain tensor of bools with axes, borrowed; NULL for anything else."""
-    array: capi.Ndarray = plain_array(g, x, flags)
-    return array if array != NULL and array.ndim != 0 and array_code(g, array) == base.BOOL else ptr(0)
 
 
 @native
@@ -96,18 +96,16 @@ def unwrap_number(g: base.Globals, x: base.TensorObject) -> ptr:
 
 
 @native
-def operand_or_number_code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
-    """Return the `operand_code` of an operand; for a weak scalar, that of its number."""
-    code = operand_code(g, x, flags, where)
-    return code if likely(code >= 0) else scalar_code(unwrap_number(g, x))
-
-
-@native
 def operand_key(g: ptr, args: ptr, flags: i64, arrays: ptr) -> i64:
-    """Write the arrays of all operands (NULL: a number), and return the key of their types; or FOREIGN."""
+    """Write the arrays of all operands (NULL: a number), and return the key of their types; or FOREIGN.
+
+    A weak scalar has the type of its number.
+    """
     key: i64 = 0
     for i in range(base.NIN):
-        code = operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
+        code = operand_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
+        if unlikely(code < 0):
+            code = scalar_code(unwrap_number(g, load(ptr, args, i * 8)))
         if unlikely(code < 0):
             return base.FOREIGN
         key |= code << (i * base.CODE_BITS)
@@ -117,10 +115,8 @@ def operand_key(g: ptr, args: ptr, flags: i64, arrays: ptr) -> i64:
 @native
 def pair_key(g: ptr, x: ptr, y: ptr, flags: i64, arrays: ptr) -> i64:
     """Return the key of a tensor and an operand, or FOREIGN; write their arrays (NULL: a number)."""
-    first, second = operand_code(g, x, flags, arrays), operand_code(g, y, flags, arrays + 8)
-    if unlikely(first < 0 or second < 0 or load(ptr, arrays, 0) == NULL):
-        return base.FOREIGN
-    return first | second << base.CODE_BITS
+    first, second = tensor_code(g, x, flags, arrays), operand_code(g, y, flags, arrays + 8)
+    return first | second << base.CODE_BITS if likely(first >= 0 and second >= 0) else base.FOREIGN
 
 
 @dsl.noinline

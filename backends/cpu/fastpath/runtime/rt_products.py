@@ -34,8 +34,7 @@ def multiply_merged_rows(a: ptr, b: ptr, c: ptr, one: rt_gemm.ProductCall, call:
         if dense == NULL:  # there is no memory for a copy
             one.am = call.am
             return False
-        one.am = one.k * rt_gemm.ESIZE
-        one.ak = rt_gemm.ESIZE
+        one.am, one.ak = one.k * rt_gemm.ESIZE, rt_gemm.ESIZE
     one.m = rows
     multiply_one(dense if dense != NULL else a, b, c, one, 0)
     if dense != NULL:
@@ -47,11 +46,11 @@ def multiply_merged_rows(a: ptr, b: ptr, c: ptr, one: rt_gemm.ProductCall, call:
 def count_merged_rows(call: rt_gemm.ProductCall, one: rt_gemm.ProductCall) -> i64:
     """Return the number of rows if `b` is one matrix for all leading axes, else 0; write their stride (-1: varies)."""
     rows, step = call.m, call.am
-    varies, points = False, i64(1)
+    varies, points, steps = False, i64(1), call.axes + call.lead * 8
     for j in range(call.lead):
-        axis = call.axes + (call.lead - 1 - j) * rt_gemm.AXIS_BYTES
-        count, along = load(i64, axis, 0), load(i64, axis, 8)
-        if load(i64, axis, 16) != 0:
+        d = call.lead - 1 - j
+        count, along = load(i64, call.axes, d * 8), load(i64, steps, d * 24)
+        if load(i64, steps, d * 24 + 8) != 0:
             return 0
         points *= count
         if count != 1:
@@ -73,43 +72,26 @@ def copy_rows_dense(a: ptr, call: rt_gemm.ProductCall, count: i64) -> ptr:
     if to == NULL:
         return NULL
     index, pointers = stack(rt_gemm.MOST_AXES * 8), stack_of(a, NULL, NULL)
-    rt_layouts.clear_index(index, call.lead)
+    rt_layouts.fill_integers(index, call.lead, 0)
     out, more = to, True
     while more:
         rt_gemm.copy_elements(load(ptr, pointers, 0), out, call.m, call.k, call.am, call.ak)
         out += call.m * call.k * rt_gemm.ESIZE
-        more = step_leading_axes(call, index, pointers)
+        more = rt_layouts.advance(pointers, call.axes, call.axes + call.lead * 8, index, call.lead)
     return to
-
-
-@native
-def step_leading_axes(call: rt_gemm.ProductCall, index: ptr, pointers: ptr) -> bool:
-    """Step the leading axes like an odometer and move the pointers; return false after the last step."""
-    more, d = False, call.lead - 1
-    while d >= 0 and not more:
-        axis = call.axes + d * rt_gemm.AXIS_BYTES
-        at = load(i64, index, d * 8) + 1
-        more = at < load(i64, axis, 0)
-        steps = i64(1) if more else 1 - at
-        for k in range(3):
-            moved = load(ptr, pointers, k * 8) + steps * load(i64, axis, 8 + k * 8)
-            store(ptr, pointers, k * 8, moved)
-        store(i64, index, d * 8, at if more else 0)
-        d -= 1
-    return more
 
 
 @native
 def multiply_each(a: ptr, b: ptr, c: ptr, one: ptr, call: rt_gemm.ProductCall) -> None:
     """Compute one product for each point of the leading axes."""
     index, pointers = stack(rt_gemm.MOST_AXES * 8), stack_of(a, b, c)
-    rt_layouts.clear_index(index, call.lead)
+    rt_layouts.fill_integers(index, call.lead, 0)
     keep, more = i64(0), True
     while more:
         a, b, c = load(ptr, pointers, 0), load(ptr, pointers, 8), load(ptr, pointers, 16)
         multiply_one(a, b, c, one, keep)
         keep = call.sum
-        more = step_leading_axes(call, index, pointers)
+        more = rt_layouts.advance(pointers, call.axes, call.axes + call.lead * 8, index, call.lead)
 
 
 @native

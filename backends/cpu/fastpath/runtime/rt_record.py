@@ -65,6 +65,16 @@ def finish_call(entry: base.OperatorEntry, flags: i64, values: ptr, count: i64) 
     return load(ptr, values, count * 8)
 
 
+@native
+def is_recorded(g: base.Globals, flags: i64, values: ptr, count: i64) -> bool:
+    """Return whether a tensor among the values makes a call one that autograd records."""
+    for k in range(count if flags == base.RECORD else 0):
+        x: base.TensorObject = load(ptr, values, k * 8)
+        if unlikely(capi.type_of(x) == g.tensor and x.keys == g.grad_keys):
+            return True
+    return False
+
+
 @noinline
 def record_call(entry: base.OperatorEntry, values: ptr, count: i64) -> ptr:
     """Record a call by its arguments and the result that follows them, whose reference it steals; return the result.
@@ -144,9 +154,7 @@ def tracked_set(g: base.Globals, recording: Recording, values: ptr, count: i64, 
 def history_of(g: base.Globals, x: base.TensorObject) -> ptr:
     """Return the AutogradMeta of a tensor that requires gradients, borrowed; NULL for anything unusual."""
     meta: MetaObject = x.meta
-    if unlikely(x.keys != g.grad_keys or meta == NULL):
-        return NULL
-    if unlikely(capi.type_of(meta) != g.meta):
+    if unlikely(x.keys != g.grad_keys or meta == NULL or capi.type_of(meta) != g.meta):
         return NULL
     return meta if likely(meta.requires_grad == capi.Py_True) else ptr(0)
 
@@ -184,25 +192,12 @@ def make_edge(g: base.Globals, x: ptr) -> ptr:
     if unlikely(array == NULL):
         return Outcome.FALL_BACK
     code = rt_operands.array_code(g, array)
-    if unlikely(code == base.FOREIGN):
-        return Outcome.FALL_BACK
-    shape = rt_saved.shape_of(array)
-    if unlikely(shape == NULL):
-        return NULL
-    edge = capi.PyTuple_New(4)
-    if unlikely(edge == NULL):
-        capi.decref(shape)
-        return NULL
-    capi.set_item(edge, 2, shape)
     meta: MetaObject = history_of(g, x)
-    if unlikely(meta == NULL or meta.node == NULL or meta.index == NULL):
-        capi.decref(edge)
+    if unlikely(code == base.FOREIGN or meta == NULL or meta.node == NULL or meta.index == NULL):
         return Outcome.FALL_BACK
-    target = meta.node
-    capi.set_item(edge, 0, capi.new_ref(target if target != capi.Py_None else meta))
-    capi.set_item(edge, 1, capi.new_ref(meta.index))
-    capi.set_item(edge, 3, capi.new_ref(load(ptr, g.types, code * 8)))
-    return edge
+    target = capi.new_ref(meta.node if meta.node != capi.Py_None else meta)
+    index, dtype = capi.new_ref(meta.index), capi.new_ref(load(ptr, g.types, code * 8))
+    return capi.make_tuple(capi.PyTuple_Type, stack_of(target, index, rt_saved.shape_of(array), dtype), 4)
 
 
 # -- the node ----------------------------------------------------------------------------------------------------------

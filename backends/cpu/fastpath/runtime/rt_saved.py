@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack_of, store, unlikely
 from ..compiler.structs import Struct, array
 from . import capi, rt_operands
 from . import rt_base as base
@@ -113,10 +113,7 @@ def version_of(g: base.Globals, x: base.TensorObject) -> ptr:
 def save_integers(x: capi.PyVarObject) -> ptr:
     """Return an argument of type `int[]` as the binder converts it: a tuple, or None; or an `Outcome`."""
     if capi.type_of(x) == capi.PyLong_Type:
-        value = capi.PyTuple_New(1)
-        if likely(value != NULL):
-            capi.set_item(value, 0, capi.new_ref(x))
-        return value
+        return capi.make_tuple(capi.PyTuple_Type, stack_of(capi.new_ref(x)), 1)
     if x == capi.Py_None:
         return capi.new_ref(x)
     if not capi.is_tuple(x):
@@ -133,17 +130,8 @@ def make_spec(g: base.Globals, array: ptr) -> ptr:
     code = rt_operands.array_code(g, array)
     if unlikely(code == base.FOREIGN):
         return Outcome.FALL_BACK
-    shape = shape_of(array)
-    if unlikely(shape == NULL):
-        return NULL
-    spec = capi.PyType_GenericAlloc(g.spec, 3)
-    if unlikely(spec == NULL):
-        capi.decref(shape)
-        return NULL
-    capi.set_item(spec, 0, shape)
-    capi.set_item(spec, 1, capi.new_ref(load(ptr, g.types, code * 8)))
-    capi.set_item(spec, 2, capi.new_ref(g.cpu))
-    return spec
+    dtype = capi.new_ref(load(ptr, g.types, code * 8))
+    return capi.make_tuple(g.spec, stack_of(shape_of(array), dtype, capi.new_ref(g.cpu)), 3)
 
 
 @native
@@ -170,17 +158,13 @@ def make_hold(g: base.Globals, storage: base.StorageObject) -> ptr:
     version = storage.version
     hold.storage = capi.new_ref(storage)
     hold.version = capi.new_ref(version if likely(version != NULL) else g.zero)
-    held, more = storage.hold_count, g.one
-    if likely(held == NULL):
-        capi.incref(more)
-    else:
-        capi.incref(held)
-        more = capi.PyNumber_Add(held, more)
-        capi.decref(held)
-        if unlikely(more == NULL):
-            capi.decref(hold)
-            return NULL
-        held = storage.hold_count
+    held = capi.new_ref(storage.hold_count if storage.hold_count != NULL else g.zero)
+    more = capi.PyNumber_Add(held, g.one)
+    capi.decref(held)
+    if unlikely(more == NULL):
+        capi.decref(hold)
+        return NULL
+    held = storage.hold_count
     storage.hold_count = more
     capi.release(held)
     return hold

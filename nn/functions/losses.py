@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 
-from ..eager.layers.level_stack import stack
-from ..eager.tensor.tensor import Tensor
-from ..errors import OutOfBoundsError, ShapeError
-from ..operators.elementwise.activation import softplus
-from ..operators.elementwise.arithmetic import abs
-from ..operators.elementwise.exponential import exp, log
-from ..operators.elementwise.selection import clip, maximum, where
-from ..operators.indexing.take import take, take_along_axis
-from ..operators.nn.losses import check_reduction, reduce_losses
-from ..operators.nn.losses import cross_entropy as class_cross_entropy
-from ..operators.nn.losses import mse_loss as mse_loss
-from ..operators.nn.normalization import log_softmax
-from ..operators.reductions.folds import all, sum
-from ..operators.shape.rearrange import expand_dims
-from .compiled import compile_when_hot
+from ...eager.layers.level_stack import stack
+from ...eager.tensor.tensor import Tensor
+from ...errors import OutOfBoundsError, ShapeError
+from ...operators.elementwise.activation import softplus
+from ...operators.elementwise.arithmetic import abs
+from ...operators.elementwise.exponential import exp, log
+from ...operators.elementwise.selection import clip, maximum, where
+from ...operators.indexing.take import take, take_along_axis
+from ...operators.nn.losses import check_reduction, reduce_losses
+from ...operators.nn.losses import cross_entropy as class_cross_entropy
+from ...operators.nn.losses import mse_loss as mse_loss
+from ...operators.nn.normalization import log_softmax
+from ...operators.reductions.folds import all, sum
+from ...operators.shape.rearrange import expand_dims
+from ..compiled import compile_when_hot
 
 
 def _class_axis(name: str, input: Tensor) -> int:

@@ -1,0 +1,130 @@
+"""Loops of this package: the native functions, and how they are compiled for dtypes and sizes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import LoweringError
+from ....named_tuple import NamedTuple
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from ..fastpath.compiler import engine, lang
+from . import rt_loops, rt_solvers, rt_sorting
+from .providers import Loop
+from .tables import parse_signature
+
+FLOATS = (dt.float32, dt.float64)
+
+
+class EmittedLoop(NamedTuple):
+    """A loop in the native language.
+
+    Attributes:
+        function: the native function.
+        signature: the core sizes.
+        dtypes: returns whether there is a loop for the dtypes of operands and results.
+        constants: the template parameters for dtypes and core sizes; loops of equal ones share their code.
+    """
+
+    function: Callable[..., Any]
+    signature: str
+    dtypes: Callable[[tuple[DType, ...]], bool]
+    constants: Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]] = lambda dtypes, sizes: {}
+    failures: int = rt_loops.Failures.NEVER
+
+
+def _is_float(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0] in FLOATS and len(set(dtypes)) == 1
+
+
+def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"N": sizes[0]}
+
+
+_INFINITY_BITS = {dt.float16: 0x7C00, dt.bfloat16: 0x7F80, dt.float32: 0x7F800000, dt.float64: 0x7FF << 52}
+
+
+def _is_ordered(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0].kind != "c" and dtypes[-1] is dt.int64 and len({*dtypes[:-1]}) == 1
+
+
+def _key_constants(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    """Return the template parameters of `rt_sorting`."""
+    dtype = dtypes[0]
+    return {
+        "FLOAT": int(dtype in _INFINITY_BITS),
+        "SIGNED": int(dtype.kind == "i"),
+        "SIZE": dtype.itemsize,
+        "SIGN": -(1 << 8 * dtype.itemsize - 1),
+        "INFINITY_BITS": _INFINITY_BITS.get(dtype, 0),
+    }
+
+
+def _variant(name: str) -> Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]]:
+    """Return `_key_constants` with one more parameter that is 1."""
+    return lambda dtypes, sizes: _key_constants(dtypes, sizes) | {name: 1}
+
+
+LOOPS = {
+    "solve": EmittedLoop(rt_solvers.solve, "(m,m),(m,n)->(m,n)", _is_float, _rows, rt_loops.Failures.COUNT),
+    "cholesky": EmittedLoop(rt_solvers.cholesky, "(m,m)->(m,m)", _is_float, _rows, rt_loops.Failures.COUNT),
+    "argsort": EmittedLoop(
+        rt_sorting.argsort, "(n)->(n)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
+    ),
+    "argsort_descending": EmittedLoop(
+        rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+    ),
+    "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
+    "searchsorted_right": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _variant("RIGHT")),
+}
+
+
+def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+    """Return a loop for dtypes and core sizes, compiled once per machine and version; without one, None or why."""
+    loop = LOOPS[name]
+    if not loop.dtypes(dtypes):
+        return None
+    constants = loop.constants(dtypes, sizes)
+    types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * dtypes[0].itemsize}"))
+    code = _compile(name, types, tuple(sorted(constants.items())))
+    if code is None:
+        return "it cannot be compiled"
+    key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
+    return Loop(
+        f"tandem_{name}_{key}", code["loop"], 0, parse_signature(loop.signature), loop.failures, False
+    )
+
+
+def needs_sizes(name: str) -> bool:
+    """Return whether a loop is compiled for core sizes."""
+    return LOOPS[name].constants is _rows
+
+
+@engine.KeepFirst
+def _compile(
+    name: str, types: tuple[tuple[str, str], ...], constants: tuple[tuple[str, int], ...]
+) -> engine.Code | None:
+    make = functools.partial(lang.emit, {"loop": LOOPS[name].function}, dict(constants), dict(types))
+    return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"])
+
+
+@functools.cache
+def sources() -> str:
+    """Return a digest of the native functions of this package, which `build_once` does not know."""
+    return engine.source_digest(str(rt_solvers.__file__), str(rt_sorting.__file__), str(rt_loops.__file__))
+
+
+@engine.KeepFirst
+def compile_driver() -> engine.Code:
+    """Return the code of ``rt_loops.call_loop``.
+
+    Raises:
+        LoweringError: it cannot be compiled.
+    """
+    make = functools.partial(lang.emit, {"call_loop": rt_loops.call_loop})
+    code = engine.build_once(f"calls of loops {sources()}", make, ["call_loop"])
+    if code is None:
+        raise LoweringError("the function that calls inner loops cannot be compiled")
+    return code

@@ -1,0 +1,211 @@
+"""Native runtime: loops that sort, and that search in sorted numbers.
+
+Keys are unsigned integers in the order of the numbers: negative zero is zero, and NaN comes last. ``T`` is the type of
+the elements, ``U`` the unsigned integer of its size; ``FLOAT``, ``SIGNED`` and ``DESCENDING`` describe the order. Equal
+keys keep their order, so every correct algorithm returns the same positions.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..fastpath.compiler.dsl import NULL, i64, load, native, noinline, ptr, stack, store, template, u64
+from ..fastpath.runtime import capi
+
+T: TypeAlias = int  # type parameters
+U: TypeAlias = int
+FLOAT: i64 = template(0)
+SIGNED: i64 = template(0)
+DESCENDING: i64 = template(0)
+SIZE: i64 = template(4)  # bytes of an element
+INFINITY_BITS: i64 = template(0)  # of positive infinity, where elements are floats
+FEW: i64 = 32  # numbers that are sorted by insertion
+SIGN: i64 = template(0)  # the highest bit of an element, as a signed integer
+ALL: i64 = template(-1)  # all bits
+
+
+@native
+def key_of(source: ptr) -> U:
+    """Return the key of an element in ascending order."""
+    bits = load(U, source)
+    if FLOAT:
+        magnitude = bits & ~U(SIGN)
+        if magnitude > U(INFINITY_BITS):
+            return U(ALL)
+        if magnitude == 0:
+            bits = U(0)
+        bits = ~bits if bits & U(SIGN) != 0 else bits | U(SIGN)
+    elif SIGNED:
+        bits = bits ^ U(SIGN)
+    return bits
+
+
+@native
+def ordered_key(source: ptr) -> U:
+    key = key_of(source)
+    return ~key if DESCENDING else key
+
+
+@native
+def insertion_sort(keys: ptr, order: ptr, count: i64) -> None:
+    """Sort keys and the positions next to them."""
+    for i in range(1, count):
+        key, position = load(U, keys, i * SIZE), load(i64, order, i * 8)
+        j = i
+        while j > 0 and load(U, keys, (j - 1) * SIZE) > key:
+            store(U, keys, j * SIZE, load(U, keys, (j - 1) * SIZE))
+            store(i64, order, j * 8, load(i64, order, (j - 1) * 8))
+            j -= 1
+        store(U, keys, j * SIZE, key)
+        store(i64, order, j * 8, position)
+
+
+@native
+def merge_runs(keys: ptr, order: ptr, to: ptr, to_order: ptr, start: i64, middle: i64, stop: i64) -> None:
+    """Merge two sorted runs; of equal keys those of the first run come first."""
+    i, j = start, middle
+    for k in range(start, stop):
+        first = j >= stop or (i < middle and load(U, keys, i * SIZE) <= load(U, keys, j * SIZE))
+        at = i if first else j
+        store(U, to, k * SIZE, load(U, keys, at * SIZE))
+        store(i64, to_order, k * 8, load(i64, order, at * 8))
+        if first:
+            i += 1
+        else:
+            j += 1
+
+
+@native
+def radix_pass(keys: ptr, order: ptr, to: ptr, to_order: ptr, count: i64, shift: i64, counts: ptr) -> bool:
+    """Sort by one byte of the keys, stably; return false, with nothing written, if all keys have the same one."""
+    first = i64((u64(load(U, keys)) >> u64(shift)) & 255)
+    if load(i64, counts, first * 8) == count:
+        return False
+    total: i64 = 0
+    for digit in range(256):
+        number = load(i64, counts, digit * 8)
+        store(i64, counts, digit * 8, total)
+        total += number
+    for i in range(count):
+        key = load(U, keys, i * SIZE)
+        digit = i64((u64(key) >> u64(shift)) & 255) * 8
+        at = load(i64, counts, digit)
+        store(i64, counts, digit, at + 1)
+        store(U, to, at * SIZE, key)
+        store(i64, to_order, at * 8, load(i64, order, i * 8))
+    return True
+
+
+@noinline
+def radix_sort(keys: ptr, order: ptr, to: ptr, to_order: ptr, count: i64) -> bool:
+    """Sort by all bytes of the keys, the lowest first; return whether the result is in `to`."""
+    counts, swapped = stack(256 * 8 * SIZE), False
+    for i in range(256 * SIZE):
+        store(i64, counts, i * 8, 0)
+    for i in range(count):
+        key = u64(load(U, keys, i * SIZE))
+        for byte in range(SIZE):
+            at = (byte * 256 + i64((key >> u64(byte * 8)) & 255)) * 8
+            store(i64, counts, at, load(i64, counts, at) + 1)
+    for byte in range(SIZE):
+        if radix_pass(keys, order, to, to_order, count, byte * 8, counts + byte * 2048):
+            keys, to = to, keys
+            order, to_order = to_order, order
+            swapped = not swapped
+    return swapped
+
+
+@native
+def merge_sort(keys: ptr, order: ptr, to: ptr, to_order: ptr, count: i64) -> bool:
+    """Sort runs by insertion, then merge them; return whether the result is in `to`."""
+    start: i64 = 0
+    while start < count:
+        size = FEW if count - start > FEW else count - start
+        insertion_sort(keys + start * SIZE, order + start * 8, size)
+        start += FEW
+    width, swapped = FEW, False
+    while width < count:
+        start = 0
+        while start < count:
+            middle = start + width if start + width < count else count
+            stop = start + 2 * width if start + 2 * width < count else count
+            merge_runs(keys, order, to, to_order, start, middle, stop)
+            start += 2 * width
+        keys, to = to, keys
+        order, to_order = to_order, order
+        swapped = not swapped
+        width = width * 2
+    return swapped
+
+
+@native
+def sort_line(source: ptr, step: i64, out: ptr, out_step: i64, count: i64, room: ptr) -> None:
+    """Write the positions of one line's elements in sorted order."""
+    keys, order = room, room + count * 8
+    to, to_order = room + count * 16, room + count * 24
+    for i in range(count):
+        store(U, keys, i * SIZE, ordered_key(source + i * step))
+        store(i64, order, i * 8, i)
+    swapped = False
+    if count <= FEW:
+        insertion_sort(keys, order, count)
+    elif count <= 256 * SIZE:
+        swapped = merge_sort(keys, order, to, to_order, count)
+    else:
+        swapped = radix_sort(keys, order, to, to_order, count)
+    result = to_order if swapped else order
+    for i in range(count):
+        store(i64, out, i * out_step, load(i64, result, i * 8))
+
+
+@native
+def argsort(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `argsort`, (n)->(n); it counts a failure if an allocation fails."""
+    source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
+    small = stack(FEW * 32)
+    room = small if count <= FEW else capi.malloc(count * 32)
+    if room == NULL:
+        store(i64, data, 0, load(i64, data, 0) + 1)
+        return
+    for _ in range(load(i64, dims, 0)):
+        sort_line(source, load(i64, steps, 16), out, load(i64, steps, 24), count, room)
+        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
+    if room != small:
+        capi.free(room)
+
+
+@native
+def comes_before(element: ptr, key: U, right: bool) -> bool:
+    """Return whether a sorted element is below a key, or with `right` not above it."""
+    other = key_of(element)
+    return bool((other < key) | ((other == key) & right))
+
+
+@native
+def search(sorted_: ptr, step: i64, count: i64, key: U, right: bool) -> i64:
+    """Return how many sorted elements are below a key, or with `right` not above it; without branches per step."""
+    base, length = i64(0), count
+    while length > 1:
+        half = length // 2
+        base += half * i64(comes_before(sorted_ + (base + half - 1) * step, key, right))
+        length -= half
+    if count > 0:
+        base += i64(comes_before(sorted_ + base * step, key, right))
+    return base
+
+
+RIGHT: i64 = template(0)
+
+
+@native
+def searchsorted(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `searchsorted`, (n),()->()."""
+    sorted_, values, out = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
+    count = load(i64, dims, 8)
+    for _ in range(load(i64, dims, 0)):
+        store(i64, out, 0, search(sorted_, load(i64, steps, 24), count, key_of(values), RIGHT != 0))
+        sorted_, values, out = (
+            sorted_ + load(i64, steps, 0),
+            values + load(i64, steps, 8),
+            out + load(i64, steps, 16),
+        )

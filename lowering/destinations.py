@@ -1,0 +1,235 @@
+"""Destinations: a kernel stores its result in the part of a buffer that another kernel would copy it to.
+
+The parts of a concatenation, and the values that slices are set to, are intermediates that a kernel copies. Where that
+copy is the only reader of the intermediate, the kernel that computes it takes the place of the copy.
+
+Source: destination-passing style in MLIR's bufferization; ``ConcatKernel`` in PyTorch's Inductor.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from ..named_tuple import NamedTuple
+from ..operators.scalar_ir.expr import Expr
+from ..tracer.graph import Value
+from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store
+from .layout import contiguous
+from .loop_bodies import LoopThunk
+from .passes.inline_producers import substitute_loads
+from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
+
+if TYPE_CHECKING:
+    from .lower import Lowered
+
+
+class Copy(NamedTuple):
+    """A kernel that copies an intermediate into a part of a result, or adds it to that part.
+
+    Attributes:
+        step: the kernel.
+        source: the intermediate.
+        out: the result.
+        axes: for each axis of the part that has more than one element, its size, and its stride in the intermediate.
+        strides: the strides of these axes in the result.
+    """
+
+    step: KernelThunk
+    source: Value
+    out: Value
+    axes: tuple[tuple[int, int], ...]
+    strides: tuple[int, ...]
+
+    @property
+    def store(self) -> Store:
+        """The statement that copies."""
+        return self.step.kernel.stages[0].body[0]  # type: ignore[return-value]
+
+    @property
+    def part(self) -> Buffer:
+        """The part of the result."""
+        return _find_buffer(self.step.kernel, self.store.buffer)
+
+
+def store_into_destinations(lowered: Lowered) -> None:
+    """Replace copies of intermediates by the kernels that compute these, which then store to the copies' results."""
+    lowered.steps = _Steps(lowered).run()
+
+
+class _Steps:
+    """The steps of a graph, which keep their positions: a step that has moved leaves None behind."""
+
+    def __init__(self, lowered: Lowered):
+        self.lowered = lowered
+        self.steps: list[Thunk | None] = list(lowered.steps)
+        self.kept = {*lowered.storages, *lowered.graph.parameters, *(value for value, _ in lowered.folded)}
+        self.writers: dict[Value, list[int]] = defaultdict(list)
+        self.readers: dict[Value, list[int]] = defaultdict(list)
+        self.updaters: dict[Value, list[int]] = defaultdict(list)
+        for position, step in enumerate(lowered.steps):
+            reads, writes = reads_and_writes(step)
+            for value in reads:
+                self.readers[value].append(position)
+            for value in writes:
+                self.writers[value].append(position)
+            for value in _updated_values(step):
+                self.updaters[value].append(position)
+
+    def run(self) -> list[Thunk]:
+        """Replace each copy that can be replaced, in order."""
+        for position in range(len(self.steps)):
+            copy = _match_copy(self.steps[position])
+            start = None if copy is None else self._find_producer(copy, position)
+            if copy is None or start is None:
+                continue
+            producer = self.steps[start]
+            merged = _merge(producer, copy) if isinstance(producer, KernelThunk) else None
+            if merged is not None and self._keeps_updates(merged, position):
+                self._replace(start, position, merged)
+        return [step for step in self.steps if step is not None]
+
+    def _find_producer(self, copy: Copy, position: int) -> int | None:
+        """The position of the kernel that computes a copied intermediate, if it may run at the copy's position."""
+        writers = self.writers[copy.source]
+        if copy.source in self.kept or self.readers[copy.source] != [position] or len(writers) != 1:
+            return None
+        (start,) = writers
+        producer = self.steps[start]
+        if not isinstance(producer, KernelThunk) or (producer.updated and copy.step.updated):
+            return None
+        reads, writes = reads_and_writes(producer)
+        is_read = any(
+            start < n <= position for value in writes if value is not copy.source for n in self.readers[value]
+        )
+        is_overwritten = any(start < n < position for value in reads for n in self.updaters[value])
+        return None if is_read or is_overwritten else start
+
+    def _keeps_updates(self, merged: KernelThunk, position: int) -> bool:
+        """Whether the updates of a kernel that takes the place of a copy are in place if those of the copy are."""
+        update = merged.updated
+        if update is None or update.source not in merged.params:
+            return True
+        owned = update.source not in self.kept or update.source in self.lowered.donated
+        is_dead = owned and self.readers[update.source][-1] <= position
+        return not is_dead or reads_what_it_writes(merged, update.source, update.out)
+
+    def _replace(self, start: int, position: int, merged: KernelThunk) -> None:
+        """Put a kernel in the place of a copy, and remove the kernel that computed the copied intermediate."""
+        producer = self.steps[start]
+        assert producer is not None
+        reads, writes = reads_and_writes(producer)
+        for values, table in ((reads, self.readers), (writes, self.writers)):
+            for value in values:
+                table[value] = sorted({*table[value], position} - {start})
+        for value in _updated_values(producer):
+            self.updaters[value] = sorted({*self.updaters[value], position} - {start})
+        self.steps[start], self.steps[position] = None, merged
+
+
+def _updated_values(step: Thunk) -> list[Value]:
+    """The values whose memory a step may overwrite."""
+    if isinstance(step, LoopThunk):
+        return [step.operands[number][0] for number in step.in_place]
+    return [step.updated.source] if isinstance(step, KernelThunk) and step.updated else []
+
+
+def _find_buffer(kernel: FusedKernel, name: str) -> Buffer:
+    return next(b for b in kernel.buffers if b.name == name)
+
+
+def _match_copy(step: Thunk | None) -> Copy | None:
+    """The copy that a step does; None if it does something else."""
+    if not isinstance(step, KernelThunk) or len(step.kernel.buffers) != 2 or len(step.params) != 2:
+        return None
+    kernel = step.kernel
+    statement = kernel.stages[0].body[0]
+    if (
+        kernel.outer
+        or len(kernel.stages) != 1
+        or len(kernel.stages[0].body) != 1
+        or not isinstance(statement, Store)
+    ):
+        return None
+    part = _find_buffer(kernel, statement.buffer)
+    read = next(b for b in kernel.buffers if b is not part)
+    if part.param is None or read.param is None or read.offset or kernel.stages[0].has_index_maps():
+        return None
+    source = step.params[read.param]
+    axes, strides = [], []
+    for size, stride, target in zip(kernel.inner, read.strides, part.strides, strict=True):
+        if size != 1:
+            axes.append((size, stride))
+            strides.append(target)
+    is_whole = sorted(axes) == sorted(_long_axes(source.shape)) and read.dtype is source.spec.dtype
+    return Copy(step, source, step.params[part.param], tuple(axes), tuple(strides)) if is_whole else None
+
+
+def _long_axes(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The axes of a contiguous tensor that have more than one element: size and stride."""
+    return [axis for axis in zip(shape, contiguous(shape).strides, strict=True) if axis[0] != 1]
+
+
+def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
+    """The kernel that computes the intermediate of a copy, and stores it to the copy's result; None if it cannot."""
+    kernel = producer.kernel
+    number = producer.params.index(copy.source)
+    names = {b.name for b in kernel.buffers if b.param == number}
+    params = [value for value in producer.params if value is not copy.source]
+    if copy.out not in params:
+        params.append(copy.out)
+    buffers = []
+    for b in kernel.buffers:
+        moved = _move_buffer(kernel, b, copy) if b.name in names else b
+        if moved is None:
+            return None
+        value = copy.out if b.name in names else None if b.param is None else producer.params[b.param]
+        buffers.append(moved._replace(param=None if value is None else params.index(value)))
+    stages = _merge_stores(kernel, names, copy)
+    if stages is None:
+        return None
+    return producer._replace(
+        kernel=kernel._replace(buffers=tuple(buffers), stages=stages),
+        params=tuple(params),
+        nodes=(*producer.nodes, *copy.step.nodes),
+        updated=copy.step.updated or producer.updated,
+    )
+
+
+def _move_buffer(kernel: FusedKernel, b: Buffer, copy: Copy) -> Buffer | None:
+    """The buffer of the intermediate, moved to the part of the result; None if its dimensions do not map."""
+    strides: list[int] = []
+    left = dict(zip(copy.axes, copy.strides, strict=True))
+    for size, stride in zip((*kernel.outer, *kernel.inner), b.strides, strict=True):
+        moves = stride != 0 and size != 1
+        if moves and (size, stride) not in left:
+            return None
+        strides.append(left.pop((size, stride)) if moves else 0)
+    part = copy.part
+    return (
+        None if left or b.offset else b._replace(dtype=part.dtype, strides=tuple(strides), offset=part.offset)
+    )
+
+
+def _merge_stores(kernel: FusedKernel, names: set[str], copy: Copy) -> tuple[Stage, ...] | None:
+    """The stages with the copied value in place of the intermediate; None if something else uses the intermediate."""
+    if copy.store.value.op == "load":
+        return kernel.stages
+    uses = [name for stage in kernel.stages for name in stage.buffers() if name in names]
+    if len(uses) != 1:
+        return None
+    return tuple(_convert_store(stage, uses[0], copy) for stage in kernel.stages)
+
+
+def _convert_store(stage: Stage, name: str, copy: Copy) -> Stage:
+    """A stage whose store to ``name`` stores what the copy makes of the value instead."""
+    body = []
+    for statement in stage.body:
+        if isinstance(statement, Store) and statement.buffer == name:
+            (read,) = (b.name for b in copy.step.kernel.buffers if b is not copy.part)
+            part: Expr = Expr("load", (), copy.part.dtype, name)
+            values = {read: statement.value, copy.part.name: part}
+            value = substitute_loads(copy.step.kernel.stages[0], values)[copy.store.value]
+            statement = statement._replace(value=value)
+        body.append(statement)
+    return stage._replace(body=tuple(body))
