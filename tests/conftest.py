@@ -34,7 +34,6 @@ CACHING = os.environ.get("TANDEM_HOST_CACHING") == "1"
 def cuda():
     """The test double of the CUDA driver as the toolkit; fails if a kernel accessed memory out of bounds."""
     from cuda_host.host import host_library, host_toolkit, missing
-    from tandem.backends.cuda import load
     from tandem.backends.cuda.runtime import toolkit
 
     reason = missing()
@@ -46,10 +45,18 @@ def cuda():
     with toolkit.install(host_toolkit(library)), td.config.override(cuda_caching=CACHING):
         yield library
         library.host_break(0)
-        load.unload()
         library.host_limit(1 << 30)
         library.host_fail_allocation(-1)
     assert not library.host_faults(), library.host_fault_text().decode()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Unload the CUDA backend unless the next test uses it too: to register its kernels takes 0.1 s."""
+    yield
+    load = sys.modules.get("tandem.backends.cuda.load")
+    if "cuda" in getattr(item, "fixturenames", ()) and "cuda" not in getattr(nextitem, "fixturenames", ()):
+        load and load.unload()
 
 
 @pytest.fixture
@@ -154,6 +161,8 @@ def _rotates(item):
     These are the rows of composites in ``rotating`` tests. Without native code they are all rows, because those tests
     are of layers above the kernels, and the tests of CUDA code, in which it has no part.
     """
+    if NATIVE_OFF and item.get_closest_marker("once"):
+        return True
     marker = item.get_closest_marker("rotating")
     if marker is None:
         return NATIVE_OFF and item.path.parent.match("cuda/codegen")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host import build
+from rotation import one_each_commit
 from tandem import errors
 from tandem.backends.cuda.codegen.kernel import module_source
 from tandem.backends.cuda.kernels import sources
@@ -392,7 +393,8 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.full)])
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.once
+@pytest.mark.parametrize("arch", one_each_commit(*ARCHITECTURES))
 def test_nvrtc_compiles_handwritten_kernels(arch, share):
     pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
     first = int(os.environ.get("TANDEM_TEST_SEED", "0")) % share

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.build import missing_compiler
+from rotation import one_each_commit
 from sparse_programs import drawn, everything, same
 from tandem import errors
 from tandem.backends.cuda.codegen.kernel import module_source
@@ -129,7 +130,8 @@ def test_columns_out_of_bounds_are_detected_on_device():
         td.synchronize()
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
+@pytest.mark.once
+@pytest.mark.parametrize("arch", one_each_commit("sm_75", "sm_80", "sm_90", "sm_100"))
 def test_nvrtc_takes_the_kernels(arch):
     why = missing_compiler()
     if why:

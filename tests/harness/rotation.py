@@ -5,9 +5,23 @@ run a fifth of the composites in each commit, and ``pytest -m full`` runs the ot
 tested in every commit.
 """
 
+import os
+
 import pytest
 from optable import table
 
 rotating = pytest.mark.rotating(
     frozenset(name for name, op in table().items() if op.decl.kind == "composite")
 )
+
+rotating_all = pytest.mark.rotating(frozenset(table()))
+"""The same for all operators: tests of transforms under ``jit``, whose parts other tests try for each operator."""
+
+
+def one_each_commit(*values):
+    """Parameters of which each commit tries one; ``pytest -m full`` tries the others."""
+    chosen = int(os.environ.get("TANDEM_TEST_SEED", "0")) % len(values)
+    return [
+        value if number == chosen else pytest.param(value, marks=pytest.mark.full)
+        for number, value in enumerate(values)
+    ]

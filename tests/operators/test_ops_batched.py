@@ -10,7 +10,7 @@ import pytest
 import tandem as td
 from gradient_harness import DIFFERENTIABLE, drawn_like, flat, holes, smooth_samples, weighted
 from optable import check, depends_on_data, generator, make, replace, rows, table, to_tensors, tolerance
-from rotation import rotating
+from rotation import rotating, rotating_all
 from tandem.errors import UnsupportedError
 from tandem.jit.api import jit
 from tandem.operators.declare.declaration import TensorSample
@@ -151,7 +151,7 @@ def test_vmap_is_a_loop_on_every_row(name):
         check_row(OPS[name], dtype, sample)
 
 
-@rotating
+@rotating_all
 @pytest.mark.parametrize("name", BATCHABLE)
 def test_vmap_under_jit(name):
     op = OPS[name]
@@ -191,7 +191,7 @@ def gradient_case(op, args, kwargs):
     return total(op, call, weights), to_tensors(batches)
 
 
-@rotating
+@rotating_all
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients_of_batches(name):
     """vmap of grad, grad of vmap, and both under jit, against a loop of grad."""

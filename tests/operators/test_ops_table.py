@@ -141,12 +141,12 @@ def check_jit(op, chosen):
 @rotating
 @pytest.mark.parametrize("name", JITTED)
 def test_jit_equals_eager(name):
-    """One row of each dtype, another for each seed, and the extremes."""
+    """One row of each dtype: for half of the seeds the last, which has extremes, for the others any."""
     op, seed = OPS[name], int(os.environ.get("TANDEM_TEST_SEED", "0"))
     for _, group in itertools.groupby(rows(op), lambda row: row[0]):
         group = list(group)
-        place = zlib.crc32(f"{seed} {name} {group[0][0]}".encode()) % len(group)
-        check_jit(op, {id(row): row for row in (group[place], group[-1])}.values())
+        draw = zlib.crc32(f"{seed} {name} {group[0][0]}".encode())
+        check_jit(op, [group[-1] if draw % 2 else group[draw // 2 % len(group)]])
 
 
 @pytest.mark.full

@@ -95,7 +95,7 @@ def test_hot_calls_with_sizes_one_by_one_hold_no_references():
             assert call().shape == shape
         gc.collect()
         before = [sys.getrefcount(value) for value in (x, leaf, x.numpy(), td.Tensor, 1_000_003)]
-        for _ in range(100_000):
+        for _ in range(5_000):  # each that keeps a reference would count
             call()
         gc.collect()
         after = [sys.getrefcount(value) for value in (x, leaf, x.numpy(), td.Tensor, 1_000_003)]

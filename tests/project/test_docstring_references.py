@@ -11,6 +11,8 @@ import pytest
 import tandem
 from source_tree import ROOT, syntax_trees
 
+pytestmark = pytest.mark.once
+
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc|obj):`([^`]+)`")
 FOREIGN = {"backward", "forward", "setup_context"}  # methods that users write
 

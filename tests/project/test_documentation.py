@@ -16,6 +16,8 @@ from tandem_docs.inventory import entries
 from tandem_docs.operator_page import SECTIONS, operator_page
 from tandem_docs.reference import GROUPS, group_of, write_reference
 
+pytestmark = pytest.mark.once
+
 GUIDES = sorted((ROOT / "docs" / "guides").glob("from_*.md"))
 # One operator of each form of declaration, and what its page says of it.
 PAGES = {

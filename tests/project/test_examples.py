@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from tandem.registry.dispatch.keys import BACKEND_OF_DEVICE
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

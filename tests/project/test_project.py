@@ -17,6 +17,8 @@ from lazy_imports import Source
 from source_tree import NOT_PACKAGED, ROOT, documentation_pages, module_parts, source_files, syntax_trees
 from tandem.cli import commands as cli
 
+pytestmark = pytest.mark.once
+
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = shutil.ignore_patterns(
     ".*", "benchmarks", "examples", "build", "_build", "dist", "venv", "*.egg-info"

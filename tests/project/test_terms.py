@@ -11,6 +11,8 @@ import re
 import pytest
 from source_tree import ROOT, documentation_pages, syntax_trees
 
+pytestmark = pytest.mark.once
+
 PAGES = documentation_pages()
 
 # A word of a name (snake_case or CamelCase) that has been replaced: retired word, and the terms that replaced it.

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import tandem
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(tandem.__file__).parent
 TWIN = re.compile(r"(Native|Python) twin[^:\n]*:\s+([\w/]+\.py):([\w.]+)")
 

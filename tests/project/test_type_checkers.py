@@ -13,6 +13,8 @@ import pytest
 import tandem
 from source_tree import ROOT
 
+pytestmark = pytest.mark.once
+
 PROGRAMS = Path(__file__).parent / "programs"
 TYPED, WRONG = PROGRAMS / "typed.py", PROGRAMS / "wrong.py"
 

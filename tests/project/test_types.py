@@ -11,6 +11,8 @@ import tandem as td
 from source_tree import ROOT, syntax_trees
 from tandem.registry.function import OperatorFunction
 
+pytestmark = pytest.mark.once
+
 SHARE = 0.15
 FOLDER_SHARE = {
     "control": 0.05,

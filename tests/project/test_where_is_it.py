@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from source_tree import documentation_pages, source_files
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "CONTRIBUTING.md", *documentation_pages()]
 REFERENCE = re.compile(r"([\w./-]+\.py):([A-Za-z_][\w.]*)")

@@ -293,6 +293,9 @@ def test_checkpoint_errors():
 
 
 # -- implicit functions ------------------------------------------------------------------------------------------------
+STEPS = 20  # of Newton's method, which is exact after ten, and its derivatives with it
+
+
 def cubic(x, y):
     """z with z + z**3 * y**2 = x, elementwise."""
 
@@ -300,7 +303,7 @@ def cubic(x, y):
         return z + z**3 * y * y - x
 
     def solve(f, z):
-        for _ in range(60):
+        for _ in range(STEPS):
             z = z - f(z) / (1 + 3 * z * z * td.stop_gradient(y) ** 2)
         return z
 
@@ -309,7 +312,7 @@ def cubic(x, y):
 
 def unrolled(x, y):
     z = td.zeros(3, dtype=td.float64)
-    for _ in range(60):
+    for _ in range(STEPS):
         z = z - (z + z**3 * y * y - x) / (1 + 3 * z * z * y * y)
     return z
 

@@ -14,7 +14,7 @@ import pytest
 import tandem as td
 from gradient_harness import BOUND, DIFFERENTIABLE, OPS, directional, projected, smooth_samples
 from optable import generator
-from rotation import rotating
+from rotation import rotating, rotating_all
 from tandem.eager.tensor.tensor import wrap
 from tandem.registry.dtypes import float64
 
@@ -129,7 +129,7 @@ def test_vmap(name, is_full):
             near(pushed, td.stack([td.jvp(f, one, v)[1] for one in each]), f"{name}: vmap of jvp {axes}")
 
 
-@rotating
+@rotating_all
 @pytest.mark.parametrize(("name", "is_full"), CASES)
 def test_jit(name, is_full):
     for f, x, v, _ in cases(name, is_full):

@@ -8,6 +8,7 @@ import tandem as td
 from cuda_host.build import compile_program, missing_compiler, run_program
 from cuda_host.programs import check_batch
 from fold_table import FOLDS
+from rotation import one_each_commit
 from tandem.backends.cuda.codegen.eager_folds import write_reduction
 from tandem.backends.cuda.codegen.eager_scans import CHUNK, write_scan
 from tandem.backends.cuda.codegen.kernel import module_source
@@ -217,7 +218,7 @@ def raced(name, change=lambda source: source):
     return run_program(compile_program(source, main))
 
 
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("name", one_each_commit(*SHARED))
 def test_no_races(name):
     assert "data race" not in raced(name)
 

@@ -12,6 +12,7 @@ import pytest
 import tandem as td
 from cuda_jit_harness import linked, native, on_cpu
 from optable import replace
+from rotation import one_each_commit
 from tandem import errors
 from tandem.backends.cuda.codegen.kernel import module_source
 from tandem.backends.cuda.launches.prewritten import make_launches
@@ -190,7 +191,7 @@ SOME = {
 
 
 @native
-@pytest.mark.parametrize("architecture", [75, 80, 90, 100])
+@pytest.mark.parametrize("architecture", one_each_commit(75, 80, 90, 100))
 @pytest.mark.parametrize("all_", [False, pytest.param(True, marks=pytest.mark.full)], ids=["some", "all"])
 def test_kernels_are_taken_by_nvrtc(architecture, all_):
     pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")

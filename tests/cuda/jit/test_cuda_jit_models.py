@@ -7,6 +7,7 @@ import pytest
 import tandem as td
 from cuda_jit_harness import block, block_arguments, check_model, mlp, mlp_arguments, native
 from optable import replace
+from rotation import one_each_commit
 from tandem import errors
 from tandem.backends.cuda.runtime.compiler import nvrtc_file
 
@@ -55,7 +56,7 @@ def test_what_was_lowered_for_cuda_runs_there():
 
 
 @native
-@pytest.mark.parametrize("architecture", [75, 80, 90, 100])
+@pytest.mark.parametrize("architecture", one_each_commit(75, 80, 90, 100))
 def test_nvrtc_compiles_module_of_model(architecture):
     pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
     for loss, arguments in MODELS:

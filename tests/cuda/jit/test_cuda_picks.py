@@ -12,6 +12,7 @@ import pytest
 import tandem as td
 from cuda_jit_harness import linked, native, on_cpu, tensors_of
 from optable import replace
+from rotation import one_each_commit
 from tandem import errors
 from tandem.backends.cuda.codegen.kernel import module_source
 from tandem.backends.cuda.launches.prewritten import make_launches
@@ -153,7 +154,7 @@ def test_positions_out_of_bounds_are_met():
 
 
 @native
-@pytest.mark.parametrize("architecture", [75, 80, 90, 100])
+@pytest.mark.parametrize("architecture", one_each_commit(75, 80, 90, 100))
 def test_kernels_of_reads_are_taken_by_nvrtc(architecture):
     pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
     kernels = []
