@@ -84,9 +84,11 @@ class _Steps:
             if copy is None or start is None:
                 continue
             producer = self.steps[start]
-            merged = _merge(producer, copy) if isinstance(producer, KernelThunk) else None
+            if not isinstance(producer, KernelThunk):
+                continue
+            merged = _merge(producer, copy)
             if merged is not None and self._keeps_updates(merged, position):
-                self._replace(start, position, merged)
+                self._replace(start, producer, position, merged)
         return [step for step in self.steps if step is not None]
 
     def _find_producer(self, copy: Copy, position: int) -> int | None:
@@ -114,10 +116,8 @@ class _Steps:
         is_dead = owned and self.readers[update.source][-1] <= position
         return not is_dead or reads_what_it_writes(merged, update.source, update.out)
 
-    def _replace(self, start: int, position: int, merged: KernelThunk) -> None:
+    def _replace(self, start: int, producer: KernelThunk, position: int, merged: KernelThunk) -> None:
         """Put a kernel in the place of a copy, and remove the kernel that computed the copied intermediate."""
-        producer = self.steps[start]
-        assert producer is not None
         reads, writes = reads_and_writes(producer)
         for values, table in ((reads, self.readers), (writes, self.writers)):
             for value in values:

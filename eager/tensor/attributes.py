@@ -6,7 +6,7 @@ The functions of one tensor are also functions of the namespace ``td``: ``td.num
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError, DTypeError, ShapeAttributeError, UnsupportedError
 from ...operators.declare.shape_rules import normalize_axis
@@ -62,7 +62,7 @@ def stride(self: Tensor, axis: int | None = None) -> int | tuple[int, ...]:
     return self._strides if axis is None else self._strides[normalize_axis("stride", axis, self.ndim)]
 
 
-def _get_flags(self: Tensor) -> Any:
+def _get_flags(self: Tensor) -> MemoryFlags:
     """Layout and writability of the memory, as in NumPy: ``x.flags.c_contiguous``, ``x.flags["WRITEABLE"]``.
 
     >>> import tandem as td

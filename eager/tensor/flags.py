@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import ArgumentError
 
@@ -44,7 +43,7 @@ class MemoryFlags:
         doc="Whether only the order of Fortran holds.",
     )
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> bool:
         name = _SHORT.get(key, str(key).lower())
         if name not in self.__slots__:
             raise ArgumentError(f"x.flags has {', '.join(map(str.upper, self.__slots__))}, not {key!r}")

@@ -23,6 +23,7 @@ from ..autograd.graph_functions import GraphFunction
 from ..autograd.hooks import Hook, RemovableHandle
 from ..sparse.tensor import SparseTensor
 from .at import At
+from .flags import MemoryFlags
 from .generator import Generator
 from .tensor import Tensor
 
@@ -3390,7 +3391,7 @@ class TensorMethods(TensorBase):
     ) -> Tensor:
         """Write a value to the diagonal, in place; ``wrap``: it begins again below the square par..."""
     @property
-    def flags(self) -> Any:
+    def flags(self) -> MemoryFlags:
         """Layout and writability of the memory, as in NumPy: ``x.flags.c_contiguous``, ``x.flags[..."""
     def float(
         self,

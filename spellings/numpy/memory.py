@@ -69,7 +69,7 @@ def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
     >>> import tandem.numpy as np
     >>> np.ascontiguousarray(np.ones((2, 3)).T).strides
-    (24, 8)
+    (16, 8)
     """
     result = contiguous(asarray(a, dtype))
     return result if result.shape else reshape(result, (1,))
