@@ -266,7 +266,8 @@ def signatures_text() -> str:
         "from ...registry.types import Args, Function, Kwargs\nfrom ...registry.values import TensorBase\n"
         "from ..autograd.graph_functions import GraphFunction\n"
         "from ..autograd.hooks import Hook, RemovableHandle\nfrom ..sparse.tensor import SparseTensor\n"
-        "from .at import At\nfrom .flags import MemoryFlags\nfrom .generator import Generator\nfrom .tensor import Tensor\n"
+        "from .at import At\nfrom .flags import MemoryFlags\n"
+        "from .generator import Generator\nfrom .tensor import Tensor\n"
     )
     body = "".join(tensor_methods())
     return f"{HEADER}\n{imports}{ALIASES}\nclass TensorMethods(TensorBase):\n    __slots__ = ()\n{body}"
