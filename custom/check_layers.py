@@ -263,8 +263,10 @@ def _rearrange(array: Array, shift: int) -> Array:
     """The elements rotated; sorted ones stay sorted, as binary searches need them: some replace smaller ones."""
     values, in_order = array.reshape(-1), np.sort(array, None)
     if values.size and (np.array_equal(in_order, values) or np.array_equal(in_order, values[::-1])):
-        return np.maximum(array, in_order[shift % values.size])
-    return np.roll(values, shift).reshape(array.shape)
+        result: Array = np.maximum(array, in_order[shift % values.size])
+    else:
+        result = np.roll(values, shift).reshape(array.shape)
+    return result
 
 
 def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...], axis: int) -> None:

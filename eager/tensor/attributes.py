@@ -71,7 +71,7 @@ def _get_flags(self: Tensor) -> MemoryFlags:
     (True, False, True)
     """
     if has_array(type(self)):
-        return self._array.flags
+        return self._array.flags  # type: ignore[no-any-return]  # NumPy's object has these attributes
     return MemoryFlags(self.shape, self._strides, self._storage is None)
 
 

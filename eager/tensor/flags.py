@@ -47,7 +47,7 @@ class MemoryFlags:
         name = _SHORT.get(key, str(key).lower())
         if name not in self.__slots__:
             raise ArgumentError(f"x.flags has {', '.join(map(str.upper, self.__slots__))}, not {key!r}")
-        return getattr(self, name)
+        return bool(getattr(self, name))
 
     def __repr__(self) -> str:
         return "\n".join(f"  {name.upper()} : {getattr(self, name)}" for name in self.__slots__)
