@@ -15,8 +15,8 @@ from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Value
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store
+from .in_place import find_updates
 from .layout import contiguous
-from .loop_bodies import LoopThunk
 from .passes.inline_producers import substitute_loads
 from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
 
@@ -31,25 +31,20 @@ class Copy(NamedTuple):
         step: the kernel.
         source: the intermediate.
         out: the result.
-        axes: for each axis of the part that has more than one element, its size, and its stride in the intermediate.
-        strides: the strides of these axes in the result.
+        read: the buffer of the intermediate.
+        part: the buffer of the part.
+        value: what is stored there.
+        strides: for each axis of the part that has more than one element, by its size and its stride in the
+            intermediate: its stride in the result.
     """
 
     step: KernelThunk
     source: Value
     out: Value
-    axes: tuple[tuple[int, int], ...]
-    strides: tuple[int, ...]
-
-    @property
-    def store(self) -> Store:
-        """The statement that copies."""
-        return self.step.kernel.stages[0].body[0]  # type: ignore[return-value]
-
-    @property
-    def part(self) -> Buffer:
-        """The part of the result."""
-        return _find_buffer(self.step.kernel, self.store.buffer)
+    read: Buffer
+    part: Buffer
+    value: Expr
+    strides: dict[tuple[int, int], int]
 
 
 def store_into_destinations(lowered: Lowered) -> None:
@@ -73,26 +68,21 @@ class _Steps:
                 self.readers[value].append(position)
             for value in writes:
                 self.writers[value].append(position)
-            for value in _updated_values(step):
-                self.updaters[value].append(position)
+            for update in find_updates(step):
+                self.updaters[update.source].append(position)
 
     def run(self) -> list[Thunk]:
         """Replace each copy that can be replaced, in order."""
-        for position in range(len(self.steps)):
-            copy = _match_copy(self.steps[position])
-            start = None if copy is None else self._find_producer(copy, position)
-            if copy is None or start is None:
-                continue
-            producer = self.steps[start]
-            if not isinstance(producer, KernelThunk):
-                continue
-            merged = _merge(producer, copy)
-            if merged is not None and self._keeps_updates(merged, position):
-                self._replace(start, producer, position, merged)
+        for position, step in enumerate(self.steps):
+            copy = _match_copy(step)
+            producer = None if copy is None else self._find_producer(copy, position)
+            merged = None if copy is None or producer is None else _merge(producer[1], copy)
+            if producer is not None and merged is not None and self._keeps_updates(merged, position):
+                self._replace(*producer, position, merged)
         return [step for step in self.steps if step is not None]
 
-    def _find_producer(self, copy: Copy, position: int) -> int | None:
-        """The position of the kernel that computes a copied intermediate, if it may run at the copy's position."""
+    def _find_producer(self, copy: Copy, position: int) -> tuple[int, KernelThunk] | None:
+        """The kernel that computes a copied intermediate, and its position, if it may run at the copy's position."""
         writers = self.writers[copy.source]
         if copy.source in self.kept or self.readers[copy.source] != [position] or len(writers) != 1:
             return None
@@ -105,7 +95,7 @@ class _Steps:
             start < n <= position for value in writes if value is not copy.source for n in self.readers[value]
         )
         is_overwritten = any(start < n < position for value in reads for n in self.updaters[value])
-        return None if is_read or is_overwritten else start
+        return None if is_read or is_overwritten else (start, producer)
 
     def _keeps_updates(self, merged: KernelThunk, position: int) -> bool:
         """Whether the updates of a kernel that takes the place of a copy are in place if those of the copy are."""
@@ -122,47 +112,29 @@ class _Steps:
         for values, table in ((reads, self.readers), (writes, self.writers)):
             for value in values:
                 table[value] = sorted({*table[value], position} - {start})
-        for value in _updated_values(producer):
-            self.updaters[value] = sorted({*self.updaters[value], position} - {start})
+        for update in find_updates(producer):
+            self.updaters[update.source] = sorted({*self.updaters[update.source], position} - {start})
         self.steps[start], self.steps[position] = None, merged
-
-
-def _updated_values(step: Thunk) -> list[Value]:
-    """The values whose memory a step may overwrite."""
-    if isinstance(step, LoopThunk):
-        return [step.operands[number][0] for number in step.in_place]
-    return [step.updated.source] if isinstance(step, KernelThunk) and step.updated else []
-
-
-def _find_buffer(kernel: FusedKernel, name: str) -> Buffer:
-    return next(b for b in kernel.buffers if b.name == name)
 
 
 def _match_copy(step: Thunk | None) -> Copy | None:
     """The copy that a step does; None if it does something else."""
     if not isinstance(step, KernelThunk) or len(step.kernel.buffers) != 2 or len(step.params) != 2:
         return None
-    kernel = step.kernel
-    statement = kernel.stages[0].body[0]
-    if (
-        kernel.outer
-        or len(kernel.stages) != 1
-        or len(kernel.stages[0].body) != 1
-        or not isinstance(statement, Store)
-    ):
+    kernel, stages = step.kernel, step.kernel.stages
+    statement = stages[0].body[0]
+    if kernel.outer or len(stages) != 1 or len(stages[0].body) != 1 or not isinstance(statement, Store):
         return None
-    part = _find_buffer(kernel, statement.buffer)
-    read = next(b for b in kernel.buffers if b is not part)
-    if part.param is None or read.param is None or read.offset or kernel.stages[0].has_index_maps():
+    part, read = sorted(kernel.buffers, key=lambda b: b.name != statement.buffer)
+    if part.param is None or read.param is None or read.offset or stages[0].has_index_maps():
         return None
     source = step.params[read.param]
-    axes, strides = [], []
-    for size, stride, target in zip(kernel.inner, read.strides, part.strides, strict=True):
-        if size != 1:
-            axes.append((size, stride))
-            strides.append(target)
-    is_whole = sorted(axes) == sorted(_long_axes(source.shape)) and read.dtype is source.spec.dtype
-    return Copy(step, source, step.params[part.param], tuple(axes), tuple(strides)) if is_whole else None
+    long = [axis for axis in zip(kernel.inner, read.strides, part.strides, strict=True) if axis[0] != 1]
+    is_whole = sorted(axis[:2] for axis in long) == sorted(_long_axes(source.shape))
+    if not is_whole or read.dtype is not source.spec.dtype:
+        return None
+    strides = {(size, stride): target for size, stride, target in long}
+    return Copy(step, source, step.params[part.param], read, part, statement.value, strides)
 
 
 def _long_axes(shape: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -199,21 +171,20 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
 def _move_buffer(kernel: FusedKernel, b: Buffer, copy: Copy) -> Buffer | None:
     """The buffer of the intermediate, moved to the part of the result; None if its dimensions do not map."""
     strides: list[int] = []
-    left = dict(zip(copy.axes, copy.strides, strict=True))
+    left = dict(copy.strides)
     for size, stride in zip((*kernel.outer, *kernel.inner), b.strides, strict=True):
         moves = stride != 0 and size != 1
         if moves and (size, stride) not in left:
             return None
         strides.append(left.pop((size, stride)) if moves else 0)
-    part = copy.part
-    return (
-        None if left or b.offset else b._replace(dtype=part.dtype, strides=tuple(strides), offset=part.offset)
-    )
+    if left or b.offset:
+        return None
+    return b._replace(dtype=copy.part.dtype, strides=tuple(strides), offset=copy.part.offset)
 
 
 def _merge_stores(kernel: FusedKernel, names: set[str], copy: Copy) -> tuple[Stage, ...] | None:
     """The stages with the copied value in place of the intermediate; None if something else uses the intermediate."""
-    if copy.store.value.op == "load":
+    if copy.value.op == "load":
         return kernel.stages
     uses = [name for stage in kernel.stages for name in stage.buffers() if name in names]
     if len(uses) != 1:
@@ -226,10 +197,9 @@ def _convert_store(stage: Stage, name: str, copy: Copy) -> Stage:
     body = []
     for statement in stage.body:
         if isinstance(statement, Store) and statement.buffer == name:
-            (read,) = (b.name for b in copy.step.kernel.buffers if b is not copy.part)
-            part: Expr = Expr("load", (), copy.part.dtype, name)
-            values = {read: statement.value, copy.part.name: part}
-            value = substitute_loads(copy.step.kernel.stages[0], values)[copy.store.value]
+            old = Expr("load", (), copy.part.dtype, name)
+            values = {copy.read.name: statement.value, copy.part.name: old}
+            value = substitute_loads(copy.step.kernel.stages[0], values)[copy.value]
             statement = statement._replace(value=value)
         body.append(statement)
     return stage._replace(body=tuple(body))

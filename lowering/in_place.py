@@ -31,7 +31,7 @@ def update_steps(lowered: Lowered) -> None:
     kept = {*_result_values(lowered), *(value for value, _ in lowered.folded)}
     last_reads = {value: n for n, step in enumerate(lowered.steps) for value in reads_and_writes(step)[0]}
     for index, step in enumerate(lowered.steps):
-        for update in _find_updates(step):
+        for update in find_updates(step):
             is_dead = update.source not in kept and last_reads[update.source] == index
             if is_dead and _may_take_over(lowered, update, step):
                 _take_over(lowered, update)
@@ -43,7 +43,8 @@ def update_steps(lowered: Lowered) -> None:
     _remove_aliased_storages(lowered)
 
 
-def _find_updates(step: Thunk) -> Iterator[AliasCandidate]:
+def find_updates(step: Thunk) -> Iterator[AliasCandidate]:
+    """The values whose memory a step may take over, with the results that it stores there."""
     if isinstance(step, KernelThunk):
         if step.updated is not None:
             yield step.updated
