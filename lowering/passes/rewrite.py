@@ -62,30 +62,13 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
     Returns:
         The new graph.
     """
-    out = empty_like(graph)
-    env: dict[Value, Value] = {}
-
-    def read(value: Value) -> Value:
-        return env.get(value, value)
-
-    for node in graph.nodes:
-        current = node
-        if env and any(value in env for value in node.inputs):
-            current = copy_node(node, read)
-        results = visit(current)
-        if results is None:
-            out.nodes.append(current)
-            results = current.outputs
-        if results is not node.outputs:
-            env.update(zip(node.outputs, results, strict=True))
-    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
-    return out
+    return replace_each(graph, lambda node, out: visit(node))
 
 
-def replace_each(graph: Graph, visit: Callable[[Node, Graph], Value | None]) -> Graph:
+def replace_each(graph: Graph, visit: Callable[[Node, Graph], Replacement]) -> Graph:
     """Rewrite a graph node by node.
 
-    ``visit(node, out)`` returns None to keep a node, or the value that replaces its only result, whose nodes it has
+    ``visit(node, out)`` returns None to keep a node, or the values that replace its results, whose nodes it has
     appended to ``out``, the new graph.
 
     Args:
@@ -102,13 +85,15 @@ def replace_each(graph: Graph, visit: Callable[[Node, Graph], Value | None]) -> 
         return env.get(value, value)
 
     for node in graph.nodes:
-        now = copy_node(node, read) if any(value in env for value in node.inputs) else node
-        result = visit(now, out)
-        if result is not None:
-            env[node.outputs[0]] = result
-            continue
-        out.nodes.append(now)
-        env.update(zip(node.outputs, now.outputs) if now is not node else ())
+        current = node
+        if env and any(value in env for value in node.inputs):
+            current = copy_node(node, read)
+        results = visit(current, out)
+        if results is None:
+            out.nodes.append(current)
+            results = current.outputs
+        if results is not node.outputs:
+            env.update(zip(node.outputs, results, strict=True))
     out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
     return out
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....lowering.passes.rewrite import copy_node, empty_like, new_node
+from ....lowering.passes.rewrite import new_node, replace_each
 from ....operators.declare.shape_rules import promoted_dtype
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.dispatch.precedence import find_external_kernel
@@ -21,28 +21,11 @@ from .calls import find_loop_call
 
 def expand_native_calls(graph: Graph) -> Graph:
     """Convert the operands and results of nodes whose loops lack their dtypes; return a new graph."""
-    out = empty_like(graph)
-    env: dict[Value, Value] = {}
-
-    def read(value: Value) -> Value:
-        return env.get(value, value)
-
-    for node in graph.nodes:
-        now = copy_node(node, read) if any(value in env for value in node.inputs) else node
-        made = _widen(now)
-        if made is None:
-            out.nodes.append(now)
-            results = now.outputs
-        else:
-            out.nodes += made[0]
-            results = made[1]
-        env.update((old, new) for old, new in zip(node.outputs, results, strict=True) if old is not new)
-    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
-    return out
+    return replace_each(graph, _widen)
 
 
-def _widen(node: Node) -> tuple[list[Node], tuple[Value, ...]] | None:
-    """Return the nodes that compute a node in other dtypes, and the results; None to leave it as it is."""
+def _widen(node: Node, out: Graph) -> tuple[Value, ...] | None:
+    """Append the nodes that compute a node in other dtypes; return their results, or None to leave it as it is."""
     kernel = getattr(node.op.decl, "native", None)
     if (
         kernel is None
@@ -71,7 +54,8 @@ def _widen(node: Node) -> tuple[list[Node], tuple[Value, ...]] | None:
     results = tuple(
         _cast(value, old.spec.dtype, node, nodes) for value, old in zip(wide.outputs, node.outputs)
     )
-    return nodes, results
+    out.nodes += nodes
+    return results
 
 
 def _promotions(node: Node, operands: list[Any]) -> dict[DType, DType]:
@@ -87,15 +71,16 @@ def _convert(value: Any, widen: Any, node: Node, nodes: list[Node]) -> Any:
     """Return an operand in the dtype that it is computed in; a Python number becomes a tensor of the widest."""
     if isinstance(value, Value) and value.weak is None:
         return _cast(value, widen.get(value.spec.dtype, value.spec.dtype), node, nodes)
-    dtype = next(iter(widen.values()))
-    spec = TensorSpec((), dtype, node.outputs[0].spec.device)
-    nodes.append(new_node(find_operator("td::cast"), (value, dtype), {}, spec, node.source))
-    return nodes[-1].outputs[0]
+    spec = TensorSpec((), next(iter(widen.values())), node.outputs[0].spec.device)
+    return _append_cast(value, spec, node, nodes)
 
 
 def _cast(value: Value, dtype: DType, node: Node, nodes: list[Node]) -> Value:
     if value.spec.dtype is dtype:
         return value
-    spec = value.spec._replace(dtype=dtype)
-    nodes.append(new_node(find_operator("td::cast"), (value, dtype), {}, spec, node.source))
+    return _append_cast(value, value.spec._replace(dtype=dtype), node, nodes)
+
+
+def _append_cast(value: Any, spec: TensorSpec, node: Node, nodes: list[Node]) -> Value:
+    nodes.append(new_node(find_operator("td::cast"), (value, spec.dtype), {}, spec, node.source))
     return nodes[-1].outputs[0]

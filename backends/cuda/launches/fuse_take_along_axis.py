@@ -44,7 +44,12 @@ def fuse_take_along_axis(graph: Graph) -> Graph:
         graph: a graph whose constants have been folded.
     """
     known = _constants(graph)
-    return replace_each(graph, lambda node, out: _rewrite(node, known, out))
+
+    def visit(node: Node, out: Graph) -> tuple[Value] | None:
+        result = _rewrite(node, known, out)
+        return None if result is None else (result,)
+
+    return replace_each(graph, visit)
 
 
 def _constants(graph: Graph) -> dict[Value, Tensor]:

@@ -28,10 +28,11 @@ def normalize(graph: Graph) -> Graph:
     return replace_each(graph, _normalize_node)
 
 
-def _normalize_node(node: Node, out: Graph) -> Value | None:
+def _normalize_node(node: Node, out: Graph) -> tuple[Value] | None:
     kind = getattr(node.op.decl, "kind", "")
     rewrite: Any = _scan if kind == "scan" else _NORMALIZERS.get(node.op.name)
-    return None if rewrite is None else rewrite(node, _Normalizer(out, node))
+    result: Value | None = None if rewrite is None else rewrite(node, _Normalizer(out, node))
+    return None if result is None else (result,)
 
 
 class _Normalizer(Writer):
