@@ -187,12 +187,12 @@ class MainWriter:
 
     def fill_table(self, pointers: Sequence[str], number: int) -> tuple[str, list[str]]:
         """Return the register of a table of addresses, and the instructions that fill it."""
-        table, values = f"%t{number}", pointers
-        if len(values) <= self.stack_words:
-            self.table_words = max(self.table_words, len(values), 1)
+        table = f"%t{number}"
+        if len(pointers) <= self.stack_words:
+            self.table_words = max(self.table_words, len(pointers), 1)
             lines = [f"  {table} = getelementptr i8, ptr %table, i64 0"]
         else:
-            lines = self.allocate_scratch(table, 8 * len(values))
+            lines = self.allocate_scratch(table, 8 * len(pointers))
         for index, pointer in enumerate(pointers):
             lines.append(f"  {table}_{index} = getelementptr i8, ptr {table}, i64 {8 * index}")
             lines.append(f"  store ptr {pointer}, ptr {table}_{index}")

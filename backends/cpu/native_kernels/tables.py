@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout
 from ....operators.declare.shape_rules import broadcast_shapes
 from ..fastpath.compiler.structs import sizeof
@@ -57,8 +58,8 @@ def make_call_table(
         _outer_strides(layout, core, len(lead), itemsize)
         for layout, core, itemsize in zip(layouts, cores, itemsizes, strict=True)
     ]
-    axes = _merge_axes([(n, *(steps[d] for steps in outer)) for d, n in enumerate(lead)])
-    count, *first = axes.pop() if axes else (1, *[0] * len(layouts))
+    lengths, strides = collapse(lead, outer)
+    *axes, (count, *first) = zip(lengths, *strides) if lengths else [(1, *[0] * len(layouts))]
     inner = [
         stride * itemsize
         for layout, core, itemsize in zip(layouts, cores, itemsizes, strict=True)
@@ -71,25 +72,13 @@ def make_call_table(
     return [len(layouts), len(axes), failures, *offsets, *dims, *steps, *rest]
 
 
-def _outer_strides(layout: Layout, core: int, rank: int, itemsize: int) -> list[int]:
+def _outer_strides(layout: Layout, core: int, rank: int, itemsize: int) -> tuple[int, ...]:
     """Return the strides of the outer axes in bytes, 0 where an operand is broadcast."""
     own = len(layout.shape) - core
     steps = [
         s * itemsize if n != 1 else 0 for n, s in zip(layout.shape[:own], layout.strides[:own], strict=True)
     ]
-    return [0] * (rank - own) + steps
-
-
-def _merge_axes(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Merge outer axes that are one axis in all operands; drop those of size 1."""
-    result: list[tuple[int, ...]] = []
-    for size, *steps in axes:
-        if size == 1:
-            continue
-        if result and list(result[-1][1:]) == [size * step for step in steps]:
-            size *= result.pop()[0]
-        result.append((size, *steps))
-    return result
+    return (*[0] * (rank - own), *steps)
 
 
 def fits(words: Sequence[int]) -> bool:
