@@ -133,9 +133,7 @@ class Embedding(Module):
 
     def reset_parameters(self) -> None:
         """Draw the table again."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            init.zeros_(self.weight.detach()[self.padding_idx])
+        _draw_table(self.weight, self.padding_idx)
 
     def forward(self, input: Tensor) -> Tensor:
         """The vectors at these indices."""
@@ -145,10 +143,23 @@ class Embedding(Module):
 
     def extra_repr(self) -> str:
         """The sizes."""
-        defaults = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
-        options = {name: getattr(self, name) for name in (*defaults, "sparse")}
-        given = [f"{n}={v}" for n, v in options.items() if v != {**defaults, "sparse": False}[n]]
+        defaults: dict[str, Any] = {
+            "padding_idx": None,
+            "max_norm": None,
+            "norm_type": 2.0,
+            "scale_grad_by_freq": False,
+            "sparse": False,
+        }
+        options = {name: getattr(self, name) for name in defaults}
+        given = [f"{name}={value}" for name, value in options.items() if value != defaults[name]]
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *given])
+
+
+def _draw_table(weight: Tensor, padding_idx: int | None) -> None:
+    """Draw normally distributed vectors; that of ``padding_idx`` is zero."""
+    init.normal_(weight)
+    if padding_idx is not None:
+        init.zeros_(weight.detach()[padding_idx])
 
 
 class EmbeddingBag(Module):
@@ -185,9 +196,7 @@ class EmbeddingBag(Module):
         shape = (num_embeddings, embedding_dim)
         self.weight = Parameter(empty(shape, dtype=dtype, device=device) if _weight is None else _weight)
         if _weight is None:
-            init.normal_(self.weight)
-            if padding_idx is not None:
-                init.zeros_(self.weight.detach()[padding_idx])
+            _draw_table(self.weight, padding_idx)
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
