@@ -255,12 +255,15 @@ def _make_examples(leaves: list[Leaf], pattern: tuple[bool, ...]) -> list[list[A
     result = []
     for shift in range(3):
         arrays = [leaf.tensor.detach()._array for leaf in leaves]
-        result.append([_rearrange(a, shift) if batched else a for a, batched in zip(arrays, pattern)])
+        result.append([rearrange_elements(a, shift) if batched else a for a, batched in zip(arrays, pattern)])
     return result
 
 
-def _rearrange(array: Array, shift: int) -> Array:
-    """The elements rotated; sorted ones stay sorted, as binary searches need them: some replace smaller ones."""
+def rearrange_elements(array: Array, shift: int) -> Array:
+    """The elements rotated by ``shift``, as another example for an operator.
+
+    Sorted elements stay sorted, because binary searches are defined for these only: one replaces all smaller ones.
+    """
     values, in_order = array.reshape(-1), np.sort(array, None)
     if values.size and (np.array_equal(in_order, values) or np.array_equal(in_order, values[::-1])):
         result: Array = np.maximum(array, in_order[shift % values.size])
@@ -326,7 +329,7 @@ def check_jit(subject: Subject) -> None:
     compiled = jit(run)
     for shift in range(3):
         arrays = [leaf.tensor.detach()._array for leaf in leaves]
-        rotated = [_rearrange(a, shift) for a in arrays]
+        rotated = [rearrange_elements(a, shift) for a in arrays]
         try:
             wanted = subject.call(*subject.with_tensors([wrap(a.copy()) for a in rotated]))
         except TandemError:
