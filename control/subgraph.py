@@ -19,7 +19,7 @@ from ..errors import UnsupportedError
 from ..lowering.passes.rewrite import copy_node, has_effects
 from ..named_tuple import NamedTuple
 from ..registry.dispatch.keys import AUTOGRAD
-from ..registry.dispatch.state import set_keys, state
+from ..registry.dispatch.state import current_keys, set_keys, state
 from ..registry.values import TensorSpec, describe
 from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Node, Value, map_values, scalar_spec
@@ -60,12 +60,13 @@ def body_trace(name: str, is_replay: bool = False) -> Iterator[Trace]:
     """
     floor, stack.floor = stack.floor, len(stack.levels)
     in_body, stack.in_body = stack.in_body, True
-    keys = set_keys(0 if is_replay else state.include, state.exclude | AUTOGRAD)
+    before = current_keys()
     try:
+        set_keys(0 if is_replay else state.include, state.exclude | AUTOGRAD)
         with hide_from_policies(), tracing(name) as trace:
             yield trace
     finally:
-        set_keys(*keys)
+        set_keys(*before)
         stack.floor, stack.in_body = floor, in_body
 
 

@@ -11,7 +11,7 @@ from .. import pytree
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError, TandemError
-from ..registry.dispatch.state import current, install, set_keys
+from ..registry.dispatch.state import current_keys, set_keys
 from ..registry.dtypes import as_dtype
 from ..registry.values import SCALARS, TensorBase, TensorSpec, describe, traced_number_types
 
@@ -43,12 +43,12 @@ class HostCall:
         for index, value in zip(self._indices, values):
             leaves[index] = to_host_array(value)
         args, kwargs = self._treedef.unflatten(leaves)
-        before = current()
+        before = current_keys()
         try:
             set_keys(0, 0)
             return self._fn(*args, **kwargs)
         finally:
-            install(before)
+            set_keys(*before)
 
 
 def make_host_call(fn: object, args: Args, kwargs: Kwargs, what: str) -> tuple[HostCall, list[object]]:

@@ -12,7 +12,7 @@ from ..errors import LoweringError
 from ..locks import ThreadLocal
 from ..registry.dispatch.keys import AUTOGRAD, BACKEND_OF_DEVICE, KEY_COUNT
 from ..registry.dispatch.observers import Note
-from ..registry.dispatch.state import current, install, set_keys
+from ..registry.dispatch.state import current_keys, set_keys
 from ..registry.dispatch.unwinding import restore_guards_on_error
 from ..registry.schemas.binding import WEAK
 from ..registry.values import TensorSpec
@@ -48,12 +48,12 @@ def call_kernel(node: Node, args: Args, kwargs: Kwargs) -> tuple[Any, ...]:
         LoweringError: the results do not match the operator's shape rule.
     """
     backend = 1 << BACKEND_OF_DEVICE[_device_of(node).partition(":")[0]]
-    before = current()
+    before = current_keys()
     try:
         set_keys(0, LAYERS & ~backend)
         result = node.op.dispatch(backend, args, kwargs)
     finally:
-        install(before)
+        set_keys(*before)
     results = tuple(result) if isinstance(result, (tuple, list)) else () if result is None else (result,)
     check_results(node, results)
     if (

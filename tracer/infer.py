@@ -10,7 +10,7 @@ from ..errors import KernelResultError, TandemError, UnsupportedError
 from ..operators.declare.shape_rules import device_mismatch_error
 from ..registry.dispatch.keys import DispatchKey
 from ..registry.dispatch.precedence import find_external_kernel
-from ..registry.dispatch.state import current, install, set_keys
+from ..registry.dispatch.state import current_keys, set_keys
 from ..registry.operator import Operator
 from ..registry.values import TensorBase, TensorSpec, describe
 from .graph import Value, map_values
@@ -106,7 +106,7 @@ def _infer_by_rule(op: Operator, args: Args, kwargs: Kwargs) -> object:
 def _infer_by_meta_kernel(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """The spec of the Meta kernel's result on tensors without data, on the device of the arguments."""
     devices = [spec.device for spec in _specs_in((*args, *kwargs.values()))]
-    before = current()
+    before = current_keys()
     try:
         set_keys(0, 0)  # a rule written with operators is not part of the trace
         result = op.dispatch(
@@ -115,7 +115,7 @@ def _infer_by_meta_kernel(op: Operator, args: Args, kwargs: Kwargs) -> object:
     except KernelResultError as fault:
         raise UnsupportedError(f"the fake kernel of {op.name} (its Meta kernel) is wrong: {fault}") from None
     finally:
-        install(before)
+        set_keys(*before)
     return _to_specs(op, result, devices[0] if devices else "cpu")
 
 

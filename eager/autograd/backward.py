@@ -15,7 +15,7 @@ from ...errors import (
     UnsupportedError,
 )
 from ...registry.dispatch.keys import AUTOGRAD
-from ...registry.dispatch.state import current, install, set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.dispatch.unwinding import restore_guards_on_error
 from ...registry.values import describe
 from ..tensor.dunders import by_name
@@ -70,7 +70,7 @@ def run_backward(
     """Run a backward pass from several roots, and add the gradients to those of the leaves, or of ``inputs``."""
     metas = None if inputs is None else [_input_meta(x) for x in _tensors("inputs", inputs)]
     keep = create_graph if retain_graph is None else retain_graph
-    before = current()
+    before = current_keys()
     try:
         set_keys(state.include, state.exclude & ~AUTOGRAD if create_graph else state.exclude | AUTOGRAD)
         if metas is None:
@@ -81,7 +81,7 @@ def run_backward(
         accumulate(gradients, create_graph)
         hooks.run_accumulated(watched)
     finally:
-        install(before)
+        set_keys(*before)
 
 
 def _gradients_of(metas: Sequence[AutogradMeta], keep: bool, roots: list[Root]) -> dict[AutogradMeta, Tensor]:

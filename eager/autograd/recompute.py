@@ -21,7 +21,7 @@ from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey
-from ...registry.dispatch.state import set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.operator import Operator
 from ...registry.values import describe
 from ..layers.level_stack import reopen_levels, stack
@@ -156,11 +156,12 @@ class RematFrame:
         if self._policy is None:
             yield
             return
-        before = set_keys(state.include | MODE, state.exclude)
+        before = current_keys()
         self._count = 0
         outer, _frames.stack = _frames.stack, [*_frames.stack, self]
         _count_policies(1)
         try:
+            set_keys(state.include | MODE, state.exclude)
             yield
         finally:
             _count_policies(-1)
@@ -189,8 +190,9 @@ class RematFrame:
                     "place since the first run; write into a copy (x.clone())"
                 )
         self._is_rerun = True
-        before = set_keys(*self._keys)
+        before = current_keys()
         try:
+            set_keys(*self._keys)
             with self._restore_generators(), reopen_levels(self._levels, self._floor):
                 args, kwargs = self._given
                 if state.include & TRACING:

@@ -32,7 +32,7 @@ from ...registry.dispatch.keys import (
 )
 from ...registry.dispatch.state import (
     current,
-    install,
+    current_keys,
     pop_block,
     push_block,
     replace_part,
@@ -263,7 +263,7 @@ def autocast_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> ob
     if not policy and _may_call_operators(op):
         bits = op.keyset(args, kwargs) & (keyset | LEVEL) & BELOW_MODES
         return op.dispatch(bits & ~AUTOCAST, args, kwargs)
-    before = current()
+    before = current_keys()
     try:
         set_keys(state.include & ~AUTOCAST, state.exclude)
         dtype = _target_dtype(policy, args, kwargs) if policy else None
@@ -275,7 +275,7 @@ def autocast_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> ob
             return functions.get(op.name, op)(*args, **kwargs)  # its native entry, if it has one
         return op.dispatch(bits & (keyset | LEVEL) & BELOW_MODES, args, kwargs)
     finally:
-        install(before)
+        set_keys(*before)
 
 
 def _may_call_operators(op: Operator) -> bool:

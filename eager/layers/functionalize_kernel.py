@@ -22,7 +22,7 @@ from ...operators.declare.view_spec import row_major_strides
 from ...operators.elementwise.casting import cast
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOCAST, DispatchKey, below
-from ...registry.dispatch.state import current, install, set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.operator import Operator, operators
 from ...registry.values import TensorSpec, describe
 from ..autograd.kernel import check_not_leaf, eager_meta
@@ -72,12 +72,12 @@ class Run:
 
     def call(self, op: Operator, args: Args, kwargs: Kwargs) -> Any:
         """Call an operator outside the run."""
-        before = current()
+        before = current_keys()
         try:
             set_keys(state.include & ~FUNCTIONALIZE | self.outer, state.exclude)
             return op.dispatch(op.keyset(args, kwargs) & REDISPATCH, args, kwargs)
         finally:
-            install(before)
+            set_keys(*before)
 
     def wrap(self, value: object) -> object:
         """Wrap a result as a tensor of the run; None and numbers are returned unchanged."""
@@ -331,12 +331,12 @@ def run_functionalized(function: Function, copies: bool, args: Args, kwargs: Kwa
     given = [run.wrap_input(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     inner_args, inner_kwargs = treedef.unflatten(given)
     outer, stack.runs = stack.runs, [*stack.runs, run]
-    before = current()
+    before = current_keys()
     try:
         set_keys(state.include | FUNCTIONALIZE, state.exclude & ~FUNCTIONALIZE)
         out, outdef = pytree.flatten(function(*inner_args, **inner_kwargs))
     finally:
-        install(before)
+        set_keys(*before)
         stack.runs = outer
         run.is_open = False
     run.write_back()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOGRAD
-from ...registry.dispatch.state import current, install, set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.operator import Operator
 from . import level_allocations
 
@@ -115,12 +115,12 @@ def open_level(name: str, origin: str, forward: LevelKernel | None = None) -> It
     new_level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)
     new_level.forward = forward
     with push_level(new_level) as level:
-        before = current()
+        before = current_keys()
         try:
             set_keys(state.include, state.exclude & ~AUTOGRAD)
             yield level
         finally:
-            install(before)
+            set_keys(*before)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ... import lazy
 from ...operators.declare.declaration import LIBRARY
 from ...registry.dispatch.keys import COMPOSED, DispatchKey
-from ...registry.dispatch.state import set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.dtypes import int8
 from ...registry.layouts import sparse_coo, sparse_csr
 from ...registry.lazy_operators import register_lazy
@@ -216,8 +216,9 @@ def _on_parts(
     run: Callable[[Operator, Args, Kwargs], object], op: Operator, args: Args, kwargs: Kwargs
 ) -> object:
     """Run a kernel that calls operators on the dense parts of its tensors, with the composed keys not included."""
-    before = set_keys(state.include & ~COMPOSED, state.exclude)
+    before = current_keys()
     try:
+        set_keys(state.include & ~COMPOSED, state.exclude)
         return run(op, args, kwargs)
     finally:
         set_keys(*before)

@@ -19,7 +19,7 @@ from ...operators.declare.declaration import LIBRARY, Declaration
 from ...operators.declare.quiet import call_quietly
 from ...operators.declare.shape_rules import compute_dtype, operand_dtypes
 from ...registry.dispatch.keys import CPU_KEYS, WEAK_KEYS, DispatchKey
-from ...registry.dispatch.state import set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys
 from ...registry.dtypes import (
     DType,
     bool_,
@@ -215,11 +215,11 @@ def _compute_in_double(
 ) -> object:
     """The result of a call on numbers alone, computed in double precision: a weak scalar where it is 0-d."""
     traced = any(type(value) in Traced.types or type(value) in traced_number_types for value in operands)
-    before = state.include, state.exclude
-    if not traced:  # a constant
-        keyset &= ~TRACER
-        set_keys(before[0] & ~TRACER, before[1])
+    before = current_keys()
     try:
+        if not traced:  # a constant
+            keyset &= ~TRACER
+            set_keys(before[0] & ~TRACER, before[1])
         result = op.dispatch(keyset, *_widen_numbers(op, args, kwargs))
         if (
             not _is_elementwise(op)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ...locks import ThreadLocal
 from .keys import DispatchKey
-from .state import current, install, set_keys, state
+from .state import current_keys, set_keys, state
 
 PROFILER = 1 << DispatchKey.Profiler
 
@@ -71,9 +71,9 @@ def current_observer() -> Observer | None:
 
 def run_unobserved(run: Callable[[], object]) -> object:
     """Call ``run`` without the Profiler key, so that compiled code runs as without a profiler."""
-    before = current()
+    before = current_keys()
     try:
         set_keys(state.include & ~PROFILER, state.exclude)
         return run()
     finally:
-        install(before)
+        set_keys(*before)

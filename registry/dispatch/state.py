@@ -95,12 +95,21 @@ def set_state(include: int, exclude: int, parts: dict[str, Any], blocks: object)
         install(DEFAULT)
 
 
-def set_keys(include: int, exclude: int) -> tuple[int, int]:
-    """Set the included and excluded key sets and return the previous ones."""
+def current_keys() -> tuple[int, int]:
+    """The included and excluded key sets.
+
+    Code that changes them for a while calls this before its ``try`` statement and :func:`set_keys` inside it, so that
+    an exception at any point restores them.
+    """
+    now = current()
+    return now.include, now.exclude
+
+
+def set_keys(include: int, exclude: int) -> None:
+    """Set the included and excluded key sets."""
     now = current()
     if include != now.include or exclude != now.exclude:
         set_state(include, exclude, now.parts, now.blocks)
-    return now.include, now.exclude
 
 
 def replace_part(parts: dict[str, object], name: str, value: object) -> dict[str, object]:

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import functools
 import gc
+import importlib
 import inspect
 import sys
 import threading
@@ -469,3 +470,29 @@ def test_references_stay_flat(name):
     left = sys.getrefcount(states.ACTIVE) - references
     assert left == 0
     assert growth < 60, "one block that is kept in each call is too much"
+
+
+@pytest.mark.parametrize(
+    "module, call",
+    [
+        ("lowering.interpreter", lambda x: td.jit(lambda x: td.linalg.qr(x)[0] + x)(x)),
+        ("eager.autograd.backward", lambda x: (x * x).sum().backward()),
+        ("eager.layers.level_stack", lambda x: td.grad(lambda x: (x * x).sum())(x)),
+        ("control.subgraph", lambda x: td.jit(lambda x: td.fori_loop(0, 3, lambda k, c: c * 2, x))(x)),
+        ("debug.host_calls", lambda x: td.debug.callback(lambda x: None, x)),
+    ],
+)
+def test_interrupts_at_the_start_of_a_call_restore_the_keys(module, call, monkeypatch):
+    owner = importlib.import_module(f"tandem.{module}")
+
+    def set_keys_and_fail(include, exclude):
+        monkeypatch.setattr(owner, "set_keys", states.set_keys)
+        states.set_keys(include, exclude | 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, "set_keys", set_keys_and_fail)
+    x = td.asarray(np.eye(2), requires_grad=True)
+    with pytest.raises(KeyboardInterrupt):
+        call(x if module.endswith("backward") else x.detach())
+    assert states.current_keys() == (0, 0)
+    assert td.grad(lambda x: (x * x).sum())(x.detach()).tolist() == [[2.0, 0.0], [0.0, 2.0]]
