@@ -193,6 +193,8 @@ def __getattr__(name: str) -> _Any:
     if name not in _IMPORTED and _is_lazy(f"td::{registered}") and name in _public.public_names(registered):
         _materialize(f"td::{registered}")  # which puts the function here
         return globals()[name]
+    if name in globals():  # another thread has put it here meanwhile
+        return globals()[name]
     if name not in _IMPORTED and not name.startswith("_"):
         raise errors.UnknownNameError(
             f"module {__name__!r} has no attribute {name!r}", lambda: _synonyms.suggest(name, __dir__())

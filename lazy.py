@@ -31,20 +31,29 @@ from typing import Any
 from . import background, locks
 
 _gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
+_imported: dict[str, ModuleType] = {}  # complete modules by the names given to `module`
 _importing: list[int] = []  # the threads that import by themselves, once for each import
 
 
-@cache
 def module(name: str) -> ModuleType:
     """The module called ``name``, imported at the first call; raises ImportError when it is missing.
 
     The import is not interrupted by signals, so that what it declares is declared as a whole, and a fork waits for it.
-    The garbage collector is off meanwhile: what an import creates stays alive, and would be traversed several times.
+    Other threads wait until the module is complete; the thread that imports it gets it as it is.
     """
-    full_name = __package__ + name if name.startswith(".") else name
-    cached = sys.modules.get(full_name)
-    if cached is not None and not _is_loading(cached):
-        return cached
+    imported = _imported.get(name)
+    if imported is None:
+        imported = _find_or_import(__package__ + name if name.startswith(".") else name)
+        if not is_loading(imported):
+            _imported[name] = imported
+    return imported
+
+
+def _find_or_import(full_name: str) -> ModuleType:
+    """Import a module without garbage collection: what an import creates stays alive, and would be traversed often."""
+    known = sys.modules.get(full_name)
+    if known is not None and not is_loading(known):
+        return known
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -75,14 +84,15 @@ def _is_fork_possible() -> bool:
 locks.fork_conditions.append(_is_fork_possible)
 
 
-def _is_loading(known: ModuleType) -> bool:
+def is_loading(known: ModuleType) -> bool:
+    """Whether a module is still being imported."""
     return bool(getattr(vars(known).get("__spec__"), "_initializing", False))
 
 
 def _is_importing() -> bool:
     """Whether some module is being imported, perhaps by this thread, for which another thread would wait."""
     return background.is_idle() and any(
-        _is_loading(value) for value in list(sys.modules.values()) if isinstance(value, ModuleType)
+        is_loading(value) for value in list(sys.modules.values()) if isinstance(value, ModuleType)
     )
 
 

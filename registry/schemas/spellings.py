@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..types import Args, Kwargs
     from .binding import Binder
 
-# argument: its other names in NumPy, the array API and PyTorch, such as `dim` for `axis`. A name stands for the argument only in schemas without an
-# argument of that name.
+# argument: its other names in NumPy, the array API and PyTorch, such as `dim` for `axis`. A name stands for the
+# argument only in schemas without an argument of that name.
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "self": (
         "input",
