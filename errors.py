@@ -63,6 +63,10 @@ class IndexArgumentError(TandemError, IndexError, TypeError):
     """An index is of a type that indexing does not take."""
 
 
+class DeletedTensorError(TandemError, RuntimeError):
+    """A tensor is used whose memory was deleted, or donated to a jitted function."""
+
+
 class AllocationError(TandemError, MemoryError):
     """There is not enough memory for a result."""
 

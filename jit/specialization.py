@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..pytree import TreeDef
 from ..registry.dtypes import DType, float32
 from ..registry.values import SCALARS
-from ..tracer.graph import Graph, compute_derived
+from ..tracer.graph import Graph, Value, compute_derived
 from . import writes
-from .execute import run
+from .execute import lower_graph, run
 from .failed_writes import Write, run_with_write_recovery
 from .guards.captured import CapturedGuard
 from .guards.externals import ExternalGuard
@@ -49,6 +49,7 @@ class Specialization:
         writes: the writes into arguments, in program order.
         traced: the whole traced program, if ``graph`` is only a part of it.
         executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
+        donated: the numbers of the parameters whose memory the executable stores results in.
         derivative: the compiled derivative (:class:`.autograd_call.Derivative`) if tensors require gradients.
         hits: number of calls through Python.
         used: time of the last call through Python; see :func:`.native_entry.use_time`.
@@ -75,6 +76,7 @@ class Specialization:
     writes: tuple[Write, ...] = ()
     traced: Graph | None = None
     executable: Any = None
+    donated: tuple[int, ...] = ()
     derivative: Any = None
     context: tuple[Any, ...] = ()
     default_dtype: DType = float32
@@ -156,8 +158,16 @@ class Specialization:
         results = self._execute(parameters) if self.executable is not None else ()
         return self.outputs.build(parameters, results)
 
+    def compile(self, donated: Sequence[Value] = ()) -> None:
+        """Compile the program; its results may be stored in the memory of donated inputs."""
+        lowered = lower_graph(self.program, donated)
+        if lowered is not None:
+            self.executable, self.donated = lowered.compile(), tuple(sorted(lowered.written))
+
     def _execute(self, parameters: list[Any]) -> Any:
-        return self.run_with_recovery(lambda: run(self.executable, self.program, parameters), parameters)
+        return self.run_with_recovery(
+            lambda: run(self.executable, self.program, parameters, self.donated), parameters
+        )
 
     def run_with_recovery(self, work: Callable[[], object], parameters: Sequence[object]) -> Any:
         """Run compiled code; if it raises, apply the writes that preceded the failure to the arguments.

@@ -3293,6 +3293,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> _b.int:
         """The address of the first element."""
+    def delete(
+        self,
+    ) -> None:
+        """Release a tensor's memory, as ``jax.Array.delete`` does; its later use is an error. Vie..."""
     def dense_dim(
         self,
     ) -> _b.int:
@@ -3527,6 +3531,10 @@ class TensorMethods(TensorBase):
     @property
     def is_cuda(self) -> _b.bool:
         """Whether the tensor is on the device 'cuda'."""
+    def is_deleted(
+        self,
+    ) -> _b.bool:
+        """Whether the memory of a tensor is gone, as for JAX's arrays."""
     def is_floating_point(
         self,
     ) -> _b.bool:
