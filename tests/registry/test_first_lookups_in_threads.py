@@ -1,7 +1,9 @@
 """Names and native entries that several threads ask for at the same time, for the first time."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tandem as td
@@ -37,6 +39,13 @@ PROGRAMS = {
         "0",
         "[] 0",
     ),
+    "composites": (
+        "from tandem import config; config.flags.hot_composites = 8; x = td.ones((3, 3))",
+        "td.percentile(x, 30.0), td.softmax(x), td.cov(x), td.average(x)",
+        20,
+        "0",
+        "[] 0",
+    ),
     "backward": (
         "x = td.asarray(np.ones(3), requires_grad=True)",
         "(x * 2.0).sum().backward()",
@@ -54,6 +63,20 @@ def test_first_lookups(name, again):
     code = PROGRAM.format(setup=setup, body=body, rounds=rounds, result=result)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.strip()) == (0, wanted), done.stderr[-2000:]
+
+
+SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [number if number < 2 else pytest.param(number, marks=pytest.mark.full) for number in range(100)],
+)
+def test_operators_that_become_hot(number):
+    program = Path(__file__).parents[1] / "harness/operator_threads.py"
+    command = [sys.executable, str(program), str(SEED + number)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
 
 
 @pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
