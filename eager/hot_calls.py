@@ -123,6 +123,8 @@ class HotCalls:
         with _lock:
             if self.compiler is None:
                 self.compiler = make(self.function, self.call, self.traced, self.recorders)
+        if not self.compiler.is_canonical(args, kwargs):
+            return REJECTED
         if self.compiler.compile(args, kwargs):
             self.compiled_kinds += 1
             return COMPILED

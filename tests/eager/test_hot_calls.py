@@ -135,6 +135,42 @@ def test_hot_calls_of_arguments_that_are_not_constants_run_the_function():
     assert not function._run.__self__.counts
 
 
+SPELLED = {
+    "dim": lambda x: td.softmax(x, dim=0),
+    "input, keepdim": lambda x: td.std(input=x, dim=0, keepdim=True),
+    "keyword-only by position": lambda x: td.std(x, 0, 1),
+    "axis as dim": lambda x: td.mean(x, dim=0, keepdim=True),
+    "within a derivative": lambda x: td.linalg.cholesky(x @ x.T + 3 * td.eye(3)),
+    "method": lambda x: x.var(0, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_hot_calls_of_other_spellings(name):
+    def slope(x):
+        y = SPELLED[name](x)
+        y.sum().backward()
+        return np.concatenate([y.detach().numpy().ravel(), x.grad.numpy().ravel()])
+
+    def make():
+        return td.asarray(np.arange(9.0).reshape(3, 3) ** 2 / 9, requires_grad=True)
+
+    with config.override(hot_composites=10**9):
+        wanted = slope(make())
+    for _ in range(8):  # more than the kinds that are tried in vain
+        np.testing.assert_allclose(slope(make()), wanted, rtol=1e-14)
+
+
+def test_spelled_calls_are_compiled_in_their_canonical_form():
+    function = td.softmax
+    x = td.ones((2, 3))
+    for dim in (0, 1, -1, -2, 0):
+        for _ in range(3):
+            td.softmax(x, dim=dim)
+    hot_calls = function.target.__self__
+    assert hot_calls.compiled_kinds >= 4
+
+
 def test_calls_that_read_data_are_not_compiled():
     function = compile_when_hot(lambda x: x * float(x.sum()))
     for _ in range(3):
