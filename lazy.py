@@ -31,6 +31,7 @@ from typing import Any
 from . import background, locks
 
 _gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
+_import_lock = locks.make_lock("lazy imports")
 _imported: dict[str, ModuleType] = {}  # complete modules by the names given to `module`
 _importing: list[int] = []  # the threads that import by themselves, once for each import
 
@@ -59,10 +60,16 @@ def _find_or_import(full_name: str) -> ModuleType:
     try:
         if locks.is_any_owned() or _is_importing():
             return _import_here(full_name)
-        return background.run(importlib.import_module, full_name)
+        return background.run(_import_alone, full_name)
     finally:
         if collects:
             gc.enable()
+
+
+def _import_alone(name: str) -> ModuleType:
+    """Import a module while no other thread imports one here: Python raises _DeadlockError if their imports cross."""
+    with _import_lock:
+        return importlib.import_module(name)
 
 
 def _import_here(name: str) -> ModuleType:

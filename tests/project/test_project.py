@@ -290,7 +290,9 @@ def test_functions_of_code_keep_the_first_result():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.returns is not None:
                 caches = {ast.unparse(d) for d in node.decorator_list} & {"cache", "functools.cache"}
-                returns_code = "engine.Code" in ast.unparse(node.returns)  # executables hold that of lru_cache
+                returns_code = "engine.Code" in ast.unparse(
+                    node.returns
+                )  # executables hold that of lru_cache
                 assert not (returns_code and caches), f"{path}: {node.name}"
 
 

@@ -68,13 +68,14 @@ def test_first_lookups(name, again):
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 
 
-@pytest.mark.parametrize(
-    "number",
-    [number if number < 2 else pytest.param(number, marks=pytest.mark.full) for number in range(100)],
-)
-def test_operators_that_become_hot(number):
+FULL = [pytest.param(number, marks=pytest.mark.full) for number in range(1, 100)]
+
+
+@pytest.mark.parametrize("way", ["eager", "transformed"])
+@pytest.mark.parametrize("number", [0, *FULL])
+def test_operators_that_become_hot(number, way):
     program = Path(__file__).parents[1] / "harness/operator_threads.py"
-    command = [sys.executable, str(program), str(SEED + number)]
+    command = [sys.executable, str(program), str(SEED + number), way]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
 
