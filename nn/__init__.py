@@ -9,10 +9,12 @@
 - convolution.py: Conv1d, Conv2d, ... and their transposes
 - criteria.py: losses as modules
 - default_generator.py: the generator of initializers and dropout
+- hooks.py: hooks of modules
 - init.py: initializers, ``td.nn.init``
 - layers.py: Linear, Embedding, Flatten, PReLU
 - module.py, parameter.py: Module and Parameter
-- normalization.py: LayerNorm, RMSNorm, BatchNorm2d, ...
+- normalization.py: LayerNorm, RMSNorm, BatchNorm2d, InstanceNorm2d, ...
+- parameter_containers.py: ParameterList, ParameterDict
 - recurrent.py: RNN, LSTM, GRU
 - recurrent_cells.py: RNNCell, LSTMCell, GRUCell
 - state.py: state_dict, devices and dtypes
@@ -129,9 +131,14 @@ from .normalization import BatchNorm1d as BatchNorm1d
 from .normalization import BatchNorm2d as BatchNorm2d
 from .normalization import BatchNorm3d as BatchNorm3d
 from .normalization import GroupNorm as GroupNorm
+from .normalization import InstanceNorm1d as InstanceNorm1d
+from .normalization import InstanceNorm2d as InstanceNorm2d
+from .normalization import InstanceNorm3d as InstanceNorm3d
 from .normalization import LayerNorm as LayerNorm
 from .normalization import RMSNorm as RMSNorm
 from .parameter import Parameter as Parameter
+from .parameter_containers import ParameterDict as ParameterDict
+from .parameter_containers import ParameterList as ParameterList
 from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import RNN as RNN

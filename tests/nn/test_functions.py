@@ -172,7 +172,17 @@ CALLS = {
     ),
     "convolution of odd groups": (lambda: nn.Conv2d(3, 4, 1, groups=2), ShapeError, "2 groups"),
     "convolution of other padding": (
-        lambda: nn.Conv2d(3, 4, 1, padding_mode="circular"),
+        lambda: nn.Conv2d(3, 4, 1, padding_mode="mirror"),
+        ValueArgumentError,
+        "one of zeros, reflect",
+    ),
+    "convolution to another size": (
+        lambda: nn.ConvTranspose1d(2, 2, 3, stride=2)(td.ones((1, 2, 4)), output_size=(12,)),
+        ShapeError,
+        r"\[9\] up to the stride",
+    ),
+    "transposed convolution of other padding": (
+        lambda: nn.ConvTranspose1d(2, 2, 3, padding_mode="reflect"),
         ValueArgumentError,
         "zeros",
     ),

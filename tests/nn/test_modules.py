@@ -165,7 +165,7 @@ def test_containers_hold_modules():
     assert len(model) == 3 and model[-1] is list(model)[2] and len(model[:2]) == 2
     model[1] = nn.Tanh()
     assert isinstance(model[1], nn.Tanh) and list(model.state_dict())[-1] == "2.bias"
-    with pytest.raises(OutOfBoundsError, match="3 modules"):
+    with pytest.raises(OutOfBoundsError, match="3 items"):
         model[3]
     modules = nn.ModuleList([nn.Linear(1, 1)]).extend([nn.Linear(1, 2)])
     assert [module.out_features for module in modules] == [1, 2]
