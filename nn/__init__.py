@@ -6,6 +6,7 @@
 - calls.py: functional_call
 - compiled.py: functions that run as compiled code when calls repeat
 - containers.py: Sequential, ModuleList, ModuleDict
+- constructors.py: constructors that are declared by their arguments
 - convolution.py: Conv1d, Conv2d, ... and their transposes
 - criteria.py: losses as modules
 - default_generator.py: the generator of initializers and dropout
@@ -39,14 +40,26 @@ from .convolution import ConvTranspose2d as ConvTranspose2d
 from .convolution import ConvTranspose3d as ConvTranspose3d
 from .criteria import BCELoss as BCELoss
 from .criteria import BCEWithLogitsLoss as BCEWithLogitsLoss
+from .criteria import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .criteria import CrossEntropyLoss as CrossEntropyLoss
+from .criteria import CTCLoss as CTCLoss
 from .criteria import GaussianNLLLoss as GaussianNLLLoss
+from .criteria import HingeEmbeddingLoss as HingeEmbeddingLoss
 from .criteria import HuberLoss as HuberLoss
 from .criteria import KLDivLoss as KLDivLoss
 from .criteria import L1Loss as L1Loss
+from .criteria import MarginRankingLoss as MarginRankingLoss
 from .criteria import MSELoss as MSELoss
+from .criteria import MultiLabelMarginLoss as MultiLabelMarginLoss
+from .criteria import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from .criteria import MultiMarginLoss as MultiMarginLoss
 from .criteria import NLLLoss as NLLLoss
+from .criteria import NLLLoss2d as NLLLoss2d
+from .criteria import PoissonNLLLoss as PoissonNLLLoss
 from .criteria import SmoothL1Loss as SmoothL1Loss
+from .criteria import SoftMarginLoss as SoftMarginLoss
+from .criteria import TripletMarginLoss as TripletMarginLoss
+from .criteria import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .default_generator import manual_seed as manual_seed
 from .function_layers import CELU as CELU
 from .function_layers import ELU as ELU

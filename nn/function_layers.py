@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import functional as F
-from .module import Module
+from .constructors import REQUIRED, Constructor, DeclaredModule
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
 
 Layer: TypeAlias = Any  # a class that is made at run time
-REQUIRED: Any = inspect.Parameter.empty
 _HIDDEN = ("return_indices", "count_include_pad", "divisor_override", "inplace")  # by repr, as in PyTorch
 
 
-class FunctionLayer(Module):
+class FunctionLayer(DeclaredModule):
     """A function of tensors; its other arguments are those of the constructor, and attributes.
 
     Args:
@@ -26,21 +24,10 @@ class FunctionLayer(Module):
 
     function: Callable[..., Any]
     shown: tuple[str, ...] = ()
-    __signature__: inspect.Signature = inspect.Signature()
-
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__()
-        try:
-            bound = self.__signature__.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}") from None
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            setattr(self, name, tuple(value) if isinstance(value, list) else value)
 
     def forward(self, *input: Tensor) -> Tensor:
         """The function of the input."""
-        options = {name: getattr(self, name) for name in self.__signature__.parameters}
+        options = {name: getattr(self, name) for name in type(self).__signature__.parameters}
         result: Tensor = type(self).function(*input, **options)
         return result
 
@@ -67,15 +54,12 @@ def make_layer(
             options that PyTorch hides.
         arguments: the arguments of the constructor and their defaults, in PyTorch's order.
     """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     called = getattr(function, "__name__", name)
     names = [one for one in arguments if one not in _HIDDEN] if shown is None else shown.split()
     namespace = {
         "__doc__": f"The layer of :func:`tandem.nn.functional.{called}`, with the arguments after the input.",
         "__module__": __name__,
-        "__signature__": inspect.Signature(
-            [inspect.Parameter(one, kind, default=default) for one, default in arguments.items()]
-        ),
+        "__signature__": Constructor(arguments),
         "function": staticmethod(function),
         "shown": tuple(names),
     }
@@ -130,13 +114,10 @@ Softmax2d = make_layer("Softmax2d", _softmax2d)
 class _Strided(FunctionLayer):
     """A layer of windows, whose stride is the size of the window unless it is given."""
 
-    kernel_size: object
-    stride: object
-
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__(*args, **kwargs)
-        if self.stride is None:
-            self.stride = self.kernel_size
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        if arguments["stride"] is None:
+            arguments["stride"] = arguments["kernel_size"]
+        super()._set_arguments(arguments)
 
 
 def _make_pool(
@@ -196,10 +177,14 @@ class Upsample(FunctionLayer):
     """The layer of :func:`tandem.nn.functional.interpolate`, with its arguments after the input."""
 
     function = staticmethod(F.interpolate)
-    __signature__ = inspect.signature(
-        lambda size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None: (
-            None
-        )
+    __signature__ = Constructor(
+        {
+            "size": None,
+            "scale_factor": None,
+            "mode": "nearest",
+            "align_corners": None,
+            "recompute_scale_factor": None,
+        }
     )
 
     def extra_repr(self) -> str:
@@ -221,12 +206,12 @@ class _Padding(FunctionLayer):
     rank = 1
     mode = "constant"
     padding: Any
-    __signature__ = inspect.signature(lambda padding: None)
+    __signature__ = Constructor({"padding": REQUIRED})
 
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__(*args, **kwargs)
-        padding = self.padding
-        self.padding = (padding,) * (2 * self.rank) if isinstance(padding, int) else tuple(padding)
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        padding = arguments["padding"]
+        arguments["padding"] = (padding,) * (2 * self.rank) if isinstance(padding, int) else tuple(padding)
+        super()._set_arguments(arguments)
 
     def forward(self, *input: Tensor) -> Tensor:
         """The padded input."""
@@ -239,9 +224,7 @@ class _Padding(FunctionLayer):
 
 
 def _make_paddings(name: str, mode: str) -> list[Layer]:
-    signature = inspect.signature(
-        (lambda padding, value: None) if name == "Constant" else lambda padding: None
-    )
+    signature = Constructor({"padding": REQUIRED, **({"value": REQUIRED} if name == "Constant" else {})})
     shared = {"__doc__": _Padding.__doc__, "__module__": __name__, "mode": mode, "__signature__": signature}
     return [type(f"{name}Pad{rank}d", (_Padding,), {**shared, "rank": rank}) for rank in (1, 2, 3)]
 
@@ -265,7 +248,7 @@ class Dropout(FunctionLayer):
 
     function = staticmethod(F.dropout)
     shown = ("p", "inplace")
-    __signature__ = inspect.signature(lambda p=0.5, inplace=False: None)
+    __signature__ = Constructor({"p": 0.5, "inplace": False})
 
     def forward(self, *input: Tensor) -> Tensor:
         """The input with elements dropped, scaled."""

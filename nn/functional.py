@@ -77,6 +77,7 @@ from .functions.metric_losses import cosine_similarity as cosine_similarity
 from .functions.metric_losses import hinge_embedding_loss as hinge_embedding_loss
 from .functions.metric_losses import margin_ranking_loss as margin_ranking_loss
 from .functions.metric_losses import multi_margin_loss as multi_margin_loss
+from .functions.metric_losses import multilabel_margin_loss as multilabel_margin_loss
 from .functions.metric_losses import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from .functions.metric_losses import pairwise_distance as pairwise_distance
 from .functions.metric_losses import poisson_nll_loss as poisson_nll_loss
@@ -106,6 +107,7 @@ from .functions.pooling import max_pool3d as max_pool3d
 from .functions.pooling import unfold as unfold
 from .functions.resampling import interpolate as interpolate
 from .functions.resampling import upsample as upsample
+from .functions.sequence_losses import ctc_loss as ctc_loss
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor

@@ -201,7 +201,7 @@ CALLS = {
     ),
     "gain": (lambda: nn.init.calculate_gain("step"), ValueArgumentError, "step"),
     "fan": (lambda: nn.init.xavier_normal_(td.ones(3)), ShapeError, "two axes"),
-    "loss arguments": (lambda: nn.MSELoss(None, None), ArgumentError, "one positional argument"),
+    "loss arguments": (lambda: nn.MSELoss(1, 2, 3, 4), TypeError, "MSELoss: too many positional"),
 }
 
 
