@@ -20,7 +20,7 @@
 - recurrent_cells.py: RNNCell, LSTMCell, GRUCell
 - state.py: state_dict, devices and dtypes
 - tree.py: modules as pytrees
-- utils.py: clip_grad_norm_ and others, ``td.nn.utils``
+- utils: clip_grad_norm_, packed sequences and others, ``td.nn.utils``
 """
 
 from ..eager.tensor.generator import default_generator as default_generator

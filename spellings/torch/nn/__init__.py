@@ -3,7 +3,7 @@
 functional.py: ``torch.nn.functional``
 init.py: ``torch.nn.init``
 parameter.py: ``torch.nn.parameter``
-utils.py: ``torch.nn.utils``
+utils: ``torch.nn.utils`` and its modules
 """
 
 from ...spellings.forwarding import forward_to as _forward_to
