@@ -19,6 +19,7 @@
 - recurrent.py: RNN, LSTM, GRU
 - recurrent_cells.py: RNNCell, LSTMCell, GRUCell
 - state.py: state_dict, devices and dtypes
+- transformer.py: Transformer, TransformerEncoder, TransformerDecoder and their layers
 - tree.py: modules as pytrees
 - utils: clip_grad_norm_, packed sequences and others, ``td.nn.utils``
 """
@@ -158,3 +159,8 @@ from .recurrent import RNN as RNN
 from .recurrent_cells import GRUCell as GRUCell
 from .recurrent_cells import LSTMCell as LSTMCell
 from .recurrent_cells import RNNCell as RNNCell
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer

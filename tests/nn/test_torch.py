@@ -213,6 +213,11 @@ def test_recurrent_state_agrees():
 
 
 ATTENTION = {
+    "more keys": (
+        {"add_bias_kv": True, "add_zero_attn": True},
+        {"attn_mask": np.triu(np.ones((5, 5), bool), 1)},
+    ),
+    "a key of zeros": ({"add_zero_attn": True}, {}),
     "plain": ({}, {}),
     "batch first": ({"batch_first": True}, {"average_attn_weights": False}),
     "without weights": ({}, {"need_weights": False}),
