@@ -101,9 +101,13 @@ from .function_layers import LogSigmoid as LogSigmoid
 from .function_layers import LogSoftmax as LogSoftmax
 from .function_layers import LPPool1d as LPPool1d
 from .function_layers import LPPool2d as LPPool2d
+from .function_layers import LPPool3d as LPPool3d
 from .function_layers import MaxPool1d as MaxPool1d
 from .function_layers import MaxPool2d as MaxPool2d
 from .function_layers import MaxPool3d as MaxPool3d
+from .function_layers import MaxUnpool1d as MaxUnpool1d
+from .function_layers import MaxUnpool2d as MaxUnpool2d
+from .function_layers import MaxUnpool3d as MaxUnpool3d
 from .function_layers import Mish as Mish
 from .function_layers import PairwiseDistance as PairwiseDistance
 from .function_layers import PixelShuffle as PixelShuffle
@@ -116,6 +120,7 @@ from .function_layers import ReLU6 as ReLU6
 from .function_layers import ReplicationPad1d as ReplicationPad1d
 from .function_layers import ReplicationPad2d as ReplicationPad2d
 from .function_layers import ReplicationPad3d as ReplicationPad3d
+from .function_layers import RReLU as RReLU
 from .function_layers import Sigmoid as Sigmoid
 from .function_layers import SiLU as SiLU
 from .function_layers import Softmax as Softmax
@@ -129,6 +134,8 @@ from .function_layers import Tanhshrink as Tanhshrink
 from .function_layers import Threshold as Threshold
 from .function_layers import Unfold as Unfold
 from .function_layers import Upsample as Upsample
+from .function_layers import UpsamplingBilinear2d as UpsamplingBilinear2d
+from .function_layers import UpsamplingNearest2d as UpsamplingNearest2d
 from .function_layers import ZeroPad1d as ZeroPad1d
 from .function_layers import ZeroPad2d as ZeroPad2d
 from .function_layers import ZeroPad3d as ZeroPad3d

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import functional as F
@@ -91,6 +91,23 @@ Threshold = make_layer("Threshold", F.threshold, threshold=REQUIRED, value=REQUI
 GLU = make_layer("GLU", F.glu, dim=-1)
 
 
+class RReLU(FunctionLayer):
+    """The layer of :func:`tandem.nn.functional.rrelu`, whose slopes are random in training mode.
+
+    Args:
+        lower, upper: the bounds of the slopes.
+        inplace: whether to write the result into the input.
+    """
+
+    function = staticmethod(F.rrelu)
+    shown = ("lower", "upper")
+    __signature__ = Constructor({"lower": 1 / 8, "upper": 1 / 3, "inplace": False})
+
+    def forward(self, *input: Tensor) -> Tensor:
+        """The positive elements, and the others times a slope."""
+        return type(self).function(input[0], self.lower, self.upper, self.training, self.inplace)
+
+
 def _normalizing(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def normalize(input: Tensor, dim: int | None) -> Tensor:
         return function(input, (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim)
@@ -160,6 +177,39 @@ LPPool1d = make_layer(
 LPPool2d = make_layer(
     "LPPool2d", F.lp_pool2d, norm_type=REQUIRED, kernel_size=REQUIRED, stride=None, ceil_mode=False
 )
+LPPool3d = make_layer(
+    "LPPool3d", F.lp_pool3d, norm_type=REQUIRED, kernel_size=REQUIRED, stride=None, ceil_mode=False
+)
+
+
+class _Unpool(_Strided):
+    """The opposite of a pooling layer with the same arguments; see :func:`tandem.nn.functional.max_unpool1d`."""
+
+    shown = ("kernel_size", "stride", "padding")
+    __signature__ = Constructor({"kernel_size": REQUIRED, "stride": None, "padding": 0})
+    rank = 1
+
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        super()._set_arguments({name: _expand(value, self.rank) for name, value in arguments.items()})
+
+    def forward(self, *input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """The elements at their positions; the inputs are the results of pooling with ``return_indices=True``."""
+        options = (self.kernel_size, self.stride, self.padding, output_size)
+        result: Tensor = type(self).function(*input, *options)
+        return result
+
+
+def _expand(value: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | None:
+    return (value,) * rank if isinstance(value, int) else None if value is None else tuple(value)
+
+
+def _make_unpool(rank: int) -> Layer:
+    function = staticmethod(getattr(F, f"max_unpool{rank}d"))
+    namespace = {"__doc__": _Unpool.__doc__, "__module__": __name__, "rank": rank, "function": function}
+    return type(f"MaxUnpool{rank}d", (_Unpool,), namespace)
+
+
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = map(_make_unpool, (1, 2, 3))
 
 # -- images ------------------------------------------------------------------------------------------------------------
 _WINDOWS: dict[str, object] = {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}
@@ -169,7 +219,13 @@ PixelShuffle = make_layer("PixelShuffle", F.pixel_shuffle, upscale_factor=REQUIR
 PixelUnshuffle = make_layer("PixelUnshuffle", F.pixel_unshuffle, downscale_factor=REQUIRED)
 ChannelShuffle = make_layer("ChannelShuffle", F.channel_shuffle, groups=REQUIRED)
 LocalResponseNorm = make_layer(
-    "LocalResponseNorm", F.local_response_norm, size=REQUIRED, alpha=1e-4, beta=0.75, k=1.0
+    "LocalResponseNorm",
+    F.local_response_norm,
+    "=size alpha beta k",
+    size=REQUIRED,
+    alpha=1e-4,
+    beta=0.75,
+    k=1.0,
 )
 
 
@@ -187,11 +243,32 @@ class Upsample(FunctionLayer):
         }
     )
 
+    def forward(self, *input: Tensor) -> Tensor:
+        """The resampled input."""
+        options = (self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+        result: Tensor = F.interpolate(input[0], *options)
+        return result
+
     def extra_repr(self) -> str:
         """The size or the factor, and the mode."""
         name = "size" if self.scale_factor is None else "scale_factor"
         value = getattr(self, name)
         return f"{name}={float(value) if name == 'scale_factor' else value!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """:class:`Upsample` of images with the nearest elements, to a ``size`` or by a ``scale_factor``."""
+
+    __signature__ = Constructor({"size": None, "scale_factor": None})
+    mode = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor = None
+
+
+class UpsamplingBilinear2d(UpsamplingNearest2d):
+    """:class:`Upsample` of images with ``mode="bilinear"`` and ``align_corners=True``."""
+
+    mode, align_corners = "bilinear", True
 
 
 # -- pairs of tensors --------------------------------------------------------------------------------------------------

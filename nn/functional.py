@@ -27,7 +27,9 @@ from ..operators.reductions.statistics import mean, var
 from ..registry.dtypes import int64
 from .compiled import compile_when_hot
 from .functions.activations import celu as celu
+from .functions.activations import celu_ as celu_
 from .functions.activations import elu as elu
+from .functions.activations import elu_ as elu_
 from .functions.activations import gelu as gelu
 from .functions.activations import glu as glu
 from .functions.activations import gumbel_softmax as gumbel_softmax
@@ -35,14 +37,20 @@ from .functions.activations import hardshrink as hardshrink
 from .functions.activations import hardsigmoid as hardsigmoid
 from .functions.activations import hardswish as hardswish
 from .functions.activations import hardtanh as hardtanh
+from .functions.activations import hardtanh_ as hardtanh_
 from .functions.activations import leaky_relu as leaky_relu
+from .functions.activations import leaky_relu_ as leaky_relu_
 from .functions.activations import log_softmax as log_softmax
 from .functions.activations import logsigmoid as logsigmoid
 from .functions.activations import mish as mish
 from .functions.activations import prelu as prelu
 from .functions.activations import relu as relu
 from .functions.activations import relu6 as relu6
+from .functions.activations import relu_ as relu_
+from .functions.activations import rrelu as rrelu
+from .functions.activations import rrelu_ as rrelu_
 from .functions.activations import selu as selu
+from .functions.activations import selu_ as selu_
 from .functions.activations import sigmoid as sigmoid
 from .functions.activations import silu as silu
 from .functions.activations import softmax as softmax
@@ -53,6 +61,7 @@ from .functions.activations import softsign as softsign
 from .functions.activations import tanh as tanh
 from .functions.activations import tanhshrink as tanhshrink
 from .functions.activations import threshold as threshold
+from .functions.activations import threshold_ as threshold_
 from .functions.dropping import alpha_dropout as alpha_dropout
 from .functions.dropping import dropout as dropout
 from .functions.dropping import dropout1d as dropout1d
@@ -61,6 +70,8 @@ from .functions.dropping import dropout3d as dropout3d
 from .functions.dropping import feature_alpha_dropout as feature_alpha_dropout
 from .functions.embedding import embedding as embedding
 from .functions.embedding import embedding_bag as embedding_bag
+from .functions.grids import affine_grid as affine_grid
+from .functions.grids import grid_sample as grid_sample
 from .functions.losses import binary_cross_entropy as binary_cross_entropy
 from .functions.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .functions.losses import cross_entropy as cross_entropy
@@ -92,8 +103,11 @@ from .functions.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from .functions.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from .functions.pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
 from .functions.pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .functions.pooling import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
 from .functions.pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .functions.pooling import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
 from .functions.pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from .functions.pooling import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
 from .functions.pooling import avg_pool1d as avg_pool1d
 from .functions.pooling import avg_pool2d as avg_pool2d
 from .functions.pooling import avg_pool3d as avg_pool3d
@@ -101,13 +115,22 @@ from .functions.pooling import fold as fold
 from .functions.pooling import local_response_norm as local_response_norm
 from .functions.pooling import lp_pool1d as lp_pool1d
 from .functions.pooling import lp_pool2d as lp_pool2d
+from .functions.pooling import lp_pool3d as lp_pool3d
 from .functions.pooling import max_pool1d as max_pool1d
+from .functions.pooling import max_pool1d_with_indices as max_pool1d_with_indices
 from .functions.pooling import max_pool2d as max_pool2d
+from .functions.pooling import max_pool2d_with_indices as max_pool2d_with_indices
 from .functions.pooling import max_pool3d as max_pool3d
+from .functions.pooling import max_pool3d_with_indices as max_pool3d_with_indices
 from .functions.pooling import unfold as unfold
 from .functions.resampling import interpolate as interpolate
 from .functions.resampling import upsample as upsample
+from .functions.resampling import upsample_bilinear as upsample_bilinear
+from .functions.resampling import upsample_nearest as upsample_nearest
 from .functions.sequence_losses import ctc_loss as ctc_loss
+from .functions.unpooling import max_unpool1d as max_unpool1d
+from .functions.unpooling import max_unpool2d as max_unpool2d
+from .functions.unpooling import max_unpool3d as max_unpool3d
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
