@@ -6,6 +6,7 @@
 - calls.py: functional_call
 - compiled.py: functions that run as compiled code when calls repeat
 - containers.py: Sequential, ModuleList, ModuleDict
+- computed.py: attributes that are computed: weight_norm, parametrizations
 - constructors.py: constructors that are declared by their arguments
 - convolution.py: Conv1d, Conv2d, ... and their transposes
 - criteria.py: losses as modules
@@ -21,7 +22,7 @@
 - state.py: state_dict, devices and dtypes
 - transformer.py: Transformer, TransformerEncoder, TransformerDecoder and their layers
 - tree.py: modules as pytrees
-- utils: clip_grad_norm_, packed sequences and others, ``td.nn.utils``
+- utils: clip_grad_norm_, packed sequences, computed weights, ``td.nn.utils``
 """
 
 from ..eager.tensor.generator import default_generator as default_generator

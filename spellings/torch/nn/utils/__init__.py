@@ -1,6 +1,6 @@
 """``tandem.torch.nn.utils``: the functions of ``tandem.nn.utils``.
 
-rnn.py: ``torch.nn.utils.rnn``
+parametrizations.py, parametrize.py, rnn.py: the modules of ``torch.nn.utils`` of these names
 """
 
 from ....spellings.forwarding import forward_to as _forward_to
