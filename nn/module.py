@@ -90,7 +90,8 @@ class Module:
     def __setattr__(self, name: str, value: object) -> None:
         names = self._names
         if name in names.parameters:
-            if value is not None and not isinstance(value, Parameter):
+            is_same = value is vars(self).get(name)  # after `module.weight *= 2`
+            if value is not None and not is_same and not isinstance(value, Parameter):
                 raise ArgumentError(
                     f"cannot assign {describe(value)} to the parameter {name!r}; assign td.nn.Parameter(value), or None"
                 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..eager.autograd.grad_modes import no_grad
 from ..eager.tensor.construct import asarray
+from ..eager.tensor.copies import set_gradient
 from ..errors import ArgumentError, ShapeError
 from ..named_tuple import NamedTuple
 from ..operators.creation.full import empty_like
@@ -213,19 +214,19 @@ def _convert(module: M, convert: Callable[[Tensor], Tensor], recurse: bool = Tru
             tensor = vars(inner).get(name)
             if tensor is not None:
                 if id(tensor) not in results:
-                    results[id(tensor)] = _convert_tensor(tensor, convert)
+                    results[id(tensor)] = _convert_tensor(tensor, convert, name in names.parameters)
                 vars(inner)[name] = results[id(tensor)]
     return module
 
 
-def _convert_tensor(tensor: Tensor, convert: Callable[[Tensor], Tensor]) -> Tensor:
+def _convert_tensor(tensor: Tensor, convert: Callable[[Tensor], Tensor], is_parameter: bool) -> Tensor:
     with no_grad():
         result = convert(tensor)
     if result is tensor:
         return tensor
-    result = result.detach().requires_grad_(tensor.requires_grad)
+    result = Parameter(result, tensor.requires_grad) if is_parameter else result.detach()
     if tensor.grad is not None:
-        result.grad = convert(tensor.grad)
+        set_gradient(result, convert(tensor.grad))
     return result
 
 

@@ -17,7 +17,7 @@ linear_algebra.py: cholesky_solve, svd, logdet, ...
 spectra.py: stft, istft, windows
 calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
-devices.py: device, Size
+devices.py: device, Size, memory_format
 typed_tensors.py: FloatTensor, LongTensor, ...
 func.py: torch.func, and vmap
 autograd: ``torch.autograd`` and its modules
@@ -101,7 +101,9 @@ _own = _lazy.attach(
         ".torch.calls": "cond is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
         ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
-        ".torch.devices": "Size device",
+        ".torch.devices": (
+            "Size channels_last channels_last_3d contiguous_format device memory_format preserve_format"
+        ),
         ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
         ".torch.distances": "cdist dist norm pdist renorm",
         ".torch.func": "vmap",

@@ -363,3 +363,26 @@ def test_recurrent_layer_is_jitted_as_a_loop():
     (lstm(x)[0] ** 2).sum().backward()
     for one, parameter in zip(got, lstm.parameters()):
         assert_close(one, parameter.grad, 1e-5)
+
+
+def test_frozen_parameter_is_written_and_copied_with_its_gradient():
+    layer = nn.Linear(2, 3)
+    layer(td.ones(2)).sum().backward()
+    layer.requires_grad_(False)
+    with td.no_grad():
+        layer.weight *= 2
+    assert list(layer.state_dict()) == ["weight", "bias"]
+    other = copy.deepcopy(layer).to(td.float64)
+    assert other.weight.grad.tolist() == layer.weight.grad.tolist() == [[1.0, 1.0]] * 3
+    assert not other.weight.requires_grad and len(list(other.parameters())) == 2
+    holder = nn.Module()
+    holder.weight = layer.weight
+    assert [name for name, _ in holder.named_parameters()] == ["weight"]
+    assert copy.copy(layer.bias).grad.tolist() == [1.0] * 3
+
+
+def test_gradient_of_a_padded_convolution_can_be_viewed():
+    x = td.ones((2, 1, 8, 8)).requires_grad_()
+    nn.Conv2d(1, 4, 4, 2, 1)(x).sum().backward()
+    (gradient,) = td.autograd.grad(nn.Conv2d(1, 4, 4, 2, 1)(x).sum(), x)
+    assert gradient.view(2, -1).shape == (2, 64)

@@ -132,6 +132,9 @@ def test_strict_names_refuse_ambiguous_calls_only():
         ("nn.init", "zeros_"),
         ("nn.parameter", "Parameter"),
         ("nn.utils", "clip_grad_norm_"),
+        ("nn.utils.parametrizations", "weight_norm"),
+        ("nn.utils.parametrize", "is_parametrized"),
+        ("nn.utils.rnn", "pad_sequence"),
         ("optim.lr_scheduler", "OneCycleLR"),
         ("special", "erf"),
     ],
@@ -357,3 +360,34 @@ def test_number_of_elements_is_plain_int():
     x = td.zeros((2, 3))
     for count in (x.numel(), x.nelement(), td.numel(x), td.size(x), torch.numel(x), x.nbytes, x.size * 1):
         assert type(count) is int
+
+
+def test_order_of_elements_is_accepted():
+    x = torch.arange(6.0).reshape(1, 2, 3, 1)
+    for call in (
+        x.contiguous,
+        x.clone,
+        x.to,
+        lambda memory_format: torch.clone(x, memory_format=memory_format),
+    ):
+        result = call(memory_format=torch.channels_last)
+        assert result.tolist() == x.tolist() and result.stride() == x.stride()
+    assert x.to("cpu", torch.float64, memory_format=torch.preserve_format).dtype is torch.float64
+    assert repr(torch.channels_last_3d) == "torch.channels_last_3d"
+    assert isinstance(torch.contiguous_format, torch.memory_format)
+    with pytest.raises(TypeError, match="memory_format"):
+        td.exp(x, memory_format=torch.channels_last)
+
+
+def test_gradients_of_inputs_only_are_computed():
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    (gradient,) = torch.autograd.grad(outputs=(x * x).sum(), inputs=x, only_inputs=True)
+    assert gradient.tolist() == [2.0, 4.0]
+    with pytest.raises(td.errors.ArgumentError, match="only_inputs"):
+        torch.autograd.grad(x.sum(), x, only_inputs=False)
+
+
+def test_least_squares_are_named():
+    result = torch.linalg.lstsq(td.asarray([[1.0], [1.0]]), td.asarray([[1.0], [3.0]]))
+    np.testing.assert_allclose(result.solution.numpy(), [[2.0]], rtol=1e-6)
+    assert result.rank.item() == 1 and result.solution is result[0] and len(result) == 4
