@@ -13,7 +13,7 @@ _classes: dict[tuple[type, tuple[str, ...], str], type] = {}
 
 
 class Computed(Protocol):
-    """How an attribute is computed: a hashable object, since it is a static attribute of a pytree.
+    """The computation of an attribute: a hashable object, since it is a static attribute of a pytree.
 
     A method ``invert(module, value)`` allows to assign to the attribute.
     """
@@ -24,7 +24,7 @@ class Computed(Protocol):
 
 
 def get_computed(module: Module) -> dict[str, Computed]:
-    """How attributes of a module are computed, by their names."""
+    """Return the computations of a module's attributes, by the names of these."""
     return dict(vars(module).get(_COMPUTED, ()))
 
 

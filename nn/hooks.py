@@ -226,16 +226,16 @@ class _Backward:
     def __init__(self, module: Module):
         self.module = module
         self.before, self.after = select(module, BEFORE_BACKWARD), select(module, AFTER_BACKWARD)
-        self.places: list[int] = []  # positions of the inputs whose gradients are seen
+        self.positions: list[int] = []  # positions of the inputs whose gradients are seen
         self.count = 0
         self.grad_output: tuple[Tensor | None, ...] = ()
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Pass the inputs that require gradients through the function whose backward pass ends that of the module."""
         self.count = len(args)
-        self.places = [at for at, value in enumerate(args) if _is_watched(value)]
+        self.positions = [at for at, value in enumerate(args) if _is_watched(value)]
         watched = dict(
-            zip(self.places, _pass_through(_InputGradients, self, [args[at] for at in self.places]))
+            zip(self.positions, _pass_through(_InputGradients, self, [args[at] for at in self.positions]))
         )
         return tuple(watched.get(at, value) for at, value in enumerate(args))
 
@@ -245,8 +245,8 @@ class _Backward:
             return _pass_through(_OutputGradients, self, [output])[0] if _is_watched(output) else output
         if not isinstance(output, (tuple, list)):
             return output
-        places = [at for at, value in enumerate(output) if _is_watched(value)]
-        watched = dict(zip(places, _pass_through(_OutputGradients, self, [output[at] for at in places])))
+        positions = [at for at, value in enumerate(output) if _is_watched(value)]
+        watched = dict(zip(positions, _pass_through(_OutputGradients, self, [output[at] for at in positions])))
         items = [watched.get(at, value) for at, value in enumerate(output)]
         return type(output)(*items) if hasattr(output, "_fields") else type(output)(items)
 
@@ -257,15 +257,15 @@ class _Backward:
             if result is not None:
                 gradients = result if isinstance(result, tuple) else (result,)
         self.grad_output = gradients
-        if not self.places:
+        if not self.positions:
             self.run_after((None,) * self.count)
         return gradients
 
     def finish(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the hooks after the backward pass; returns the gradients of the inputs that are seen."""
-        by_place = dict(zip(self.places, gradients))
-        all_gradients = self.run_after(tuple(by_place.get(at) for at in range(self.count)))
-        return tuple(all_gradients[at] for at in self.places)
+        by_position = dict(zip(self.positions, gradients))
+        all_gradients = self.run_after(tuple(by_position.get(at) for at in range(self.count)))
+        return tuple(all_gradients[at] for at in self.positions)
 
     def run_after(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the hooks with the gradients of all positional arguments; returns those to use."""

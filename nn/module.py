@@ -329,7 +329,7 @@ class Module:
         return ""
 
     def _describe_children(self) -> list[str]:
-        """What ``repr`` shows of the children, one text for each."""
+        """Return the text that ``repr`` shows of each child."""
         return [f"({name}): {value!r}" for name, value in vars(self).items() if isinstance(value, Module)]
 
     def __repr__(self) -> str:

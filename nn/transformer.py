@@ -299,16 +299,16 @@ class Transformer(Module):
             batch_first,
             norm_first,
         )
-        places = (bias, device, dtype)
+        last = (bias, device, dtype)
 
         def make_norm() -> LayerNorm:
-            return LayerNorm(d_model, layer_norm_eps, True, *places)
+            return LayerNorm(d_model, layer_norm_eps, True, *last)
 
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*options, *places), num_encoder_layers, make_norm()
+            TransformerEncoderLayer(*options, *last), num_encoder_layers, make_norm()
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*options, *places), num_decoder_layers, make_norm()
+            TransformerDecoderLayer(*options, *last), num_decoder_layers, make_norm()
         )
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
         for parameter in self.parameters():
