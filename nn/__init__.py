@@ -13,6 +13,7 @@
 - default_generator.py: the generator of initializers and dropout
 - hooks.py: hooks of modules
 - init.py: initializers, ``td.nn.init``
+- lazy_layers.py: LazyLinear, LazyConv2d, ...
 - layers.py: Linear, Embedding, Flatten, PReLU
 - module.py, parameter.py: Module and Parameter
 - normalization.py: LayerNorm, RMSNorm, BatchNorm2d, InstanceNorm2d, ...
@@ -148,6 +149,19 @@ from .layers import Identity as Identity
 from .layers import Linear as Linear
 from .layers import PReLU as PReLU
 from .layers import Unflatten as Unflatten
+from .lazy_layers import LazyBatchNorm1d as LazyBatchNorm1d
+from .lazy_layers import LazyBatchNorm2d as LazyBatchNorm2d
+from .lazy_layers import LazyBatchNorm3d as LazyBatchNorm3d
+from .lazy_layers import LazyConv1d as LazyConv1d
+from .lazy_layers import LazyConv2d as LazyConv2d
+from .lazy_layers import LazyConv3d as LazyConv3d
+from .lazy_layers import LazyConvTranspose1d as LazyConvTranspose1d
+from .lazy_layers import LazyConvTranspose2d as LazyConvTranspose2d
+from .lazy_layers import LazyConvTranspose3d as LazyConvTranspose3d
+from .lazy_layers import LazyInstanceNorm1d as LazyInstanceNorm1d
+from .lazy_layers import LazyInstanceNorm2d as LazyInstanceNorm2d
+from .lazy_layers import LazyInstanceNorm3d as LazyInstanceNorm3d
+from .lazy_layers import LazyLinear as LazyLinear
 from .module import Module as Module
 from .normalization import BatchNorm1d as BatchNorm1d
 from .normalization import BatchNorm2d as BatchNorm2d
@@ -164,8 +178,10 @@ from .parameter_containers import ParameterList as ParameterList
 from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import RNN as RNN
+from .recurrent import Recurrent as RNNBase
 from .recurrent_cells import GRUCell as GRUCell
 from .recurrent_cells import LSTMCell as LSTMCell
+from .recurrent_cells import RecurrentCell as RNNCellBase
 from .recurrent_cells import RNNCell as RNNCell
 from .transformer import Transformer as Transformer
 from .transformer import TransformerDecoder as TransformerDecoder

@@ -246,7 +246,9 @@ class _Backward:
         if not isinstance(output, (tuple, list)):
             return output
         positions = [at for at, value in enumerate(output) if _is_watched(value)]
-        watched = dict(zip(positions, _pass_through(_OutputGradients, self, [output[at] for at in positions])))
+        watched = dict(
+            zip(positions, _pass_through(_OutputGradients, self, [output[at] for at in positions]))
+        )
         items = [watched.get(at, value) for at, value in enumerate(output)]
         return type(output)(*items) if hasattr(output, "_fields") else type(output)(items)
 
