@@ -327,3 +327,19 @@ def _check_elements(array: Array, obj: object) -> None:
             "give the array a numeric dtype first"
         )
     as_dtype(array.dtype)
+
+
+def make_float_array(data: tuple[Any, ...]) -> Array:
+    """The array of ``Tensor(*data)``: a copy of data in the default float dtype, or zeros of the sizes given.
+
+    Raises:
+        ArgumentError: the data are a tensor of a transform or a trace.
+    """
+    dtype = default_float()
+    if len(data) != 1 or isinstance(data[0], (int, np.integer)):
+        return np.zeros(data or (0,), dtype.np)
+    made = asarray(data[0]) if not isinstance(data[0], Tensor) else data[0]
+    if type(made) is not Tensor:
+        raise ArgumentError(f"Tensor(...) takes data, not {describe(made)}; use x.clone()")
+    array: Array = np.array(made.detach().numpy(), dtype.np)
+    return array
