@@ -19,6 +19,7 @@ calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
 devices.py: device, Size, memory_format
 typed_tensors.py: FloatTensor, LongTensor, ...
+files.py: load, save
 func.py: torch.func, and vmap
 autograd: ``torch.autograd`` and its modules
 cuda.py, fft.py, linalg.py, special.py: the modules of these names
@@ -106,6 +107,7 @@ _own = _lazy.attach(
         ),
         ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
         ".torch.distances": "cdist dist norm pdist renorm",
+        ".torch.files": "load save",
         ".torch.func": "vmap",
         ".torch.groups": "unique_consecutive",
         ".torch.histograms": "histc histogram histogramdd",

@@ -391,3 +391,24 @@ def test_least_squares_are_named():
     result = torch.linalg.lstsq(td.asarray([[1.0], [1.0]]), td.asarray([[1.0], [3.0]]))
     np.testing.assert_allclose(result.solution.numpy(), [[2.0]], rtol=1e-6)
     assert result.rank.item() == 1 and result.solution is result[0] and len(result) == 4
+
+
+def test_whole_modules_are_saved_as_pickles(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    path = tmp_path / "net.pth"
+    torch.save(net, path)
+    with pytest.raises(ValueError, match="weights_only=False"):
+        torch.load(path)
+    other = torch.load(path, map_location=lambda storage, location: storage, weights_only=False)
+    assert other(torch.ones(2)).tolist() == net(torch.ones(2)).tolist()
+    torch.save({"model_state_dict": net.state_dict(), "epoch": 3}, path)
+    assert torch.load(path, map_location="cpu", weights_only=True)["epoch"] == 3
+    buffer = io.BytesIO()
+    torch.save([torch.ones(2)], buffer)
+    buffer.seek(0)
+    assert torch.load(buffer)[0].tolist() == [1.0, 1.0]
+
+
+def test_diagonals_of_bools_are_filled_with_numbers():
+    assert torch.ones((2, 2), dtype=bool).fill_diagonal_(0).tolist() == [[False, True], [True, False]]
+    assert torch.zeros(2, 2).fill_diagonal_(True).tolist() == [[1.0, 0.0], [0.0, 1.0]]
