@@ -232,17 +232,20 @@ def _array_of(obj: object, wanted: DType | None) -> Array:
     elif hasattr(obj, "__dlpack__"):
         array = _dlpack.import_array(obj)
     else:
-        array = _from_buffer(obj)
+        array = _from_buffer(obj, wanted)
     _check_elements(array, obj)
     return array
 
 
-def _from_buffer(obj: Any) -> Array:
+def _from_buffer(obj: Any, wanted: DType | None) -> Array:
+    """Convert an object with the buffer protocol, or a sequence such as a range."""
     if isinstance(obj, (str, bytes)):
         raise DTypeError(f"asarray: {describe(obj)} is text; a tensor holds numbers or booleans")
     try:
         return np.asarray(memoryview(obj))
     except TypeError:
+        if isinstance(obj, Sequence):
+            return _from_python(list(obj), wanted)
         raise ArgumentError(
             f"asarray takes numbers, nested lists of them, NumPy arrays, tensors and objects with __dlpack__ or "
             f"__array__, not {describe(obj)}"

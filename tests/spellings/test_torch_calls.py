@@ -130,6 +130,10 @@ def test_strict_names_refuse_ambiguous_calls_only():
         ("linalg", "norm"),
         ("nn.functional", "relu"),
         ("nn.init", "zeros_"),
+        ("nn.modules", "Linear"),
+        ("nn.modules.batchnorm", "_BatchNorm"),
+        ("nn.modules.module", "Module"),
+        ("nn.modules.utils", "_pair"),
         ("nn.parameter", "Parameter"),
         ("nn.utils", "clip_grad_norm_"),
         ("nn.utils.parametrizations", "weight_norm"),
@@ -412,3 +416,16 @@ def test_whole_modules_are_saved_as_pickles(tmp_path):
 def test_diagonals_of_bools_are_filled_with_numbers():
     assert torch.ones((2, 2), dtype=bool).fill_diagonal_(0).tolist() == [[False, True], [True, False]]
     assert torch.zeros(2, 2).fill_diagonal_(True).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_base_classes_of_layers_are_found():
+    from tandem.torch.nn.modules.batchnorm import _BatchNorm
+    from tandem.torch.nn.modules.conv import Conv2d, _ConvNd
+    from tandem.torch.nn.modules.utils import _pair, _triple
+
+    assert Conv2d is torch.nn.Conv2d and isinstance(Conv2d(1, 1, 1), _ConvNd)
+    assert isinstance(torch.nn.BatchNorm2d(1), _BatchNorm) and not isinstance(
+        torch.nn.LayerNorm(1), _BatchNorm
+    )
+    assert _pair(3) == (3, 3) and _triple([1, 2, 3]) == (1, 2, 3)
+    assert torch.nn.modules.loss.MSELoss is torch.nn.MSELoss

@@ -2,6 +2,7 @@
 
 functional.py: ``torch.nn.functional``
 init.py: ``torch.nn.init``
+modules.py: ``torch.nn.modules`` and its submodules
 parameter.py: ``torch.nn.parameter``
 utils: ``torch.nn.utils`` and its modules
 """
