@@ -3,7 +3,7 @@
 - functional.py, functions/: layers and losses as functions, ``td.nn.functional``
 - function_layers.py: layers without parameters: activations, pooling, padding, dropout
 - attention.py: MultiheadAttention
-- calls.py: functional_call
+- calls.py: functional_call, stack_module_state
 - compiled.py: functions that run as compiled code when calls repeat
 - containers.py: Sequential, ModuleList, ModuleDict
 - computed.py: attributes that are computed: weight_norm, parametrizations
@@ -32,6 +32,7 @@ from . import init as init
 from . import utils as utils
 from .attention import MultiheadAttention as MultiheadAttention
 from .calls import functional_call as functional_call
+from .calls import stack_module_state as stack_module_state
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import Sequential as Sequential

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..eager.autograd.grad_modes import no_grad
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.copies import set_gradient
-from ..errors import ArgumentError, ShapeError
+from ..errors import StateError
 from ..named_tuple import NamedTuple
 from ..operators.creation.full import empty_like
 from ..registry.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
@@ -118,8 +118,8 @@ def load_state_dict(
         The names in which they differ.
 
     Raises:
-        ArgumentError: with ``strict``, the names differ.
-        ShapeError: a value has another shape than the parameter; nothing is copied then.
+        StateError: with ``strict``, the names differ; or a value has another shape than the parameter. Nothing is
+            copied then.
     """
     given: dict[str, Any] = dict(state_dict)
     named = named_modules(self)
@@ -135,7 +135,7 @@ def load_state_dict(
     values = {name: asarray(given[name]) for name in own if name in given}
     for name, value in values.items():
         if value.shape != own[name].shape:
-            raise ShapeError(f"load_state_dict: {name} has shape {own[name].shape}, the value {value.shape}")
+            raise StateError(f"load_state_dict: {name} has shape {own[name].shape}, the value {value.shape}")
     for _, inner in reversed(named):
         for hook in hooks.select(inner, hooks.AFTER_LOADING):
             hook.fn(inner, difference)
@@ -159,7 +159,7 @@ def _check_names(module: Module, difference: IncompatibleKeys, strict: bool, mes
     if strict and difference.unexpected_keys:
         parts.append(f"has unknown names {', '.join(difference.unexpected_keys)}")
     if parts:
-        raise ArgumentError(f"load_state_dict: the state of a {type(module).__name__} {' and '.join(parts)}")
+        raise StateError(f"load_state_dict: the state of a {type(module).__name__} {' and '.join(parts)}")
 
 
 def _assign(named: list[tuple[str, Module]], values: Mapping[str, Tensor]) -> None:

@@ -88,6 +88,7 @@ class RespelledCalls:
         """
         schema = self.operator.schema
         materialize(self.operator.name)
+        names = tuple(name for name in names if name != "out")  # which every operator takes
         if self.spellings.binder.names.issuperset(names):
             return None
         with lock:

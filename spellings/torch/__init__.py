@@ -130,6 +130,6 @@ _own = _lazy.attach(
             "ShortTensor"
         ),
     },
-    {"autograd": ".torch.autograd", "func": ".torch.func"},
+    {"autograd": ".torch.autograd", "func": ".torch.func", "nn": ".torch.nn"},
 )
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own)

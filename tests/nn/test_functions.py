@@ -246,6 +246,24 @@ def test_orthogonal_and_identity_matrices():
     assert nn.init.zeros_(td.ones(2)).tolist() == [0, 0] and nn.init.ones_(td.zeros(1)).tolist() == [1]
 
 
+def test_dirac_weight_keeps_channels():
+    x = draw(2, 4, 5, 5)
+    for groups, channels in ((1, 4), (2, 4), (2, 2)):
+        layer = nn.Conv2d(4, channels, 3, padding=1, groups=groups, bias=False)
+        nn.init.dirac_(layer.weight, groups)
+        kept = [group * 4 // groups + at for group in range(groups) for at in range(channels // groups)]
+        assert_close(layer(td.asarray(x)), x[:, kept])
+    with pytest.raises(ShapeError, match="3 to 5 axes"):
+        nn.init.dirac_(td.ones((2, 2)))
+
+
+def test_sparse_matrix_has_a_share_of_zeros():
+    values = nn.init.sparse_(td.empty((20, 30)), 0.25, std=2.0, generator=td.Generator(0)).numpy()
+    assert (np.sum(values == 0, 0) == 5).all() and abs(values[values != 0].std() - 2) < 0.2
+    with pytest.raises(ShapeError, match="a matrix"):
+        nn.init.sparse_(td.ones(3), 0.5)
+
+
 def test_parameters_become_a_vector():
     model = nn.Linear(2, 3)
     vector = nn.utils.parameters_to_vector(model.parameters())

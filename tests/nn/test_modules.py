@@ -73,6 +73,8 @@ def test_wrong_state_is_refused_whole(net):
     with pytest.raises(ArgumentError, match=r"no value for scale.*unknown names scales"):
         net.load_state_dict({**{k: v for k, v in state.items() if k != "scale"}, "scales": state["scale"]})
     assert net.load_state_dict({"offset": np.ones(4)}, strict=False).missing_keys[0] == "scale"
+    with pytest.raises(RuntimeError, match="no value"):
+        net.load_state_dict({})
     with pytest.raises(ShapeError, match=r"output.weight has shape \(2, 4\)"):
         net.load_state_dict({**state, "output.weight": np.ones((4, 2))})
     assert net.scale.tolist() == before
@@ -386,3 +388,40 @@ def test_gradient_of_a_padded_convolution_can_be_viewed():
     nn.Conv2d(1, 4, 4, 2, 1)(x).sum().backward()
     (gradient,) = td.autograd.grad(nn.Conv2d(1, 4, 4, 2, 1)(x).sum(), x)
     assert gradient.view(2, -1).shape == (2, 64)
+
+
+def test_states_of_several_modules_are_stacked():
+    nets = [nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).eval() for _ in range(4)]
+    params, buffers = nn.stack_module_state(nets)
+    assert params["0.weight"].shape == (4, 2, 3) and params["0.weight"].requires_grad
+    assert buffers["1.running_mean"].shape == (4, 2)
+    x = td.asarray(X)
+    results = td.vmap(lambda p, b: nn.functional_call(nets[0], (p, b), x))(params, buffers)
+    for result, net in zip(results.detach().numpy(), nets):
+        assert_close(result, net(x).detach())
+    with pytest.raises(ArgumentError, match="at least one"):
+        nn.stack_module_state([])
+    with pytest.raises(ArgumentError, match="one class"):
+        nn.stack_module_state([nets[0], nn.Linear(3, 2)])
+
+
+def test_functional_call_is_strict_and_untied_on_request(net):
+    net.again = net.hidden
+    values = {"hidden.weight": td.zeros((4, 3))}
+    with pytest.raises(ArgumentError, match=r"hidden\.bias"):
+        nn.functional_call(net, values, td.asarray(X), strict=True)
+
+    def read(tie_weights):
+        seen = []
+        handle = net.register_forward_pre_hook(
+            lambda module, args: seen.append(module.again.weight.sum().item())
+        )
+        nn.functional_call(net, values, td.asarray(X), tie_weights=tie_weights)
+        handle.remove()
+        return seen[0]
+
+    assert (
+        read(True) == 0
+        and read(False) == pytest.approx(net.hidden.weight.sum().item())
+        and net.hidden.weight.sum().item() != 0
+    )

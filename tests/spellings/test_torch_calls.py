@@ -428,4 +428,4 @@ def test_base_classes_of_layers_are_found():
         torch.nn.LayerNorm(1), _BatchNorm
     )
     assert _pair(3) == (3, 3) and _triple([1, 2, 3]) == (1, 2, 3)
-    assert torch.nn.modules.loss.MSELoss is torch.nn.MSELoss
+    assert torch.nn.modules.loss.MSELoss is torch.nn.MSELoss and torch.nn.init.normal is torch.nn.init.normal_

@@ -7,6 +7,8 @@ parameter.py: ``torch.nn.parameter``
 utils: ``torch.nn.utils`` and its modules
 """
 
+from ... import lazy as _lazy
 from ...spellings.forwarding import forward_to as _forward_to
 
-__getattr__, __dir__ = _forward_to(__name__, "nn")
+_modules = {name: f".torch.nn.{name}" for name in ("functional", "init", "modules", "parameter", "utils")}
+__getattr__, __dir__ = _forward_to(__name__, "nn", _lazy.attach(__name__, {}, _modules))

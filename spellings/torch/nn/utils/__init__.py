@@ -3,6 +3,8 @@
 parametrizations.py, parametrize.py, rnn.py: the modules of ``torch.nn.utils`` of these names
 """
 
+from .... import lazy as _lazy
 from ....spellings.forwarding import forward_to as _forward_to
 
-__getattr__, __dir__ = _forward_to(__name__, "nn.utils")
+_modules = {name: f".torch.nn.utils.{name}" for name in ("parametrizations", "parametrize", "rnn")}
+__getattr__, __dir__ = _forward_to(__name__, "nn.utils", _lazy.attach(__name__, {}, _modules))
