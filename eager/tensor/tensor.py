@@ -111,7 +111,7 @@ class Tensor(Base):
         if not hasattr(self, "_keys"):  # False if a subclass has initialized it in __new__
             if type(self) is not Tensor or kwargs:
                 raise ArgumentError(
-                    "tensors are made by td.asarray(data), td.zeros(shape) and the like; Tensor(...) takes data or sizes"
+                    "tensors are made by td.asarray(data), td.zeros(shape) and others; Tensor(...) takes data or sizes"
                 )
             array = _construct.make_float_array(args)
             self._array, self._keys, self._meta, self._storage = array, CPU_KEYS, None, None
