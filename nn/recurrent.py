@@ -263,7 +263,7 @@ class Recurrent(Module):
         state = self._initial_state(x, hx, False)
         if hx is not None:
             state = _reorder(state, input.sorted_indices)
-        output, final = self._run(x, state, input.lengths)
+        output, final = self._run(x, state, input.lengths.to(x.device))
         final = _reorder(final, input.unsorted_indices)
         return input.pack(output), final if self.states > 1 else final[0]
 

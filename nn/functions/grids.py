@@ -50,7 +50,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         edge = 1.0 if align_corners else 1 - 1 / count
         axes.append(np.linspace(-edge, edge, count) if count > 1 else np.zeros(1))
     points = np.stack([*reversed(np.meshgrid(*axes, indexing="ij")), np.ones(sizes)], -1)
-    flat = points.reshape((-1, rank + 1)).astype(theta.dtype.np)
+    flat = theta.new_tensor(points.reshape((-1, rank + 1)))
     result: Tensor = matmul(flat, theta.mT)
     return result.reshape((size[0], *sizes, rank))
 

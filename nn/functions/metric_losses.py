@@ -165,7 +165,7 @@ def multi_margin_loss(
     losses = relu(margin - take_along_axis(input, index, -1) + input) ** p
     if weight is not None:
         losses = losses * take(weight, index)
-    others = arange(count) != index
+    others = arange(count, device=input.device) != index
     return reduce_losses(sum(where(others, losses, 0.0), -1) / count, reduction)
 
 
@@ -182,7 +182,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     count = input.shape[-1]
     is_listed = cumulative_prod((target >= 0).to(int64), axis=-1) == 1
     index = where(is_listed, target, 0)
-    is_class = any(is_listed.unsqueeze(-1) & (index.unsqueeze(-1) == arange(count)), -2)
+    classes = arange(count, device=input.device)
+    is_class = any(is_listed.unsqueeze(-1) & (index.unsqueeze(-1) == classes), -2)
     scores = take_along_axis(input, index, -1)
     losses = relu(1 - scores.unsqueeze(-1) + input.unsqueeze(-2))
     is_counted = is_listed.unsqueeze(-1) & ~is_class.unsqueeze(-2)

@@ -62,7 +62,11 @@ def ctc_loss(
     is_single = log_probs.ndim == 2
     if is_single:
         log_probs, targets = log_probs.unsqueeze(1), targets.reshape((1, -1))
-    steps, labels = (asarray(lengths).to(int64).reshape(-1) for lengths in (input_lengths, target_lengths))
+    device = log_probs.device
+    steps, labels = (
+        asarray(lengths).to(device, int64).reshape(-1) for lengths in (input_lengths, target_lengths)
+    )
+    targets = targets.to(device)
     batch = log_probs.shape[1]
     if targets.ndim == 1:
         targets = _split_targets(targets, labels, target_lengths)
@@ -81,7 +85,7 @@ def ctc_loss(
 def _split_targets(targets: Tensor, counts: Tensor, given: Tensor | Sequence[int]) -> Tensor:
     """The labels ``(batch, longest)`` from those of all examples one after the other."""
     longest = targets.shape[0] if isinstance(given, TensorBase) else max([*given, 1])
-    index = (counts.cumsum(0) - counts).unsqueeze(1) + arange(longest)
+    index = (counts.cumsum(0) - counts).unsqueeze(1) + arange(longest, device=counts.device)
     return take(targets, index.clip(0, max(targets.shape[0] - 1, 0)))
 
 
@@ -93,9 +97,11 @@ def _ctc_losses(log_probs: Tensor, targets: Tensor, steps: Tensor, labels: Tenso
     states = concat([stack([blanks, targets], -1).reshape((batch, 2 * longest)), blanks[:, :1]], 1)
     index = broadcast_to(states.to(int64), (log_probs.shape[0], *states.shape))
     emitted = take_along_axis(log_probs, index, -1)
-    is_label = arange(states.shape[1]) % 2 == 1
-    can_skip = is_label & (states != _shift(states, 2, blank)) & (arange(states.shape[1]) >= 2)
-    first = where(arange(states.shape[1]) < 2, emitted[0], IMPOSSIBLE)
+    is_label = arange(states.shape[1], device=states.device) % 2 == 1
+    can_skip = (
+        is_label & (states != _shift(states, 2, blank)) & (arange(states.shape[1], device=states.device) >= 2)
+    )
+    first = where(arange(states.shape[1], device=states.device) < 2, emitted[0], IMPOSSIBLE)
 
     def advance(before: Tensor, x: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         step, emitted = x
@@ -104,7 +110,7 @@ def _ctc_losses(log_probs: Tensor, targets: Tensor, steps: Tensor, labels: Tenso
         after = where(step < steps.unsqueeze(1), logaddexp(stay_or_move, skip) + emitted, before)
         return after, after[:, 0]
 
-    last, _ = scan(advance, first, (arange(1, log_probs.shape[0]), emitted[1:]))
+    last, _ = scan(advance, first, (arange(1, log_probs.shape[0], device=steps.device), emitted[1:]))
     end = (2 * labels).unsqueeze(1)
     on_blank = take_along_axis(last, end, 1)
     on_label = where(end > 0, take_along_axis(last, maximum(end - 1, 0), 1), IMPOSSIBLE)
@@ -113,4 +119,4 @@ def _ctc_losses(log_probs: Tensor, targets: Tensor, steps: Tensor, labels: Tenso
 
 def _shift(x: Tensor, count: int, value: float) -> Tensor:
     """Move the elements of the last axis to the right; a value fills the start."""
-    return concat([full((x.shape[0], count), value, dtype=x.dtype), x[:, :-count]], 1)
+    return concat([full((x.shape[0], count), value, dtype=x.dtype, device=x.device), x[:, :-count]], 1)

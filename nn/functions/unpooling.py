@@ -10,7 +10,7 @@ import numpy as np
 
 from ...eager.tensor.construct import asarray
 from ...errors import ShapeError
-from ...operators.elementwise.selection import where
+from ...operators.elementwise.selection import maximum, where
 from ...operators.indexing.along_axis import scatter
 from ...operators.indexing.take import take, take_along_axis
 from ...operators.reductions.folds import argmax
@@ -31,12 +31,12 @@ def find_largest(input: Tensor, positions: Array) -> tuple[Tensor, Tensor]:
     counts, rank = positions.shape[:-1], positions.ndim - 1
     head = input.shape[: input.ndim - rank]
     flat = input.reshape((*head, -1))
-    index = positions.reshape((-1, positions.shape[-1]))
+    index = asarray(positions.reshape((-1, positions.shape[-1])), device=input.device)
     lowest = -math.inf if input.dtype.is_floating else int(np.iinfo(input.dtype.np).min)
-    windows = where(index >= 0, take(flat, np.maximum(index, 0), -1), lowest)
+    windows = where(index >= 0, take(flat, maximum(index, 0), -1), lowest)
     best = argmax(windows, -1).unsqueeze(-1)
     values = take_along_axis(windows, best, -1)
-    all_indices = broadcast_to(asarray(index, device=input.device), windows.shape)
+    all_indices = broadcast_to(index, windows.shape)
     indices = take_along_axis(all_indices, best, -1)
     return values.reshape((*head, *counts)), indices.reshape((*head, *counts))
 

@@ -25,7 +25,7 @@ class PackedSequence(NamedTuple):
     Attributes:
         data: the elements ``(sum of lengths, ...)``: the first of all sequences, then the second of those that have
             one, and so on.
-        batch_sizes: for each step the number of sequences that have an element there.
+        batch_sizes: for each step the number of sequences that have an element there; on the CPU.
         sorted_indices: for each sequence, the longest first, its position in the batch; None: as they are.
         unsorted_indices: for each sequence of the batch, its position among the sorted ones.
     """
@@ -55,7 +55,7 @@ class PackedSequence(NamedTuple):
         """The elements ``(steps, sequences, ...)``, the longest sequence first; others follow the end of a sequence."""
         first = (self.batch_sizes.cumsum(0) - self.batch_sizes).unsqueeze(1)
         index = (first + arange(self.batch_size)).clip(0, self.data.shape[0] - 1)
-        return take(self.data, index, 0)
+        return take(self.data, index.to(self.data.device), 0)
 
     def pack(self, padded: Tensor) -> PackedSequence:
         """The sequences of the same lengths whose elements are ``(steps, sequences, ...)``, the longest first."""
@@ -63,8 +63,8 @@ class PackedSequence(NamedTuple):
         position = arange(self.data.shape[0])
         step = sum(position.unsqueeze(1) >= ends, 1)
         column = position - take(ends - self.batch_sizes, step)
-        flat = padded.reshape((-1, *padded.shape[2:]))
-        return self._replace(data=take(flat, step * padded.shape[1] + column, 0))
+        flat, index = padded.reshape((-1, *padded.shape[2:])), step * padded.shape[1] + column
+        return self._replace(data=take(flat, index.to(padded.device), 0))
 
 
 def pad_sequence(
@@ -148,9 +148,10 @@ def pack_padded_sequence(
         )
     sizes = [len([count for count in counts if count > step]) for step in range(max(counts))]
     index = [step * len(counts) + order[at] for step, size in enumerate(sizes) for at in range(size)]
-    data = take(steps.reshape((-1, *steps.shape[2:])), asarray(index), 0)
+    device = input.device
+    data = take(steps.reshape((-1, *steps.shape[2:])), asarray(index).to(device), 0)
     inverse = sorted(range(len(order)), key=order.__getitem__)
-    indices = (None, None) if enforce_sorted else (asarray(order), asarray(inverse))
+    indices = (None, None) if enforce_sorted else (asarray(order).to(device), asarray(inverse).to(device))
     return PackedSequence(data, asarray(sizes, dtype=int64), *indices)
 
 
@@ -181,13 +182,14 @@ def pad_packed_sequence(
             f"pad_packed_sequence: total_length {total_length} is below the longest, {count}"
         )
     is_element = (arange(count).unsqueeze(1) < lengths).reshape((count, -1, *(1,) * (padded.ndim - 2)))
-    padded = where(is_element, padded, full((), padding_value, dtype=padded.dtype))
+    is_element = is_element.to(padded.device)
+    padded = where(is_element, padded, full((), padding_value, dtype=padded.dtype, device=padded.device))
     if total_length is not None and total_length > count:
         more = (total_length - count, *padded.shape[1:])
         padded = concat([padded, full(more, padding_value, dtype=padded.dtype, device=padded.device)], 0)
     if sequence.unsorted_indices is not None:
         padded = take(padded, sequence.unsorted_indices, 1)
-        lengths = take(lengths, sequence.unsorted_indices)
+        lengths = take(lengths, sequence.unsorted_indices.to(lengths.device))
     return padded.swapaxes(0, 1) if batch_first else padded, lengths
 
 
