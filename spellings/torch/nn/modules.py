@@ -50,7 +50,7 @@ def _make_submodule(name: str) -> ModuleType:
     )
     sys.modules[module.__name__] = module
     vars(module).update(_PRIVATE)
-    module.__getattr__, module.__dir__ = _forward_to(module.__name__, "nn")  # type: ignore[method-assign, assignment]
+    module.__getattr__, module.__dir__ = _forward_to(module.__name__, "nn")  # type: ignore[method-assign]
     return module
 
 
