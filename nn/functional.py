@@ -24,6 +24,7 @@ from ..operators.nn.convolution_layers import conv_transpose3d as conv_transpose
 from ..operators.nn.losses import one_hot as _one_hot
 from ..operators.reductions.folds import max, sum
 from ..operators.reductions.statistics import mean, var
+from ..operators.shape.repeating import repeat
 from ..registry.dtypes import int64
 from .compiled import compile_when_hot
 from .functions.activations import celu as celu
@@ -321,8 +322,21 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
-    """``softmax(query @ key.mT * scale) @ value``; a bool mask says where attention is allowed."""
+    """``softmax(query @ key.mT * scale) @ value``; a bool mask says where attention is allowed.
+
+    Args:
+        query, key, value: ``(..., heads, sequence, features)``.
+        attn_mask: where attention is allowed, or floats that are added to the scores.
+        dropout_p: the probability with which a weight is dropped.
+        is_causal: whether queries attend to earlier keys only.
+        scale: the factor of the scores; None: ``1 / sqrt(features)``.
+        enable_gqa: whether each head of key and value serves several neighbouring heads of the query.
+    """
+    if enable_gqa:
+        count = query.shape[-3] // key.shape[-3]
+        key, value = (repeat(x, count, -3) for x in (key, value))
     if not dropout_p:
         return layers.scaled_dot_product_attention(
             query, key, value, attn_mask, is_causal=is_causal, scale=scale

@@ -103,6 +103,24 @@ def test_attention(batch, steps, heads):
     assert_close(mean, weights.mean(1))
 
 
+def test_heads_of_keys_serve_groups_of_queries():
+    q, k, v = draw(2, 6, 3, 4), draw(2, 2, 5, 4), draw(2, 2, 5, 4) + 1
+    got = F.scaled_dot_product_attention(*map(td.asarray, (q, k, v)), enable_gqa=True)
+    k, v = (x.repeat(3, axis=1) for x in (k, v))
+    assert_close(got, softmax(q @ k.swapaxes(-1, -2) / 2) @ v)
+
+
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_table_is_taken_from_a_tensor(kind):
+    table = draw(5, 3)
+    layer = kind.from_pretrained(td.asarray(table), padding_idx=1)
+    assert not layer.weight.requires_grad and list(layer.state_dict()) == ["weight"]
+    assert [name for name, _ in layer.named_parameters()] == ["weight"] and layer.padding_idx == 1
+    assert kind.from_pretrained(td.asarray(table), freeze=False).weight.requires_grad
+    index = np.array([[0, 4]])
+    assert_close(layer(td.asarray(index)), table[index] if kind is nn.Embedding else table[index].mean(1))
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 6), st.integers(1, 5), st.booleans())
 def test_cross_entropy(count, classes, is_weighted):
