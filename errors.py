@@ -43,6 +43,10 @@ class ShapeError(TandemError, TypeError, ValueError):
     """Shapes do not fit each other, or do not fit the operator."""
 
 
+class StateError(ArgumentError, ShapeError, RuntimeError):
+    """A state to load whose names or shapes are not those of the module; a RuntimeError too, as in PyTorch."""
+
+
 class DTypeError(TandemError, TypeError):
     """A dtype is unknown, not accepted by the operator, or cannot be promoted with another."""
 

@@ -43,11 +43,13 @@ from .norms import norm as norm
 from .norms import vector_norm as vector_norm
 from .results import EighResult as EighResult
 from .results import EigResult as EigResult
+from .results import LstsqResult as LstsqResult
 from .results import QRResult as QRResult
 from .results import SlogdetResult as SlogdetResult
 from .results import SVDResult as SVDResult
 from .results import eig as eig
 from .results import eigh as eigh
+from .results import lstsq as lstsq
 from .results import qr as qr
 from .results import slogdet as slogdet
 from .results import svd as svd
@@ -59,7 +61,6 @@ from .solving import solve as solve
 from .stacks import diagonal as diagonal
 from .stacks import trace as trace
 from .tensors import cond as cond
-from .tensors import lstsq as lstsq
 from .tensors import multi_dot as multi_dot
 from .tensors import tensorinv as tensorinv
 from .tensors import tensorsolve as tensorsolve

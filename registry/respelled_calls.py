@@ -32,13 +32,14 @@ class RespelledCalls:
 
     Attributes:
         spellings: what the operator accepts.
-        variadic: the declaration's field of this name.
+        variadic, ignored: the declaration's fields of these names.
         known: (number of positional arguments, *names) -> a function of the arguments that runs the call.
     """
 
     def __init__(self, operator: Operator):
         self.operator = operator
         self.variadic: bool | str | None = getattr(operator.decl, "variadic", None)
+        self.ignored: tuple[str, ...] = getattr(operator.decl, "ignored", ())
         is_packed = is_variadic(operator.schema, self.variadic) and not isinstance(self.variadic, str)
         self.spellings = CallSpellings(operator.binder, getattr(operator.decl, "spellings", {}), is_packed)
         self.known: dict[tuple[object, ...], Callable[[Args, Kwargs], Any]] = {}
@@ -60,6 +61,9 @@ class RespelledCalls:
         return run(args, kwargs)
 
     def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
+        kept = [name for name in names if name not in self.ignored]
+        if len(kept) < len(names):
+            return lambda args, kwargs: self.function(*args, **{name: kwargs[name] for name in kept})
         if "copy" in names and self.operator.schema.takes_copy:
             return lambda args, kwargs: _call_view(self.operator, args, dict(kwargs))
         overload = self._find_overload(given, names) or self._find_variadic(given)
@@ -84,6 +88,7 @@ class RespelledCalls:
         """
         schema = self.operator.schema
         materialize(self.operator.name)
+        names = tuple(name for name in names if name != "out")  # which every operator takes
         if self.spellings.binder.names.issuperset(names):
             return None
         with lock:

@@ -12,7 +12,7 @@ _NO_SMALL_INTS = "tandem has no integers of less than 8 bits"
 _NO_BLOCKS = "the sparse layouts are COO and CSR, td.sparse_coo_tensor and td.sparse_csr_tensor"
 _WARNINGS = "warnings are Python's: warnings.simplefilter"
 _SHARDING = "a program runs on one device"
-_UNPOOL = "td.nn.functional.max_pool2d has no indices; tandem has no unpooling"
+_FRACTIONAL = "it has no pooling of windows of random sizes"
 
 # A name of another library -> what to write with tandem.
 SYNONYMS: dict[str, str] = {
@@ -80,16 +80,20 @@ SYNONYMS: dict[str, str] = {
     "lobpcg": "td.linalg.eigh",
     "log1mexp": "td.where(x > 0.69, td.log1p(-td.exp(-x)), td.log(-td.expm1(-x)))",
     "logmeanexp": "td.logsumexp(x, axis) - math.log(n)",
-    "lp_pool3d": "td.avg_pool3d of x ** p",
     "make_jaxpr": "td.jit(f).lower(...)",
     "manual_seed": "td.nn.manual_seed(seed), td.Generator(seed), or td.random.key(seed)",
     "matrix": "td.asarray",
     "mulhi": "td.multiply of wider integers",
     "multi_head_attention_forward": "td.nn.MultiheadAttention",
-    "multilabel_margin_loss": "td.relu of the margins, and td.mean",
     "multinomial": "td.random.categorical(key, logits)",
     "named_parameters": "td.tree.flatten_with_path",
-    "native_channel_shuffle": "td.reshape and td.swapaxes",
+    "Buffer": "module.register_buffer(name, tensor)",
+    "Container": "td.nn.Module",
+    "CrossMapLRN2d": "td.nn.LocalResponseNorm",
+    "LinearCrossEntropyLoss": "td.nn.Linear, then td.nn.CrossEntropyLoss",
+    "UninitializedBuffer": "td.nn.LazyBatchNorm1d and the other lazy layers",
+    "UninitializedParameter": "td.nn.LazyLinear and the other lazy layers",
+    "native_channel_shuffle": "td.nn.functional.channel_shuffle",
     "ndarray": "td.Tensor",
     "ndenumerate": "enumerate(x.flatten())",
     "nditer": "iteration over x, or td.vmap",
@@ -121,7 +125,6 @@ SYNONYMS: dict[str, str] = {
     "rev": "td.flip",
     "rng_bit_generator": "td.random.bits(key, shape)",
     "rng_uniform": "td.random.uniform(key, shape, minval=low, maxval=high)",
-    "rrelu": "td.leaky_relu",
     "scaled_dot": "td.matmul of scaled operands",
     "scaled_dot_general": "td.matmul of scaled operands",
     "scaled_grouped_mm": "td.matmul of scaled operands",
@@ -150,8 +153,6 @@ SYNONYMS: dict[str, str] = {
     "top_k": "td.topk",
     "typename": "type(x).__name__",
     "unique": "td.unique_values, or td.numpy.unique",
-    "upsample_bilinear": "td.einsum with matrices of weights",
-    "upsample_nearest": "td.repeat_interleave of rows and columns",
     "values": "x.max(dim=...).values, or x.to_sparse().values()",
     "wrap_key_data": "the tensor itself: a key is a tensor of uint32",
 }
@@ -164,12 +165,7 @@ ABSENT: dict[str, str] = {
     "byteswap": "the bytes of elements have the machine's order",
     "chalf": "there is no complex32; the smallest complex dtype is complex64",
     "ctypes": "x.data_ptr() is the address of the first element, and x.numpy().ctypes has NumPy's attribute",
-    "fractional_max_pool2d": _UNPOOL,
-    "fractional_max_pool3d": _UNPOOL,
-    "affine_grid": "it has no sampling of images at coordinates",
-    "ctc_loss": "it has no loss of alignments; td.scan runs the recursion",
     "get_scaled_dot_general_config": "products are not scaled",
-    "grid_sample": "it has no sampling of images at coordinates",
     "is_shared": "memory is not shared among processes",
     "module_load": "a module takes values by load_state_dict",
     "setflags": "flags of memory do not change; x.numpy().setflags changes those of the array",
@@ -216,7 +212,19 @@ ABSENT: dict[str, str] = {
         _NO_SMALL_FLOATS,
     ),
     **dict.fromkeys(("int1", "int2", "int4", "uint1", "uint2", "uint4"), _NO_SMALL_INTS),
-    **dict.fromkeys(("max_unpool1d", "max_unpool2d", "max_unpool3d"), _UNPOOL),
+    **dict.fromkeys(
+        (
+            "fractional_max_pool2d",
+            "fractional_max_pool2d_with_indices",
+            "fractional_max_pool3d",
+            "fractional_max_pool3d_with_indices",
+            "FractionalMaxPool2d",
+            "FractionalMaxPool3d",
+        ),
+        _FRACTIONAL,
+    ),
+    "AdaptiveLogSoftmaxWithLoss": "it has no softmax of clustered classes; td.nn.CrossEntropyLoss takes all of them",
+    **dict.fromkeys(("DataParallel", "SyncBatchNorm", "parallel"), _SHARDING),
     **dict.fromkeys(("with_sharding_constraint", "pcast", "psend", "precv", "ragged_all_to_all"), _SHARDING),
     **dict.fromkeys(("after_all", "create_token", "dce_sink"), "effects keep their order without tokens"),
 }

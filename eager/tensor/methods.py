@@ -170,6 +170,7 @@ def to(
     device: str | None = None,
     copy: bool = False,
     non_blocking: bool = False,
+    memory_format: object = None,
 ) -> Tensor:
     """Convert the tensor to another dtype, another device, or both.
 
@@ -182,6 +183,7 @@ def to(
         non_blocking: return before a copy between the host and a CUDA device is done. Copies to the device need
             page-locked memory (:func:`pin_memory`), which must not be written meanwhile; a result on the host can be
             read after ``td.synchronize()``.
+        memory_format: accepted for programs of PyTorch, whose results do not depend on it.
 
     On ``"meta"`` there are no elements: the result has the shape, the dtype and the order of the axes in memory. It is
     a leaf that requires a gradient if the tensor does: no gradient flows back.

@@ -3983,6 +3983,7 @@ class TensorMethods(TensorBase):
         device: _b.str | None = None,
         copy: _b.bool = False,
         non_blocking: _b.bool = False,
+        memory_format: object = None,
     ) -> Tensor:
         """Convert the tensor to another dtype, another device, or both."""
     def to_dense(

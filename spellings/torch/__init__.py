@@ -17,8 +17,9 @@ linear_algebra.py: cholesky_solve, svd, logdet, ...
 spectra.py: stft, istft, windows
 calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
-devices.py: device, Size
+devices.py: device, Size, memory_format
 typed_tensors.py: FloatTensor, LongTensor, ...
+files.py: load, save
 func.py: torch.func, and vmap
 autograd: ``torch.autograd`` and its modules
 cuda.py, fft.py, linalg.py, special.py: the modules of these names
@@ -101,9 +102,12 @@ _own = _lazy.attach(
         ".torch.calls": "cond is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
         ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
-        ".torch.devices": "Size device",
+        ".torch.devices": (
+            "Size channels_last channels_last_3d contiguous_format device memory_format preserve_format"
+        ),
         ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
         ".torch.distances": "cdist dist norm pdist renorm",
+        ".torch.files": "load save",
         ".torch.func": "vmap",
         ".torch.groups": "unique_consecutive",
         ".torch.histograms": "histc histogram histogramdd",
@@ -126,6 +130,6 @@ _own = _lazy.attach(
             "ShortTensor"
         ),
     },
-    {"autograd": ".torch.autograd", "func": ".torch.func"},
+    {"autograd": ".torch.autograd", "func": ".torch.func", "nn": ".torch.nn"},
 )
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own)

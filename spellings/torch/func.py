@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..nn.calls import functional_call as functional_call
+from ..nn.calls import stack_module_state as stack_module_state
 from ..spellings.forwarding import forward_to as _forward_to
 from ..transforms.reverse import value_and_grad
 from ..transforms.vmap import vmap as _vmap

@@ -84,13 +84,15 @@ def test_compiled_composites_have_the_same_bits(op, dtype):
         assert bits(results_and_gradients(op, args, kwargs)) == bits(hot)
 
 
+@pytest.mark.parametrize("lengths", [None, [5, 3]])
 @pytest.mark.parametrize(("cell", "gates", "states"), [(lstm_cell, 4, 2), (gru_cell, 3, 1)])
-def test_recurrent_layers_are_compiled(cell, gates, states):
+def test_recurrent_layers_are_compiled(cell, gates, states, lengths):
     rng = np.random.default_rng(1)
     draw = [td.asarray(rng.standard_normal(n).astype("float32")) for n in [(5, 2, 3), *[(2, 4)] * states]]
     weights = [td.asarray(rng.standard_normal((4 * gates, n)).astype("float32")) for n in (3, 4)]
     biases = [td.asarray(rng.standard_normal(4 * gates).astype("float32")) for _ in range(2)]
-    args = [cell, draw[0], tuple(draw[1:]), tuple(weights), tuple(biases), True]
+    counts = None if lengths is None else td.asarray(lengths)
+    args = [cell, draw[0], tuple(draw[1:]), (*weights, None), tuple(biases), counts, True]
     compiled = hot_calls(run_layer._fn)
     hot = results_and_gradients(compiled.call, args, {})
     assert [*compiled.counts.values()] == [COMPILED]
