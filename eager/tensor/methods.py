@@ -22,8 +22,7 @@ from ...registry.function import functions
 from ...registry.lazy_operators import materialize
 from ...registry.native_type import add_buffer_protocol
 from ...registry.operator import Operator
-from ...registry.schemas.binding import to_device_name
-from ...registry.values import MAX_RANK
+from ...registry.values import MAX_RANK, to_device_name
 from ..autograd.autograd_meta import mark_detached, requires_grad_
 from . import dunders, inplace, layouts
 from .at import At

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ArgumentError, DeviceError, TandemError
-from ..dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
+from ...errors import ArgumentError, TandemError
+from ..dispatch.keys import DispatchKey
 from ..dtypes import as_dtype, check_range, uint64
 from ..layouts import LAYOUTS
-from ..values import SCALARS, TensorBase, converters, describe, traced_number_types
+from ..values import SCALARS, TensorBase, converters, describe, to_device_name, traced_number_types
 from .defaults import MEMORY_FORMATS
 from .schema import MISSING, Argument, Schema, Type
 
@@ -151,21 +151,6 @@ def _to_str(value: object) -> str:
     if isinstance(value, str):
         return value
     raise ConversionError("a str")
-
-
-def to_device_name(value: object) -> str:
-    """Check the name of a device: ``cpu``, ``meta``, ``cuda`` or ``cuda:1``.
-
-    Raises:
-        DeviceError: the device does not exist.
-    """
-    name = str(value)
-    kind, colon, index = name.partition(":")
-    if not isinstance(value, str) or kind not in BACKEND_OF_DEVICE or (colon and not index.isdigit()):
-        raise DeviceError(
-            f"unknown device {value!r}; the devices are {', '.join(BACKEND_OF_DEVICE)} and cuda:<index>"
-        )
-    return name
 
 
 def _make_choice_converter(what: str, names: Mapping[str, object]) -> Converter:
