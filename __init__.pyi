@@ -136,6 +136,7 @@ from .operators.reductions.sets import unique_all as unique_all
 from .operators.reductions.sets import unique_counts as unique_counts
 from .operators.reductions.sets import unique_inverse as unique_inverse
 from .operators.reductions.signals import gradient as gradient
+from .operators.reductions.unique import unique as unique
 from .operators.scalar_ir import nodes as _scalar
 from .operators.shape.blocks import block as block
 from .operators.shape.grids import broadcast_arrays as broadcast_arrays
@@ -4203,12 +4204,22 @@ def vstack(
 ) -> Tensor:
     """Tensors joined as rows: along the first axis, 1-d tensors as matrices of one row."""
 
+@overload
 def where(
     condition: _TensorLike,
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
     """Elements of `self` where the condition is true, of `other` where it is false."""
+
+@overload
+def where(
+    condition: _TensorLike,
+    *,
+    size: _b.int | None = None,
+    fill_value: _b.int = 0,
+) -> tuple[Tensor, ...]:
+    """The positions where a condition is true: `td.where` of a condition alone."""
 
 @overload
 def zeros(

@@ -60,6 +60,11 @@ class RespelledCalls:
         return run(args, kwargs)
 
     def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
+        binder = self.spellings.binder
+        if given <= binder.limit and given + len(names) < binder.needed:
+            shorter = self._find_shorter(given, names)
+            # Without one, binding the arguments raises the error that names the missing one.
+            return binder.bind if shorter is None else _call(make_function(shorter))
         if "copy" in names and self.operator.schema.takes_copy:
             return lambda args, kwargs: _call_view(self.operator, args, dict(kwargs))
         overload = self._find_overload(given, names) or self._find_variadic(given)
@@ -68,9 +73,8 @@ class RespelledCalls:
             result_type = getattr(overload.decl, "result_type", None)
             if result_type is not None:
                 return lambda args, kwargs: result_type(*function(*args, **kwargs))
-            return lambda args, kwargs: function(*args, **kwargs)
+            return _call(function)
         canonical = [self.spellings.names.get(name, name) for name in names]
-        binder = self.spellings.binder
         if len({*canonical}) < len(canonical) or not binder.names.issuperset(canonical):
             return self.translate
         if given <= binder.limit:
@@ -95,6 +99,13 @@ class RespelledCalls:
                 if calls._count_own(names) > most and calls._fits(given, names):
                     best, most = other, calls._count_own(names)
         return best
+
+    def _find_shorter(self, given: int, names: tuple[str, ...]) -> Operator | None:
+        """An overload for a call with fewer arguments than the operator needs: ``td.where(mask)``."""
+        materialize(self.operator.name)
+        with lock:
+            overloads = find_overloads(self.operator.schema.namespace, self.operator.schema.name)
+        return next((other for other in overloads if respelled_calls(other)._fits(given, names)), None)
 
     def _find_variadic(self, given: int) -> Operator | None:
         """The overload that the declaration names for more ints than the schema has arguments."""
@@ -148,6 +159,10 @@ class RespelledCalls:
                 raise binder.refuse(f"has no argument {name!r}{_suggest(name, self.spellings)}")
         result = self.function(*args, **options)
         return result if out is None else write_result(self.operator, result, out)
+
+
+def _call(function: Callable[..., Any]) -> Callable[[Args, Kwargs], Any]:
+    return lambda args, kwargs: function(*args, **kwargs)
 
 
 _difflib = lazy.Module("difflib")

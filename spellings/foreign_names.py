@@ -149,7 +149,6 @@ SYNONYMS: dict[str, str] = {
     "swish": "td.silu",
     "top_k": "td.topk",
     "typename": "type(x).__name__",
-    "unique": "td.unique_values, or td.numpy.unique",
     "upsample_bilinear": "td.einsum with matrices of weights",
     "upsample_nearest": "td.repeat_interleave of rows and columns",
     "values": "x.max(dim=...).values, or x.to_sparse().values()",

@@ -62,14 +62,24 @@ class IndexUpdate:
         *,
         mode: str | None = None,
         fill_value: object = None,
+        size: int | None = None,
         wrap_negative_indices: bool = True,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Tensor:
         """The elements: ``x[index]``, and with ``mode="fill"`` or ``"drop"`` the ``fill_value`` beyond the axis.
 
-        Without a ``fill_value`` that is NaN, True, the smallest signed or the largest unsigned integer.
+        Of a mask, ``size`` is the number of elements to return: the first ones, padded with ``fill_value``. A trace
+        needs it for a mask that depends on data. The default of ``fill_value`` is NaN, True, the smallest signed or the
+        largest unsigned integer.
+
+        >>> import tandem as td
+        >>> td.jit(lambda x: x.at[x > 1].get(size=3, fill_value=0))(td.asarray([3.0, 1.0, 2.0])).tolist()
+        [3.0, 2.0, 0.0]
         """
+        if size is not None:
+            sized: Tensor = out_of_bounds.get_sized(self._tensor, self._index, size, fill_value)
+            return sized
         if mode is None and wrap_negative_indices:
             return getitem(self._tensor, self._index)
         result: Tensor = out_of_bounds.get_with_mode(

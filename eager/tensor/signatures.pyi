@@ -4051,6 +4051,9 @@ class TensorMethods(TensorBase):
         return_inverse: _b.bool = False,
         return_counts: _b.bool = False,
         dim: _b.int | None = None,
+        *,
+        size: _b.int | None = None,
+        fill_value: _b.float | None = None,
     ) -> Tensor | tuple[Tensor, ...]:
         """The different elements, or slices along ``dim``, always in ascending order; their group..."""
     def unique_consecutive(

@@ -44,7 +44,7 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.indexing.flat_indices": "ravel_multi_index unravel_index",
     ".operators.indexing.writing": "put_along_axis fill_diagonal",
     ".operators.reductions.partitions": "lexsort partition argpartition sort_complex",
-    ".operators.indexing.positions": ".argwhere flatnonzero extract compress",
+    ".operators.indexing.positions": ".argwhere flatnonzero extract compress where",
     ".operators.shape.joining": "concat stack .unstack",
     ".operators.nn.losses": "cross_entropy mse_loss .one_hot",
     ".operators.nn.layers": "dropout scaled_dot_product_attention",

@@ -274,6 +274,7 @@ class Binder:
 
     Attributes:
         limit: the number of positional arguments.
+        needed: the number of arguments without a default.
         tensors_only: whether all arguments are positional tensors, so that a call with tensors and numbers needs no
             conversion.
     """
@@ -309,6 +310,7 @@ class Binder:
         self._required = sum(default is MISSING for default in self._defaults)
         self._keyword_defaults = {argument.name: self._default(argument) for argument in self.keyword}
         self._keywords_needed = any(argument.default is MISSING for argument in self.keyword)
+        self.needed = self._required + sum(argument.default is MISSING for argument in self.keyword)
 
     def bind(self, args: Args, kwargs: Kwargs) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return all arguments of the schema, checked and converted.

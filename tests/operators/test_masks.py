@@ -200,3 +200,43 @@ def test_failed_hot_writes_leave_the_version():
         x[mask] = td.ones(3)
     product.backward()
     assert y.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize("size", [0, 2, 30])
+def test_sized_get_pads_the_selected_elements(key, size):
+    (position,) = (i for i, part in enumerate(key) if isinstance(part, np.ndarray))
+    known = td.asarray(X).at[tensors(key)]
+    want = known.get().numpy()
+    view = X[(*key[:position], np.ones_like(key[position]), *key[position + 1 :])]
+    axis = next((i for i, (n, m) in enumerate(zip(want.shape, view.shape)) if n != m), 0)
+
+    def get(x, mask):
+        return x.at[(*key[:position], mask, *key[position + 1 :])].get(size=size, fill_value=-1.0)
+
+    x, mask = td.asarray(X), td.asarray(key[position])
+    for result in (get(x, mask), td.jit(get)(x, mask), td.vmap(get)(td.stack([x]), td.stack([mask]))[0]):
+        kept = min(size, want.shape[axis])
+        found = np.moveaxis(result.numpy(), axis, 0)
+        assert found.shape == (size, *np.moveaxis(want, axis, 0).shape[1:])
+        assert np.array_equal(found[:kept], np.moveaxis(want, axis, 0)[:kept])
+        assert (found[kept:] == -1).all()
+
+
+def test_errors_of_traced_masks_name_size():
+    for function in (lambda x: x[x > 1], td.nonzero, lambda x: td.where(x > 1), td.unique, td.argwhere):
+        with pytest.raises(UnsupportedError, match="size=n"):
+            td.jit(function)(td.asarray(X))
+    with pytest.raises(ValueError, match="single mask"):
+        td.asarray(X).at[0].get(size=2)
+
+
+def test_where_of_a_condition_returns_positions():
+    x = td.asarray(X)
+    want = np.where(X > 4)
+    assert all(np.array_equal(a.numpy(), b) for a, b in zip(td.where(x > 4), want, strict=True))
+    padded = td.jit(lambda x: td.where(x > 4, size=10, fill_value=-1))(x)
+    assert [part.tolist() for part in padded] == [[*part.tolist(), -1, -1] for part in want]
+    with pytest.raises(TypeError, match="'other'"):
+        td.where(x > 4, x)
