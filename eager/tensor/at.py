@@ -6,10 +6,11 @@ Source: ``jax.numpy.ndarray.at``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...operators.declare.shape_rules import spec_of
+from ...operators.indexing.masks import MaskedElements
 from ...operators.indexing.slicing import check_storable
 from ...operators.indexing.subscript import apply_at_mask, getitem, put
 from ...registry.schemas.binding import to_tensor_or_number
@@ -19,8 +20,6 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
-
-    from ...registry.types import Number
 
     class IndexOptions(TypedDict, total=False):
         """The keywords of the methods of IndexUpdate that write."""
@@ -81,7 +80,8 @@ class IndexUpdate:
             sized: Tensor = out_of_bounds.get_sized(self._tensor, self._index, size, fill_value)
             return sized
         if mode is None and wrap_negative_indices:
-            return getitem(self._tensor, self._index)
+            elements: Tensor = getitem(self._tensor, self._index)
+            return elements
         result: Tensor = out_of_bounds.get_with_mode(
             self._tensor, self._index, mode, wrap_negative_indices, fill_value
         )
@@ -159,9 +159,11 @@ class IndexUpdate:
         return result
 
 
-def _operand(value: object) -> Tensor | Number:
+def _operand(value: object) -> Any:
     """A value as a tensor or a number: NumPy's arrays and scalars, and lists, become tensors."""
-    return to_tensor_or_number(value) if is_operand(value) else asarray(value)
+    if is_operand(value):
+        return to_tensor_or_number(value)
+    return value if type(value) is MaskedElements else asarray(value)
 
 
 class At:

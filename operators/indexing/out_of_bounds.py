@@ -36,7 +36,10 @@ MODES = ("promise_in_bounds", "clip", "fill", "drop")
 def get_with_mode(x: Tensor, key: object, mode: str | None, wraps: bool, fill: TensorLike | None) -> Tensor:
     """The elements that a key selects, by a mode for out-of-bounds positions; see ``x.at[...].get``."""
     within, axes = _bound_key(x, key, mode, wraps)
-    return getitem(_append_slots(x, axes, _default_fill(spec_of(x).dtype) if fill is None else fill), within)
+    elements: Tensor = getitem(
+        _append_slots(x, axes, _default_fill(spec_of(x).dtype) if fill is None else fill), within
+    )
+    return elements
 
 
 def get_sized(x: Tensor, key: object, size: int, fill: TensorLike | None) -> Tensor:
@@ -72,9 +75,10 @@ def put_with_mode(
     if not axes:
         return written
     shape = spec_of(x).shape
-    return getitem(
+    result: Tensor = getitem(
         written, tuple([slice(n) if axis in axes else slice(None) for axis, n in enumerate(shape)])
     )
+    return result
 
 
 def _bound_key(
