@@ -2960,11 +2960,15 @@ def packbits(
 
 def pad(
     self: _TensorLike,
-    width: _b.int | Sequence[_b.int | Sequence[_b.int]],
+    width: _b.int | Sequence[_b.int | Sequence[_b.int]] | dict[_b.int, _b.int | Sequence[_b.int]],
+    mode: _b.str = "constant",
     *,
-    value: _Number = 0,
+    value: complex | Tensor | Sequence[object] | None = None,
+    stat_length: _b.int | Sequence[object] | None = None,
+    end_values: complex | Tensor | Sequence[object] | None = None,
+    reflect_type: _b.str | None = None,
 ) -> Tensor:
-    """The tensor padded with a constant."""
+    """The tensor padded: with a constant, copies or reflections of elements, ramps, or statis..."""
 
 @overload
 def partition(

@@ -45,14 +45,15 @@ _printing = lazy.Module(".eager.tensor.printing")
 
 
 # -- indexing ----------------------------------------------------------------------------------------------------------
-def getitem(self: Tensor, index: object) -> Any:
+def getitem(self: Tensor, index: object) -> Tensor:
     """The elements that an index selects: a view for ints, slices, ``...`` and None, else a copy.
 
     Where the number of true elements of a mask is unknown, in a trace, they can be written at the same mask only.
 
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:subscript
     """
-    return indexing.getitem(self, index)
+    elements: Tensor = indexing.getitem(self, index)
+    return elements
 
 
 def setitem(self: Tensor, index: object, value: object) -> None:

@@ -102,7 +102,8 @@ LAZY_OPERATORS: dict[str, str] = {
     ),
     ".operators.remat": "checkpoint_name recompute_barrier",
     ".operators.shape.parts": ".chunk .split_with_sizes .narrow .unflatten .unfold .t block_diag",
-    ".operators.shape.repeating": ".roll .repeat .tile .pad",
+    ".operators.shape.padding": ".pad",
+    ".operators.shape.repeating": ".roll .repeat .tile",
     ".operators.reductions.statistics": ".mean .var .std .count_nonzero",
     ".operators.shape.triangles": ".tril .triu .tril_ .triu_",
     ".operators.elementwise.trigonometry": (

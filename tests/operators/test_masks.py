@@ -265,7 +265,9 @@ UPDATES = {"add": _add, "combine": _combine, "divide": _divide, "read before a w
 
 
 @pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
-@pytest.mark.parametrize("key", [KEYS[name] for name in KEYS if name != "0-d"])  # which is reshaped at each use
+@pytest.mark.parametrize(
+    "key", [KEYS[name] for name in KEYS if name != "0-d"]
+)  # which is reshaped at each use
 def test_assignments_of_elements_at_the_same_mask_trace(key, update):
     (position,) = (i for i, part in enumerate(key) if isinstance(part, np.ndarray))
 

@@ -200,6 +200,8 @@ def unstack(x: Array, axis: int = 0) -> tuple[Array, ...]:
     return tuple(x.take(at, axis) for at in range(x.shape[axis]))
 
 
-def pad(x: Array, width: Any, *, value: Any = 0) -> Array:
-    """NumPy's pad with a constant."""
-    return np.pad(x, width, constant_values=value) if x.ndim else x
+def pad(x: Array, width: Any, mode: str = "constant", *, value: Any = None, **options: Any) -> Array:
+    """NumPy's pad."""
+    if value is not None:
+        options["constant_values"] = value
+    return np.pad(x, width, mode, **options) if x.ndim else x  # type: ignore[call-overload,no-any-return]

@@ -112,3 +112,41 @@ def broadcast_samples(dtype):
     yield SampleInput((TensorSample(()), (2,)))
     yield SampleInput((TensorSample((1, 0)), (2, 0)))
     yield SampleInput((TensorSample((3, 1)), (3, 0)))
+
+
+# -- padding -----------------------------------------------------------------------------------------------------------
+def pad_samples(dtype):
+    """Memory layouts, forms of widths and values, and each mode with widths beyond the axis."""
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), ((1, 2), (0, 1))))
+    yield SampleInput((TensorSample((2, 3)), 1), {"value": True})
+    yield SampleInput((TensorSample((2, 3)), ((1, 2), (3, 0))), {"value": ((1, 2), (3, 4))})
+    yield SampleInput((TensorSample((2,)), (0, 3)))
+    yield SampleInput((TensorSample((0,)), 1))
+    yield SampleInput((TensorSample(()), 2))
+    for mode in ("edge", "reflect", "symmetric", "wrap"):
+        yield SampleInput((TensorSample((3, 4)), ((1, 2), (5, 7)), mode))
+        yield SampleInput((TensorSample((1, 2)), 3, mode))
+    if dtype.kind == "b":
+        return
+    for mode in ("reflect", "symmetric"):
+        yield SampleInput((TensorSample((3, 2)), ((1, 2), (3, 5)), mode), {"reflect_type": "odd"})
+    yield SampleInput((TensorSample((3, 4)), ((1, 2), (5, 0)), "linear_ramp"))
+    if dtype.kind == "c":
+        return
+    yield SampleInput((TensorSample((3,)), (2, 3), "linear_ramp"), {"end_values": (1, 5)})
+    for mode in ("maximum", "mean", "median", "minimum"):
+        yield SampleInput((TensorSample((3, 4), distinct=True), ((1, 2), (0, 2)), mode))
+        yield SampleInput((TensorSample((5,), distinct=True), (2, 1), mode), {"stat_length": (2, 3)})
+
+
+def pad_errors():
+    yield ErrorInput((TensorSample((3,)), -1), ValueError, "width")
+    yield ErrorInput((TensorSample((3,)), ((1, 1), (1, 1))), ValueError, "width")
+    yield ErrorInput((TensorSample((3,)), 0.5), ValueError, "width")
+    yield ErrorInput((TensorSample((3,)), 1, "mirror"), ValueError, "mode is one of")
+    yield ErrorInput((TensorSample((0,)), 1, "edge"), ValueError, "needs elements")
+    yield ErrorInput((TensorSample((3,)), 1, "edge"), ValueError, "'constant'", {"value": 1})
+    yield ErrorInput((TensorSample((3,)), 1, "wrap"), ValueError, "reflect_type", {"reflect_type": "odd"})
+    yield ErrorInput((TensorSample((3,)), 1, "mean"), ValueError, "stat_length", {"stat_length": 0})
+    yield ErrorInput((TensorSample((3,)), 1), ValueError, "value", {"value": (1, 2, 3)})
