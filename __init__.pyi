@@ -784,6 +784,14 @@ def bincount(
 ) -> Tensor:
     """How often each integer from 0 occurs in a vector."""
 
+def bitcast(
+    self: _TensorLike,
+    dtype: _DTypeLike,
+    *,
+    copy: _b.bool | None = None,
+) -> Tensor:
+    """The memory of a tensor as elements of another dtype: `x.view(dtype)` of NumPy and PyTorch."""
+
 def bitwise_and(
     self: _TensorLike,
     other: _TensorLike,

@@ -194,11 +194,18 @@ def _call_view(operator: Operator, args: Args, kwargs: Kwargs) -> Any:
         raise ArgumentError(f"{operator.schema.name}: copy must be True, False or None, not {describe(copy)}")
     result: Any = make_function(operator)(*args, **kwargs)
     source: Any = next(value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase))
-    if copy is False and (result._memory is None or result._memory is not source._memory):
+    if copy is False and (_memory_of(result) is None or _memory_of(result) is not _memory_of(source)):
         raise ValueArgumentError(
             f"{operator.schema.name}: {describe(source)} needs a copy here, and copy=False forbids it"
         )
     return result.clone() if copy else result
+
+
+def _memory_of(tensor: Any) -> object:
+    """The memory of a tensor, below the levels of transforms; None if it has no views."""
+    while hasattr(tensor, "_payload"):
+        tensor = tensor._payload
+    return tensor._memory
 
 
 def spellings_of(operator: Operator) -> CallSpellings:

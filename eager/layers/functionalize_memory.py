@@ -336,6 +336,7 @@ VIEW_INVERSES: dict[str, Callable[[Call, Tensor, Tensor, Step], Tensor]] = {
     "td::basic_index": _invert_index,
     "td::permute": _invert_permute,
     "td::reshape": _invert_reshape,
+    "td::bitcast": lambda call, whole, new, step: call(step.op, (new, whole.dtype), {}),
     "td::contiguous": lambda call, whole, new, step: new,
     "td::stop_gradient": _invert_detach,
 }

@@ -181,13 +181,30 @@ def adjoint(self: Tensor) -> Tensor:
     return _conjugate_transpose(self)
 
 
-def view(self: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """A view of the same elements in another shape; one size may be -1: it follows from the others.
+def view(self: Tensor, *shape: int | Sequence[int] | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
+    """A view of the same elements in another shape, or of the same memory as elements of another dtype.
+
+    Args:
+        self: the tensor.
+        *shape: the sizes, one of which may be -1: it follows from the others; or a dtype.
+        dtype: the dtype, see :func:`tandem.bitcast`.
 
     Raises:
-        ValueArgumentError: the shape needs a copy; use ``reshape``.
+        ValueArgumentError: the shape, or the dtype, needs a copy; use ``reshape``, or ``contiguous``.
+
+    >>> import tandem as td
+    >>> x = td.zeros((2, 3))
+    >>> x.view(3, 2).shape, x.view(td.int16).shape
+    ((3, 2), (2, 6))
     """
-    return by_name("reshape")(self, *shape, copy=False)
+    sizes = not shape or isinstance(shape[0], (tuple, list)) or hasattr(type(shape[0]), "__index__")
+    if dtype is None and len(shape) == 1 and not sizes:
+        dtype, shape = shape[0], ()  # type: ignore[assignment]  # neither sizes nor a size
+    if dtype is None:
+        return by_name("reshape")(self, *shape, copy=False)
+    if shape:
+        raise ArgumentError("view takes a shape or a dtype, not both")
+    return by_name("bitcast")(self, dtype, copy=False)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:

@@ -4078,9 +4078,10 @@ class TensorMethods(TensorBase):
         """The memory that it shares with its views: its address and size in bytes."""
     def view(
         self,
-        *shape: _b.int | Sequence[_b.int],
+        *shape: _b.int | Sequence[_b.int] | _DTypeLike,
+        dtype: _DTypeLike | None = None,
     ) -> Tensor:
-        """A view of the same elements in another shape; one size may be -1: it follows from the o..."""
+        """A view of the same elements in another shape, or of the same memory as elements of anot..."""
     def view_as(
         self,
         other: Tensor,

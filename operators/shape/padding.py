@@ -73,7 +73,7 @@ def _is_sequence(value: object) -> bool:
 
 
 def _to_pairs(name: str, given: Any, rank: int) -> list[tuple[Any, Any]]:  # noqa: ANN401
-    """What is given for both ends of each axis: one value, ``(before, after)``, or one of these for each axis."""
+    """The values for both ends of each axis, from one value, ``(before, after)``, or one of these for each axis."""
     given = given.tolist() if isinstance(given, np.ndarray) else given
     if not _is_sequence(given):
         return [(given, given)] * rank

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tandem.registry.dtypes import as_dtype
 
 Array = Any
 
@@ -198,6 +199,13 @@ def vecdot(x: Array, y: Array, axis: int = -1) -> Array:
 def unstack(x: Array, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis."""
     return tuple(x.take(at, axis) for at in range(x.shape[axis]))
+
+
+def bitcast(x: Array, dtype: Any) -> Array:
+    """NumPy's view, of a contiguous copy."""
+    return np.frombuffer(x.tobytes(), as_dtype(dtype).np).reshape(
+        (*x.shape[:-1], -1) if x.ndim and x.size else x.shape
+    )
 
 
 def pad(x: Array, width: Any, mode: str = "constant", *, value: Any = None, **options: Any) -> Array:

@@ -1,6 +1,20 @@
 """Sample inputs and error inputs of the operators of shape."""
 
 from tandem.operators.declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from tandem.registry.dtypes import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int64,
+    uint8,
+    uint32,
+)
 
 
 def diagonals_samples(dtype):
@@ -150,3 +164,30 @@ def pad_errors():
     yield ErrorInput((TensorSample((3,)), 1, "wrap"), ValueError, "reflect_type", {"reflect_type": "odd"})
     yield ErrorInput((TensorSample((3,)), 1, "mean"), ValueError, "stat_length", {"stat_length": 0})
     yield ErrorInput((TensorSample((3,)), 1), ValueError, "value", {"value": (1, 2, 3)})
+
+
+# -- bits --------------------------------------------------------------------------------------------------------------
+_OF_SIZE = {
+    1: (int8, uint8),
+    2: (int16, float16, bfloat16),
+    4: (uint32, float32),
+    8: (int64, float64, complex64),
+}
+
+
+def bitcast_samples(dtype):
+    """Layouts; dtypes of the same, a smaller and a larger size."""
+    same = _OF_SIZE.get(dtype.itemsize, (complex128,))
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), same[0]))
+    for other in same:
+        yield SampleInput((TensorSample(()), other))
+    yield SampleInput((TensorSample((2, 4)), uint8))
+    yield SampleInput((TensorSample((2, 16)), int64))
+    yield SampleInput((TensorSample((2, 16)), float32 if dtype.itemsize != 4 else float64))
+
+
+def bitcast_errors():
+    yield ErrorInput((TensorSample((3,)), float64), ValueError, "whole number")
+    yield ErrorInput((TensorSample(()), float64), ValueError, "0-d")
+    yield ErrorInput((TensorSample((3,)), bool_), TypeError, "bools")
