@@ -19,7 +19,7 @@ from ..autograd.hooks import retains_gradient
 from .construct import asarray
 from .dunders import by_name
 from .flags import MemoryFlags
-from .storage import Number
+from .storage import Number, Storage
 from .tensor import Tensor, has_array, storage_of
 
 if TYPE_CHECKING:
@@ -316,8 +316,15 @@ def map_(self: Tensor, other: Tensor, function: Callable[[object, object], objec
 
 
 def _get_data(self: Tensor) -> Tensor:
-    """The elements without the graph: a tensor on the same memory, whose writes are not recorded."""
-    return self.detach()
+    """The elements without the graph: a tensor on the same memory with a version of its own.
+
+    Writes into it are neither recorded nor counted in ``x._version``, as in PyTorch: a derivative that needs the old
+    elements is then wrong, where a write into ``x.detach()`` is an error.
+    """
+    result = self.detach()
+    if type(self) is Tensor and type(result) is Tensor and type(result._storage) is not Number:
+        result._storage = Storage(storage_of(self).owner)
+    return result
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:

@@ -3290,7 +3290,7 @@ class TensorMethods(TensorBase):
         """Move the tensor to a CUDA device; return the tensor itself if it is there."""
     @property
     def data(self) -> Tensor:
-        """The elements without the graph: a tensor on the same memory, whose writes are not recor..."""
+        """The elements without the graph: a tensor on the same memory with a version of its own."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def data_ptr(
