@@ -20,6 +20,7 @@
 - utils.py: clip_grad_norm_ and others, ``td.nn.utils``
 """
 
+from .. import lazy as _lazy
 from ..eager.tensor.generator import default_generator as default_generator
 from . import functional as functional
 from . import init as init
@@ -138,3 +139,5 @@ from .recurrent import RNN as RNN
 from .recurrent_cells import GRUCell as GRUCell
 from .recurrent_cells import LSTMCell as LSTMCell
 from .recurrent_cells import RNNCell as RNNCell
+
+_lazy.refuse_unknown(__name__, "td.nn.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from .. import lazy as _lazy
 from ..eager.autograd.grad_modes import no_grad
 from ..eager.tensor.generator import default_generator
 from ..errors import ShapeError, ValueArgumentError
@@ -160,3 +161,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     source = generator or default_generator
     matrix = source.orthogonal(max(rows, columns), dtype=tensor.dtype)[:rows, :columns]
     return _write(tensor, matrix.reshape(tensor.shape) * gain)
+
+
+_lazy.refuse_unknown(__name__, "td.nn.init.")
