@@ -270,7 +270,7 @@ SYNONYM_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"resize_as\w*", "x.resize_(y.shape), or x.reshape(y.shape)"),
         (r"slice_inverse", "x.slice_scatter, or x.at[index].set"),
-        (r"to_padded_tensor|is_nested|jagged", "td.nn.utils.rnn.pad_sequence, or a list of tensors"),
+        (r"to_padded_tensor|is_nested|jagged", "td.pad and td.stack, or a list of tensors"),
         (r"new", "x.new_empty, x.new_zeros, x.new_ones or x.new_tensor"),
         (r"index", "x[index]"),
         (r"map2_", "x.copy_(td.vectorize(f)(x, y, z))"),
@@ -289,7 +289,7 @@ SYNONYM_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"AcceleratorError", "td.errors.TandemError"),
         (r"\w*_generator|Generator\w*", "td.Generator"),
         (r"volatile|reinforce", "td.no_grad()"),
-        (r"output_nr", "x.grad_fn.next_functions"),
+        (r"output_nr", "x.grad_fn, whose next_functions have numbers of results"),
         (r"fork|wait|Future|Await", "concurrent.futures, whose threads may call jitted functions"),
         (r"BroadcastingList\d*", "Sequence[int]"),
         (
