@@ -373,3 +373,28 @@ def test_in_place_operators_rebind_loop_carries():
     assert td.jit(run)(x).tolist() == run(x).tolist() == want.tolist()
     assert td.vmap(run)(td.stack([x]))[0].tolist() == want.tolist()
     assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "key", [False, np.zeros(0, np.int64), np.zeros(2, bool)], ids=["False", "indices", "mask"]
+)
+def test_jitted_write_at_no_position_keeps_a_computed_tensor(key):
+    index = td.asarray([-2])
+
+    def run(x, a, b):
+        y = x - a
+        y = y.at[index].set(y[index] >> b)
+        return y.at[key].set(1), y.at[key].add(1), y.at[key].max(1)
+
+    arguments = td.asarray([0, 2]), td.asarray([1, 2]), td.asarray([2])
+    assert [one.tolist() for one in td.jit(run)(*arguments)] == [one.tolist() for one in run(*arguments)]
+
+
+@pytest.mark.parametrize("method", ["add", "set", "max", "multiply"])
+def test_jitted_update_of_a_view_keeps_other_elements(method):
+    def run(x, a):
+        return getattr(x.at[:, True], method)(a), getattr(x[:, None].at[:, [0]], method)(a)
+
+    x, a = td.asarray([0.0, 2.0]), td.asarray([[-0.5], [-2.0]])
+    for one, other in zip(td.jit(run)(x, a), run(x, a), strict=True):
+        assert one.tolist() == other.tolist()
