@@ -146,6 +146,7 @@ _ATTRIBUTES = {
     ".operators.reductions.histogram_grids": "histogramdd",
     ".operators.reductions.signals": "gradient",
     ".operators.reductions.sets": "unique_all unique_counts unique_inverse",
+    ".operators.reductions.unique": "unique",
     ".operators.shape.grids": "broadcast_arrays meshgrid",
     ".registry.dispatch.tables": "dispatch_table",
     ".registry.dtype_functions": (

@@ -7,6 +7,7 @@ would be, and is imported at the first use:
 - :class:`Functions`: its functions as values, for tables
 - :class:`Attribute`: a method or property of a class
 - :func:`attach`: public names that other modules define, by a module's ``__getattr__`` (PEP 562)
+- :func:`refuse_unknown`: the error for a name that a module lacks
 - :func:`loaders`: functions that import the modules of a table
 - :func:`module`: import now
 - :func:`when_imported`: what another package needs of this one, once that is imported
@@ -26,9 +27,10 @@ from _thread import get_ident
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import background, locks
+from .errors import UnknownNameError
 
 _gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
 _import_lock = locks.make_lock("lazy imports")
@@ -198,6 +200,28 @@ def attach(
         return result
 
     return get_attribute, lambda: sorted({*namespace, *named_modules, *sources})
+
+
+_synonyms = Module(".spellings.synonyms")
+
+
+def refuse_unknown(owner: str, prefix: str) -> None:
+    """Give a module a ``__getattr__`` whose error for an unknown name tells the spelling of tandem.
+
+    Args:
+        owner: the module's ``__name__``.
+        prefix: what users write before its names, such as ``"td.linalg."``.
+    """
+    namespace = vars(sys.modules[owner])
+
+    def get_attribute(name: str) -> NoReturn:
+        def find() -> str:
+            return str(_synonyms.suggest(name, namespace.get("__all__", namespace), prefix))
+
+        message = f"module {owner!r} has no attribute {name!r}"
+        raise UnknownNameError(message, None if name.startswith("_") else find)
+
+    namespace["__getattr__"] = get_attribute
 
 
 def loaders(table: Mapping[str, str]) -> Iterator[tuple[Callable[[], ModuleType], str]]:

@@ -13,7 +13,7 @@ from ..tracer.graph import Graph, Value, compute_derived
 from . import writes
 from .execute import lower_graph, run
 from .failed_writes import Write, run_with_write_recovery
-from .guards.captured import CapturedGuard
+from .guards.captured import CapturedGuard, MaskGuard
 from .guards.externals import ExternalGuard
 from .guards.integer_ranges import Range
 from .guards.leaves import SCALAR_KINDS, LeafGuard, to_tensor
@@ -39,6 +39,7 @@ class Specialization:
         static_values: the static arguments' values.
         externals: closure cells and globals.
         captured: guards on the captured tensors, in step with ``graph.constants``; their data are read at each call.
+        masks: guards on the elements of captured masks, whose positions are constants of the graph.
         versions: versions of the registry's operators.
         scalar_types: types of the derived scalars.
         graph: the traced graph, with all results as outputs.
@@ -73,6 +74,7 @@ class Specialization:
     dynamic: tuple[int, ...]
     outputs: OutputTree
     ranges: tuple[Range, ...]
+    masks: tuple[MaskGuard, ...] = ()
     writes: tuple[Write, ...] = ()
     traced: Graph | None = None
     executable: Any = None
@@ -109,7 +111,7 @@ class Specialization:
     @property
     def environment(self) -> tuple[Guard, ...]:
         """The guards on variables and captured tensors."""
-        return (*self.externals, *self.captured)
+        return (*self.externals, *self.captured, *self.masks)
 
     def is_current(self) -> bool:
         """Whether the operators that the graph depends on are unchanged in the registry."""

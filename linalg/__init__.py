@@ -16,6 +16,7 @@ polynomials.py: poly, polyfit, roots
 stacks.py: diagonal and trace with the standard's axes
 """
 
+from .. import lazy as _lazy
 from ..operators.contraction.kron import cross as cross
 from ..operators.contraction.matmul import matmul as matmul
 from ..operators.contraction.matmul import outer as outer
@@ -65,3 +66,5 @@ from .tensors import multi_dot as multi_dot
 from .tensors import tensorinv as tensorinv
 from .tensors import tensorsolve as tensorsolve
 from .triangular import solve_triangular as solve_triangular
+
+_lazy.refuse_unknown(__name__, "td.linalg.")

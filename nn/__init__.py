@@ -26,6 +26,7 @@
 - utils: clip_grad_norm_, packed sequences, computed weights, ``td.nn.utils``
 """
 
+from .. import lazy as _lazy
 from ..eager.tensor.generator import default_generator as default_generator
 from . import functional as functional
 from . import init as init
@@ -189,3 +190,5 @@ from .transformer import TransformerDecoder as TransformerDecoder
 from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from .transformer import TransformerEncoder as TransformerEncoder
 from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
+
+_lazy.refuse_unknown(__name__, "td.nn.")

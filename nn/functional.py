@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .. import lazy as _lazy
 from ..eager.autograd.grad_modes import no_grad
 from ..errors import ArgumentError, ShapeError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
@@ -357,3 +358,6 @@ def attention_weights(
     if attn_mask is not None:
         scores = layers.apply_mask(scores, attn_mask)
     return normalization.softmax(scores, -1)
+
+
+_lazy.refuse_unknown(__name__, "td.nn.functional.")

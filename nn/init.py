@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import lazy as _lazy
 from ..eager.autograd.grad_modes import no_grad
 from ..eager.tensor.generator import default_generator
 from ..errors import ShapeError, ValueArgumentError
@@ -211,3 +212,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     normal_(tensor, 0.0, std, generator)
     order = argsort((generator or default_generator).uniform((rows, columns)), axis=0)
     return _write(tensor, where(order < math.ceil(sparsity * rows), 0.0, tensor.detach()))
+
+
+_lazy.refuse_unknown(__name__, "td.nn.init.")

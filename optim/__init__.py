@@ -7,6 +7,7 @@
 - schedules.py: learning rates as functions of the number of steps
 """
 
+from .. import lazy as _lazy
 from . import lr_scheduler as lr_scheduler
 from .optimizer import SGD as SGD
 from .optimizer import Adam as Adam
@@ -29,3 +30,5 @@ from .schedules import exponential_decay as exponential_decay
 from .schedules import join_schedules as join_schedules
 from .schedules import linear_schedule as linear_schedule
 from .schedules import warmup_cosine_decay_schedule as warmup_cosine_decay_schedule
+
+_lazy.refuse_unknown(__name__, "td.optim.")

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
+from .. import lazy as _lazy
 from ..errors import ArgumentError, ValueArgumentError
 
 if TYPE_CHECKING:
@@ -411,3 +412,6 @@ class ReduceLROnPlateau(LRScheduler):
             lower = max(group["lr"] * self.reduction, smallest)
             if group["lr"] - lower > self.eps:
                 group["lr"] = lower
+
+
+_lazy.refuse_unknown(__name__, "td.optim.lr_scheduler.")

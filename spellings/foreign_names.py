@@ -5,6 +5,8 @@ The guides list them, and errors about unknown names quote them (:mod:`.synonyms
 
 from __future__ import annotations
 
+import re
+
 _NO_THREADS = "tandem computes in the thread of the caller"
 _NO_MODES = "there are no pairs of fast and deterministic algorithms to choose from"
 _NO_SMALL_FLOATS = "tandem has no floats of 8 bits and less"
@@ -27,7 +29,6 @@ SYNONYMS: dict[str, str] = {
     "bessel_i0e": "td.special.i0e",
     "bessel_i1e": "td.special.i1e",
     "betainc": "td.special.betainc",
-    "bitcast_convert_type": "x.view(dtype) of td.numpy, or td.numpy.asarray(x).view",
     "broadcast_in_dim": "td.broadcast_to",
     "broadcast_like": "td.broadcast_to(x, y.shape)",
     "broadcast_to_rank": "td.expand_dims",
@@ -152,7 +153,6 @@ SYNONYMS: dict[str, str] = {
     "swish": "td.silu",
     "top_k": "td.topk",
     "typename": "type(x).__name__",
-    "unique": "td.unique_values, or td.numpy.unique",
     "values": "x.max(dim=...).values, or x.to_sparse().values()",
     "wrap_key_data": "the tensor itself: a key is a tensor of uint32",
 }
@@ -228,3 +228,128 @@ ABSENT: dict[str, str] = {
     **dict.fromkeys(("with_sharding_constraint", "pcast", "psend", "precv", "ragged_all_to_all"), _SHARDING),
     **dict.fromkeys(("after_all", "create_token", "dce_sink"), "effects keep their order without tokens"),
 }
+
+# Names of one kind: a pattern, and what to write with tandem; a group of the pattern may be a name of tandem.
+SYNONYM_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"(?:[a-z]+_)?(?:lstm|gru|rnn)(?:_layer)?", "td.nn.LSTM, td.nn.GRU or td.nn.RNN"),
+        (
+            r"(?:[a-z]+_)?(?:rnn_relu|rnn_tanh|lstm|gru|rnn)_cell",
+            "td.nn.LSTMCell, td.nn.GRUCell or td.nn.RNNCell",
+        ),
+        (r"rnn_(?:relu|tanh)", "td.nn.RNN with nonlinearity"),
+        (r"(?:[a-z]+_)*grid_(?:generator|sampler)\w*", "td.take at computed positions"),
+        (r"[A-Z]\w*Storage|(?:un)?typed_storage", "x.storage()"),
+        (r"(?:is|set|get|clear)_(?:any_)?autocast\w*|autocast_\w+", "td.autocast and td.is_autocast_enabled"),
+        (r"\w*anomaly\w*", "td.autograd.set_detect_anomaly and td.autograd.detect_anomaly"),
+        (
+            r"per_(?:tensor|channel)_\w+|q_\w+|qscheme|int_repr|dequantize|\w*fake_quant\w*|is_quantized|\w+_(?:quantized|qparams\w*)",
+            "td.quantize_per_tensor and td.quantize_per_channel, whose results have dequantize()",
+        ),
+        (r"fbgemm_linear\w*", "td.nn.functional.linear"),
+        (r"(?:[a-z]+_)?batch_norm_\w+", "td.nn.functional.batch_norm"),
+        (r"(?:[a-z]+_)+convolution\w*", "td.conv1d, td.conv2d and td.conv3d"),
+        (r"[dhs]?spmm|[dhs]{1,2}mm|saddmm", "a @ b, which multiplies sparse matrices too"),
+        (
+            r"\w*sparse_(?:compressed|csc|resize)\w*|is_sparse_csr|(?:c{0,2}(?:row|col)_)?indices_copy|c{0,2}(?:row|col)_indices|sparse_bs[rc]|(?:is_)?coalesced?",
+            "td.sparse_coo_tensor and td.sparse_csr_tensor",
+        ),
+        (r"scalar_tensor", "td.asarray(value)"),
+        (r"alias_copy", "x.clone()"),
+        (r"segment_reduce", "td.segment_sum, td.segment_prod, td.segment_max or td.segment_min"),
+        (r"set_default_tensor_type", "td.set_default_dtype"),
+        (r"norm_except_dim", "td.linalg.norm with axis"),
+        (r"(?:mkldnn_)?linear_backward\w*", "td.grad of td.nn.functional.linear"),
+        (r"little_endian", "sys.byteorder"),
+        (r"constant_pad_nd", "td.nn.functional.pad"),
+        (r"embedding_renorm_?", "td.nn.Embedding with max_norm"),
+        (r"grad_dtype", "the dtype of x.grad"),
+        (r"approx_top_k\w*", "td.topk"),
+        (r"(and|or|xor|not)_p", r"td.bitwise_\1"),
+        (r"frobenius_norm|nuclear_norm", "td.linalg.norm"),
+        (r"symeig|eig", "td.linalg.eigh, or td.linalg.eig"),
+        (r"hash_tensor", "hash(x.tobytes())"),
+        (r"threshold_", "td.nn.functional.threshold"),
+        (r"feature_dropout_?", "td.nn.functional.feature_alpha_dropout, or td.nn.Dropout2d"),
+        (
+            r"as_strided\w*|(?:new_)?empty_strided|empty_permuted",
+            "td.empty, and x.permute or slices of a tensor",
+        ),
+        (r"resize_as\w*", "x.resize_(y.shape), or x.reshape(y.shape)"),
+        (r"slice_inverse", "x.slice_scatter, or x.at[index].set"),
+        (r"to_padded_tensor|is_nested|jagged", "td.pad and td.stack, or a list of tensors"),
+        (r"new", "x.new_empty, x.new_zeros, x.new_ones or x.new_tensor"),
+        (r"index", "x[index]"),
+        (r"map2_", "x.copy_(td.vectorize(f)(x, y, z))"),
+        (r"record_stream", "td.cuda.synchronize(); memory waits for the streams that use it"),
+        (r"regularized_incomplete_beta", "td.special.betainc"),
+        (r"select_and_\w+|reduce_window\w*", "td.max_pool2d, td.avg_pool2d, and td.grad of these"),
+        (r"le_to|lt_to", "td.le and td.lt"),
+        (r"(?:Conv|Dot)\w*DimensionNumbers", "td.conv2d, td.einsum and td.tensordot"),
+        (r"FftType", "td.fft.fft, td.fft.ifft, td.fft.rfft and td.fft.irfft"),
+        (r"flatiter|nditer\w*|nested_iters", "x.flatten(), or x.numpy().flat"),
+        (r"typecodes|sctypeDict|sctypes", "td.isdtype, td.finfo and td.iinfo"),
+        (r"info|show_config|show_runtime|test|version", "help(td), or the command tandem doctor"),
+        (r"[sg]eterrcall|[sg]etbufsize", "td.numpy.errstate, or td.debug.nans"),
+        (r"fromregex", "td.asarray(numpy.fromregex(file, pattern, dtype))"),
+        (r"(?:Stream|Event|Device)(?:ObjType)?", "td.cuda.Stream, td.cuda.Event and td.cuda.device"),
+        (r"AcceleratorError", "td.errors.TandemError"),
+        (r"\w*_generator|Generator\w*", "td.Generator"),
+        (r"volatile|reinforce", "td.no_grad()"),
+        (r"output_nr", "x.grad_fn, whose next_functions have numbers of results"),
+        (r"fork|wait|Future|Await", "concurrent.futures, whose threads may call jitted functions"),
+        (r"BroadcastingList\d*", "Sequence[int]"),
+        (
+            r"(?:has|handle|is)_torch_function\w*|\w*TorchFunction\w*",
+            "td.DispatchMode and __tandem_dispatch__",
+        ),
+        (r"profiler_\w+", "td.profiler.profile"),
+        (
+            r"memory_format|channels_last\w*|\w+_format|to_mkldnn|is_mkldnn",
+            "x.contiguous(), because elements are in row-major order",
+        ),
+    )
+)
+
+# Names of one kind: a pattern, and why there is nothing like them.
+ABSENT_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r"(?:is_)?busday\w*|datetime\w*|timedelta\w*|isnat", "it has no dates and times"),
+        (r"(?:float|complex)\d{2,3}|c?longdouble|clongfloat", "the widest dtypes are float64 and complex128"),
+        (r"q?u?int\d+(?:x\d+)?|bits\d+(?:x\d+)?|Q?U?Int\d\w*|Bits\d\w*", _NO_SMALL_INTS),
+        (r"float\d+_e\w+", _NO_SMALL_FLOATS),
+        (
+            r"(?:bytes|str|void|object|string)_?|rec(?:ord|array)|chararray|memmap|(?:as)?matrix|bmat",
+            "it has no strings, bytes, objects and records; a matrix is a tensor of two axes",
+        ),
+        (r"sym_\w+|Sym[A-Z]\w*|guard_\w+", "sizes are Python ints; td.jit finds out which of them vary"),
+        (
+            r"(?:is_)?(?:xla|xpu|ipu|mps|mtia|hpu|vulkan|maia|ort|hip|metal|cudnn|distributed)(?:_\w+)?|get_device_module|\w*sharding\w*",
+            "its devices are cpu, cuda, meta and those of td.register_device",
+        ),
+        (
+            r"is_neg|\w+_refs?|name",
+            "a tensor has elements, a dtype and a device, and nothing that is computed later",
+        ),
+        (
+            r"has_\w+|compiled_with\w*|get_file_path|get_include",
+            "the command tandem doctor prints what this machine has",
+        ),
+        (
+            r"fbgemm_\w+|xnnpack\w*",
+            "these are kernels of a backend of PyTorch; td.nn.functional has the functions",
+        ),
+        (
+            r"(?:merge|parse|import|export|get)_(?:type|ir|schema)\w*|\w*_notes|[A-Z]+(?:_[A-Z]+)+|boolean_dispatch|"
+            r"assert_int_or_pair|classproperty|init_num_threads|unify_type_list|vitals?_\w+|prepare_\w+",
+            "td.jit compiles Python functions, and f.trace(x) is the graph; there is no language of its own",
+        ),
+    )
+)
+
+# A class that is like none of tandem.
+ABSENT_CLASS = (
+    "its classes are td.Tensor, those of td.nn and td.optim, and few others; td.jit compiles Python functions"
+)

@@ -21,8 +21,7 @@ from ...operators.creation.devices import assumed_device
 from ...registry.dtypes import DType, as_dtype, default_complex, default_float, uint64
 from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
-from ...registry.schemas.binding import to_device_name
-from ...registry.values import SCALARS, describe, traced_number_types
+from ...registry.values import SCALARS, describe, to_device_name, traced_number_types
 from ..autograd.autograd_meta import make_leaf
 from ..meta.tensor import meta_like
 from .tensor import EAGER, Tensor, wrap

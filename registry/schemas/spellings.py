@@ -80,7 +80,7 @@ FOREIGN_ARGUMENTS: dict[str, str] = {
     "layout": "tensors are dense; td.sparse_coo_tensor makes sparse ones",
     "like": "results are tensors of tandem",
     "memory_format": "elements are in row-major order; x.permute changes the order of axes",
-    "mode": "td.clip the indices, or td.pad with a value",
+    "mode": "td.clip the indices",
     "order": "elements are in row-major order; td.permute or x.T changes the order of axes",
     "out_sharding": "a program runs on one device",
     "overwrite_input": "arguments are not overwritten",

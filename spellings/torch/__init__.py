@@ -1,7 +1,7 @@
 """``tandem.torch``: tandem with PyTorch's meaning of calls that PyTorch and NumPy both have.
 
 reductions.py: max, min, median, std, var, sort, ...: values with indices, and N - 1
-groups.py: unique, unique_consecutive
+groups.py: unique_consecutive
 positions.py: bucketize, searchsorted, msort
 histograms.py: histc, histogram, histogramdd
 shapes.py: split, transpose, repeat, nonzero, meshgrid, ...
