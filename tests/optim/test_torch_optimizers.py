@@ -17,6 +17,20 @@ OPTIMIZERS = {
     "Adam": [{}, {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.1}, {"amsgrad": True, "maximize": True}],
     "AdamW": [{"lr": 0.02}, {"amsgrad": True, "eps": 1e-3}],
     "RMSprop": [{}, {"momentum": 0.9, "centered": True}, {"alpha": 0.5, "weight_decay": 0.1}],
+    "Adagrad": [
+        {},
+        {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2, "maximize": True},
+    ],
+    "Adadelta": [{}, {"lr": 0.5, "rho": 0.7, "weight_decay": 0.1}],
+    "Adamax": [{}, {"betas": (0.8, 0.9), "weight_decay": 0.1}],
+    "NAdam": [{}, {"weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "RAdam": [
+        {},
+        {"betas": (0.8, 0.9), "weight_decay": 0.1},
+        {"decoupled_weight_decay": True, "weight_decay": 0.1},
+    ],
+    "Rprop": [{}, {"etas": (0.4, 1.3), "step_sizes": (1e-3, 0.02)}],
+    "ASGD": [{}, {"lr": 0.1, "lambd": 0.1, "t0": 3, "weight_decay": 0.1}],
 }
 CASES = [(name, options) for name, cases in OPTIMIZERS.items() for options in cases]
 
@@ -44,7 +58,7 @@ def assert_parameters_agree(mine, other):
 def test_steps_agree(name, options):
     mine, other = make_parameters()
     ours, theirs = getattr(td.optim, name)(mine, **options), getattr(torch.optim, name)(other, **options)
-    for seed in range(6):
+    for seed in range(50):
         set_gradients(mine, other, seed)
         ours.step()
         theirs.step()
