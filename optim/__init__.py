@@ -5,11 +5,14 @@
 - algorithms.py: SGD, Adam, RMSprop, ...: the classes of the rules
 - lr_scheduler.py: learning rates that follow the epochs, ``td.optim.lr_scheduler``
 - lbfgs.py, line_search.py: LBFGS, which steps all parameters together
+- grad_scaler.py: GradScaler, for gradients in float16
+- swa_utils.py: averages of models, ``td.optim.swa_utils``
 - pure.py: sgd, adam, rmsprop, ..., clipping and chains, with ``init`` and ``update``
 - schedules.py: learning rates as functions of the number of steps
 """
 
 from . import lr_scheduler as lr_scheduler
+from . import swa_utils as swa_utils
 from .algorithms import ASGD as ASGD
 from .algorithms import SGD as SGD
 from .algorithms import Adadelta as Adadelta
@@ -21,6 +24,7 @@ from .algorithms import NAdam as NAdam
 from .algorithms import RAdam as RAdam
 from .algorithms import RMSprop as RMSprop
 from .algorithms import Rprop as Rprop
+from .grad_scaler import GradScaler as GradScaler
 from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 from .pure import GradientTransformation as GradientTransformation

@@ -15,7 +15,7 @@ FUNCTIONS = ("optimizer", "lr_lambdas", "scale_fn")  # attributes that are not s
 class LRScheduler:
     """The base class: ``step()`` sets the learning rate of each group from the number of steps so far.
 
-    A learning rate that is not that of the schedule, because a second scheduler or the program has changed it, is scaled
+    A learning rate that is not the schedule's, because a second scheduler or the program has changed it, is scaled
     by the change of the schedule: schedules of one optimizer multiply.
 
     Args:

@@ -243,3 +243,56 @@ def test_lbfgs_refuses_what_it_cannot_do():
         optim.LBFGS([x], line_search_fn="armijo")
     with pytest.raises(ArgumentError, match="closure"):
         optim.LBFGS([x]).step()
+
+
+# -- GradScaler, averages ----------------------------------------------------------------------------------------------
+def test_scaler_leaves_out_infinite_steps():
+    x = td.ones(2).requires_grad_()
+    optimizer = optim.SGD([x], lr=0.25)
+    scaler = optim.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    for factor, scale, want in ((float("inf"), 2.0, 1.0), (1.0, 2.0, 0.75), (1.0, 4.0, 0.5)):
+        optimizer.zero_grad()
+        scaler.scale((x * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert scaler.get_scale() == scale and x.tolist() == [want, want]
+    other = optim.GradScaler("cpu")
+    other.load_state_dict(scaler.state_dict())
+    assert other.get_scale() == 4.0
+    scaler.unscale_(optimizer)
+    for call in (scaler.unscale_, lambda optimizer: (scaler.step(optimizer), scaler.step(optimizer))):
+        with pytest.raises(RuntimeError, match="since the last update"):
+            call(optimizer)
+    scaler.update(8.0)
+    with pytest.raises(RuntimeError, match="follows step"):
+        scaler.update()
+    off = optim.GradScaler("cpu", enabled=False)
+    assert off.scale(x) is x and off.state_dict() == {} and off.get_scale() == 1.0
+
+
+def test_averages_of_models():
+    swa = optim.swa_utils
+    model = td.nn.Sequential(td.nn.Linear(2, 2), td.nn.BatchNorm1d(2))
+    mean, decayed = swa.AveragedModel(model), swa.AveragedModel(model, avg_fn=swa.get_ema_avg_fn(0.75))
+    for value in (0.0, 4.0, 8.0):
+        td.nn.init.constant_(model[0].weight, value)
+        mean.update_parameters(model)
+        decayed.update_parameters(model)
+    assert mean.module[0].weight[0, 0].item() == 4.0 and int(mean.n_averaged) == 3
+    assert decayed.module[0].weight[0, 0].item() == 2.75
+    assert mean(td.ones((3, 2))).shape == (3, 2)
+    batches = [(td.asarray([[1.0, 2.0], [3.0, 2.0]]), 0), (td.asarray([[5.0, 2.0], [7.0, 2.0]]), 1)]
+    model[0] = td.nn.Identity()
+    swa.update_bn(batches, model)
+    np.testing.assert_allclose(model[1].running_mean.numpy(), [4.0, 2.0])
+    assert model[1].momentum == 0.1
+
+
+def test_swa_rate_goes_to_its_value():
+    optimizer = optim.SGD([td.ones(1).requires_grad_()], lr=1.0)
+    scheduler = optim.swa_utils.SWALR(optimizer, 0.5, anneal_epochs=2, anneal_strategy="linear")
+    rates = [scheduler.get_last_lr()[0]]
+    for _ in range(3):
+        scheduler.step()
+        rates.append(scheduler.get_last_lr()[0])
+    assert rates == [1.0, 0.75, 0.5, 0.5]

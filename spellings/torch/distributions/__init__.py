@@ -1,0 +1,1 @@
+"""``tandem.torch.distributions``."""
