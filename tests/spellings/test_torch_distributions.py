@@ -125,7 +125,7 @@ def test_gradients_flow_through_samples(name):
     sample = getattr(d, name)(**parameters).rsample((2,))
     (sample**2).sum().backward()
     for value in parameters.values():
-        if td.is_tensor(value) if hasattr(td, "is_tensor") else isinstance(value, td.Tensor):
+        if isinstance(value, td.Tensor):
             assert np.isfinite(value.grad.numpy()).all() and np.abs(value.grad.numpy()).sum() > 0
 
 
@@ -136,6 +136,14 @@ def test_gradient_of_a_normal_sample():
     np.testing.assert_allclose(scale.grad.numpy(), sample.detach().numpy(), rtol=1e-6)
     with pytest.raises(NotImplementedError, match="no derivative"):
         d.Bernoulli(0.5).rsample()
+
+
+def test_gradients_flow_after_a_sample():
+    probs = torch.tensor([0.25, 0.75]).requires_grad_()
+    policy = d.Categorical(probs)
+    policy.sample()
+    policy.log_prob(torch.tensor(1)).backward()
+    np.testing.assert_allclose(probs.grad.numpy(), [-1.0, 1 / 3], rtol=1e-5)
 
 
 def test_expand_and_independent():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ...eager.autograd.grad_modes import enable_grad
 from ...eager.tensor.generator import default_generator
 from ...errors import ArgumentError
 from ...linalg import cholesky, inv, solve_triangular
@@ -97,12 +98,14 @@ class MultivariateNormal(Distribution):
     @cached_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
-        return matmul(self._root, matrix_transpose(self._root))
+        with enable_grad():
+            return matmul(self._root, matrix_transpose(self._root))
 
     @cached_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        return inv(self.covariance_matrix)
+        with enable_grad():
+            return inv(self.covariance_matrix)
 
     @property
     def event_shape(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...eager.autograd.grad_modes import enable_grad
 from ...errors import ArgumentError
 from ...operators.elementwise.activation import sigmoid
 from ...operators.elementwise.exponential import log, log1p
@@ -80,12 +81,14 @@ class ProbsOrLogits(Distribution):
     @cached_property
     def probs(self) -> Tensor:
         """The probabilities."""
-        return logits_to_probs(self.logits, self.is_binary)
+        with enable_grad():  # sample() may be the first to use it
+            return logits_to_probs(self.logits, self.is_binary)
 
     @cached_property
     def logits(self) -> Tensor:
         """The logits: of an event ``log(p / (1 - p))``, of outcomes logarithms."""
-        return probs_to_logits(self.probs, self.is_binary)
+        with enable_grad():
+            return probs_to_logits(self.probs, self.is_binary)
 
     @property
     def param_shape(self) -> tuple[int, ...]:
