@@ -66,10 +66,11 @@ class LRScheduler:
         return {name: value for name, value in vars(self).items() if name not in FUNCTIONS}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what :meth:`state_dict` returned, with the learning rates of the groups."""
+        """Restore what :meth:`state_dict` returned.
+
+        The learning rates are the optimizer's: make the scheduler, then load the optimizer's state, as in PyTorch.
+        """
         vars(self).update(state_dict)
-        for group, lr in zip(self.optimizer.param_groups, state_dict.get("_last_lr", ())):
-            group["lr"] = lr
 
 
 def one_for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:

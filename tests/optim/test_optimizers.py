@@ -122,7 +122,9 @@ def test_schedule_goes_on_from_its_state():
     scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
     for _ in range(4):
         scheduler.step()
-    other = optim.lr_scheduler.CosineAnnealingLR(optim.SGD([make_parameter()], lr=1.0), 3)
+    other_optimizer = optim.SGD([make_parameter()], lr=1.0)
+    other = optim.lr_scheduler.CosineAnnealingLR(other_optimizer, 3)
+    other_optimizer.load_state_dict(optimizer.state_dict())
     other.load_state_dict(scheduler.state_dict())
     scheduler.step()
     other.step()
@@ -139,10 +141,11 @@ def test_chained_schedules_multiply():
         for _ in range(3):
             scheduler.step()
         if saves:
-            state = scheduler.state_dict()
+            state, state_of_optimizer = scheduler.state_dict(), optimizer.state_dict()
             optimizer = optim.SGD([make_parameter()], lr=1.0)
             parts = [make.ConstantLR(optimizer, 0.1, 2), make.ExponentialLR(optimizer, 0.5)]
             scheduler = make.ChainedScheduler(parts)
+            optimizer.load_state_dict(state_of_optimizer)
             scheduler.load_state_dict(state)
         scheduler.step()
         rates.append(scheduler.get_last_lr()[0])
