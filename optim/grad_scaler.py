@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Check:
-    """What is known of an optimizer since the last update."""
+    """The state of an optimizer since the last update."""
 
     is_finite: bool
     is_stepped: bool = False

@@ -60,9 +60,7 @@ PARTS = (
     Part("numpy", "td.numpy", "numpy", ("numpy",)),
     Part("torch", "td.torch", "torch", ("torch",)),
     Part("torch_data", "td.torch.utils.data", "torch.utils.data", ("torch.utils.data",)),
-    Part(
-        "torch_distributions", "td.torch.distributions", "torch.distributions", ("torch.distributions",)
-    ),
+    Part("torch_distributions", "td.torch.distributions", "torch.distributions", ("torch.distributions",)),
     Part("jax_lax", "td.jax.lax", "jax.lax", ("jax.lax",)),
 )
 

@@ -199,7 +199,7 @@ class CyclicLR(MomentumScheduler):
         return float(self.gamma**count) if self.mode == "exp_range" else 1.0
 
     def _height(self) -> float:
-        """How high the rise is at this step, as a share of the whole."""
+        """The height at this step, as a share of the whole rise."""
         up, down = self.step_size_up, self.step_size_down
         cycle, position = divmod(self.last_epoch, up + down)
         height = position / up if position <= up else 1 - (position - up) / down

@@ -49,7 +49,7 @@ class Categorical(Outcomes):
     Args:
         probs: the probabilities along the last axis, up to a factor, or
         logits: their logarithms, up to a constant.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     >>> import tandem.torch as torch
     >>> policy = torch.distributions.Categorical(logits=torch.tensor([0.0, 100.0]))
@@ -103,7 +103,7 @@ class OneHotCategorical(Outcomes):
     Args:
         probs: the probabilities along the last axis, up to a factor, or
         logits: their logarithms, up to a constant.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     support = c.one_hot
@@ -152,7 +152,7 @@ class Multinomial(Outcomes):
         total_count: the number of trials, an int.
         probs: the probabilities along the last axis, up to a factor, or
         logits: their logarithms, up to a constant.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     Raises:
         ArgumentError: the number of trials is not an int.

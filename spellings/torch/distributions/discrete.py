@@ -38,7 +38,7 @@ class Bernoulli(ProbsOrLogits):
     Args:
         probs: the probability of 1, or
         logits: its logit.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     >>> import tandem.torch as torch
     >>> torch.distributions.Bernoulli(logits=0.0).log_prob(1.0).exp().item()
@@ -88,7 +88,7 @@ class Geometric(ProbsOrLogits):
     Args:
         probs: the probability of a success, or
         logits: its logit.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = BINARY
@@ -131,7 +131,7 @@ class Binomial(ProbsOrLogits):
         total_count: the number of trials.
         probs: the probability of a success, or
         logits: its logit.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"total_count": c.nonnegative_integer, **BINARY}
@@ -188,7 +188,7 @@ class Poisson(Distribution):
 
     Args:
         rate: the mean.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"rate": c.nonnegative}

@@ -24,7 +24,7 @@ class Gamma(Distribution):
     Args:
         concentration: the shape.
         rate: the inverse of the scale.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     >>> import tandem.torch as torch
     >>> a = torch.tensor(3.0, requires_grad=True)
@@ -78,7 +78,7 @@ class Chi2(Gamma):
 
     Args:
         df: the degrees of freedom.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"df": c.positive}
@@ -100,7 +100,7 @@ class Beta(Distribution):
 
     Args:
         concentration1, concentration0: the shapes; the first is that of the values near 1.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"concentration1": c.positive, "concentration0": c.positive}
@@ -150,7 +150,7 @@ class Dirichlet(Distribution):
 
     Args:
         concentration: the shapes, along the last axis.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"concentration": c.independent(c.positive, 1)}
@@ -198,7 +198,7 @@ class StudentT(Distribution):
         df: the degrees of freedom.
         loc: the location.
         scale: the scale.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"df": c.positive, "loc": c.real, "scale": c.positive}

@@ -24,7 +24,7 @@ class Laplace(LocationScale):
     Args:
         loc: the mean.
         scale: the mean magnitude of the deviation from it.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     def draw(self, shape: tuple[int, ...]) -> Any:
@@ -61,7 +61,7 @@ class Cauchy(LocationScale):
     Args:
         loc: the median.
         scale: half the width of the interval that has half of the probability.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     def draw(self, shape: tuple[int, ...]) -> Any:
@@ -101,7 +101,7 @@ class Gumbel(LocationScale):
     Args:
         loc: the most probable value.
         scale: the scale.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     def draw(self, shape: tuple[int, ...]) -> Any:

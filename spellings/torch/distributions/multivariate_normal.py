@@ -34,7 +34,7 @@ class MultivariateNormal(Distribution):
         covariance_matrix: the covariance, or
         precision_matrix: its inverse, or
         scale_tril: its lower Cholesky factor.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     Raises:
         ArgumentError: not one of the three matrices is given.

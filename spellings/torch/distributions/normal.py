@@ -48,7 +48,7 @@ class Normal(LocationScale):
     Args:
         loc: the mean.
         scale: the standard deviation.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     >>> import tandem.torch as torch
     >>> normal = torch.distributions.Normal(torch.zeros(2), 1.0)
@@ -88,7 +88,7 @@ class LogNormal(LocationScale):
     Args:
         loc: the mean of the logarithms.
         scale: the standard deviation of the logarithms.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     support = c.positive
@@ -140,7 +140,7 @@ class HalfNormal(Distribution):
 
     Args:
         scale: the standard deviation of the normal numbers.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"scale": c.positive}

@@ -20,7 +20,7 @@ class Uniform(Distribution):
 
     Args:
         low, high: the ends of the interval.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
 
     >>> import tandem.torch as torch
     >>> torch.distributions.Uniform(0.0, 4.0).variance.item()
@@ -84,7 +84,7 @@ class Exponential(Distribution):
 
     Args:
         rate: the inverse of the mean.
-        validate_args: as for :class:`Distribution`.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
     """
 
     arg_constraints = {"rate": c.positive}
