@@ -4,7 +4,7 @@
 - optimizer.py: Optimizer, the base class
 - algorithms.py: SGD, Adam, RMSprop, ...: the classes of the rules
 - lr_scheduler.py: learning rates that follow the epochs, ``td.optim.lr_scheduler``
-- lbfgs.py, line_search.py: LBFGS, which steps all parameters together
+- lbfgs.py, line_search.py, pure_lbfgs.py: LBFGS, which steps all parameters together
 - grad_scaler.py: GradScaler, for gradients in float16
 - swa_utils.py: averages of models, ``td.optim.swa_utils``
 - pure.py: sgd, adam, rmsprop, ..., clipping and chains, with ``init`` and ``update``
@@ -45,6 +45,7 @@ from .pure import radam as radam
 from .pure import rmsprop as rmsprop
 from .pure import rprop as rprop
 from .pure import sgd as sgd
+from .pure_lbfgs import lbfgs as lbfgs
 from .schedules import constant_schedule as constant_schedule
 from .schedules import cosine_decay_schedule as cosine_decay_schedule
 from .schedules import exponential_decay as exponential_decay

@@ -296,3 +296,36 @@ def test_swa_rate_goes_to_its_value():
         scheduler.step()
         rates.append(scheduler.get_last_lr()[0])
     assert rates == [1.0, 0.75, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("jits", [True, False])
+def test_pure_lbfgs_makes_the_steps_of_the_class(jits):
+    start = {"a": td.asarray([-1.2, 1.0], dtype=td.float64), "b": td.asarray([[0.5]], dtype=td.float64)}
+
+    def loss_of(params):
+        return rosenbrock(td.concat([params["a"], params["b"].reshape(-1)]))
+
+    pure = optim.lbfgs(0.02, history_size=3)
+
+    def step(params, state):
+        updates, state = pure.update(td.grad(loss_of)(params), state, params)
+        return optim.apply_updates(params, updates), state
+
+    run = td.jit(step) if jits else step
+    params, state = start, pure.init(start)
+    ours = {name: td.asarray(x.numpy().copy(), requires_grad=True) for name, x in start.items()}
+    optimizer = optim.LBFGS(ours.values(), lr=0.02, max_iter=1, history_size=3)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(ours)
+        loss.backward()
+        return loss
+
+    for _ in range(12):
+        params, state = run(params, state)
+        optimizer.step(closure)
+    for name, x in ours.items():
+        np.testing.assert_allclose(params[name].numpy(), x.detach().numpy(), rtol=1e-8)
+    with pytest.raises(ValueArgumentError, match="history_size"):
+        optim.lbfgs(history_size=0)

@@ -55,7 +55,7 @@ class Uniform(Distribution):
         """The share of the interval below a value."""
         return clip((self._take(value) - self.low) / (self.high - self.low), 0.0, 1.0)
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Any) -> Any:
         """The value above a share of the interval."""
         return self.low + value * (self.high - self.low)
 
