@@ -23,7 +23,8 @@ func.py: torch.func, and vmap
 amp.py: autocast and GradScaler
 distributions: ``torch.distributions``
 autograd: ``torch.autograd`` and its modules
-cuda.py, fft.py, linalg.py, special.py: the modules of these names
+cuda: ``torch.cuda`` and ``torch.cuda.amp``
+fft.py, linalg.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
 utils: checkpoints, and data sets, samplers and loaders
 optim: the optimizers and schedulers of ``tandem.optim``

@@ -162,3 +162,17 @@ def test_checkpoints():
     assert torch.utils.checkpoint.checkpoint is checkpoint
     with pytest.raises(AttributeError):
         torch.utils.tensorboard  # noqa: B018
+
+
+def test_mixed_precision_modules():
+    from tandem.torch.amp import GradScaler, autocast
+    from tandem.torch.cuda.amp import GradScaler as CudaGradScaler
+    from tandem.torch.cuda.amp import autocast as cuda_autocast
+
+    assert GradScaler is CudaGradScaler is torch.optim.GradScaler
+    x = torch.ones(2, 2)
+    with autocast("cpu", dtype=torch.bfloat16):
+        assert (x @ x).dtype is torch.bfloat16
+    with cuda_autocast():
+        assert torch.is_autocast_enabled("cuda") and (x @ x).dtype is torch.float32
+    assert torch.cuda.is_available() in (True, False) and torch.amp.is_autocast_available("cpu")
