@@ -130,8 +130,6 @@ class SWALR(LRScheduler):
         ValueArgumentError: the strategy is unknown.
     """
 
-    multiplies = False
-
     def __init__(
         self,
         optimizer: Optimizer,

@@ -26,8 +26,6 @@ class SequentialLR(LRScheduler):
         ValueArgumentError: the number of milestones is not that of the schedulers less one.
     """
 
-    multiplies = False
-
     def __init__(
         self,
         optimizer: Optimizer,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .scheduler import LRScheduler
+from .scheduler import FactorScheduler, LRScheduler
 
 if TYPE_CHECKING:
     from ..optimizer import Optimizer
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(FactorScheduler):
     """Follow half a cosine from the learning rate down to ``eta_min`` in ``T_max`` epochs, then up again."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
@@ -26,8 +26,6 @@ class CosineAnnealingLR(LRScheduler):
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Follow half a cosine down to ``eta_min`` in ``T_0`` epochs, then again in ``T_mult`` times as many."""
-
-    multiplies = False
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1

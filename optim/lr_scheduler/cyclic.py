@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 class MomentumScheduler(LRScheduler):
     """The base class of schedulers that may also set the momentum, or the first of the betas."""
 
-    multiplies = False
     cycle_momentum: bool
 
     def _check_momentum(self) -> None:

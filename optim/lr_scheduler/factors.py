@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .scheduler import LRScheduler
+from .scheduler import FactorScheduler
 
 if TYPE_CHECKING:
     from ..optimizer import Optimizer
 
 
-class StepLR(LRScheduler):
+class StepLR(FactorScheduler):
     """Multiply the learning rate by ``gamma`` after each ``step_size`` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
@@ -24,7 +24,7 @@ class StepLR(LRScheduler):
         return self.gamma ** (epoch // self.step_size)
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(FactorScheduler):
     """Multiply the learning rate by ``gamma`` at each of the epochs in ``milestones``."""
 
     def __init__(
@@ -38,7 +38,7 @@ class MultiStepLR(LRScheduler):
         return self.gamma ** bisect_right(self.milestones, epoch)
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(FactorScheduler):
     """Multiply the learning rate by ``gamma`` after each epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
@@ -50,7 +50,7 @@ class ExponentialLR(LRScheduler):
         return self.gamma**epoch
 
 
-class LinearLR(LRScheduler):
+class LinearLR(FactorScheduler):
     """Go from ``start_factor`` to ``end_factor`` times the learning rate in ``total_iters`` epochs."""
 
     def __init__(
@@ -70,7 +70,7 @@ class LinearLR(LRScheduler):
         return self.start_factor + (self.end_factor - self.start_factor) * share
 
 
-class ConstantLR(LRScheduler):
+class ConstantLR(FactorScheduler):
     """Multiply the learning rate by ``factor`` during the first ``total_iters`` epochs."""
 
     def __init__(
@@ -84,7 +84,7 @@ class ConstantLR(LRScheduler):
         return self.first_factor if epoch < self.total_iters else 1.0
 
 
-class PolynomialLR(LRScheduler):
+class PolynomialLR(FactorScheduler):
     """Go from the learning rate to 0 in ``total_iters`` epochs along a power of the remaining share."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):

@@ -28,8 +28,6 @@ class LambdaLR(LRScheduler):
     [0.5]
     """
 
-    multiplies = False
-
     def __init__(
         self,
         optimizer: Optimizer,

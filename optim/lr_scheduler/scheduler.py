@@ -1,8 +1,8 @@
-"""LRScheduler: the base class of schedulers."""
+"""LRScheduler and FactorScheduler: the base classes of schedulers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ValueArgumentError
 
@@ -13,10 +13,7 @@ FUNCTIONS = ("optimizer", "lr_lambdas", "scale_fn")  # attributes that are not s
 
 
 class LRScheduler:
-    """The base class: ``step()`` sets the learning rate of each group from the number of steps so far.
-
-    A learning rate that is not the schedule's, because a second scheduler or the program has changed it, is scaled
-    by the change of the schedule: schedules of one optimizer multiply.
+    """The base class: ``step()`` sets the learning rate of each group to what ``get_lr()`` returns.
 
     Args:
         optimizer: the optimizer.
@@ -24,38 +21,34 @@ class LRScheduler:
 
     Attributes:
         base_lrs: the learning rates of the groups at the start.
-        multiplies: whether the schedule is one of factors of the learning rates. Others set the learning rates.
-    """
 
-    multiplies: ClassVar[bool] = True
-    eta_min: float = 0.0  # factors are those of the part above it
+    >>> import tandem as td
+    >>> class Harmonic(td.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [lr / (1 + self.last_epoch) for lr in self.base_lrs]
+    >>> scheduler = Harmonic(td.optim.SGD([td.ones(1).requires_grad_()], lr=1.0))
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         self.optimizer, self.last_epoch = optimizer, last_epoch
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
-        self._last_scheduled = list(self.base_lrs) if last_epoch < 0 else self.get_lr()
         self.step()
 
     def get_lr(self) -> list[float]:
         """The learning rate of each group at ``last_epoch``."""
-        return [base * self.factor(self.last_epoch) for base in self.base_lrs]
-
-    def factor(self, epoch: int) -> float:
-        """The factor of the learning rates at the start."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to a given one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        scheduled, floor = self.get_lr(), self.eta_min
-        groups = self.optimizer.param_groups
-        for group, lr, last in zip(groups, scheduled, self._last_scheduled, strict=True):
-            if self.multiplies and group["lr"] != last != floor:
-                lr = floor + (group["lr"] - floor) * (lr - floor) / (last - floor)
+        for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = lr
-        self._last_lr, self._last_scheduled = self.get_last_lr(), scheduled
+        self._last_lr = self.get_last_lr()
 
     def get_last_lr(self) -> list[float]:
         """The current learning rate of each group."""
@@ -71,6 +64,43 @@ class LRScheduler:
         The learning rates are the optimizer's: make the scheduler, then load the optimizer's state, as in PyTorch.
         """
         vars(self).update(state_dict)
+
+
+class FactorScheduler(LRScheduler):
+    """The base class of schedules that multiply.
+
+    A learning rate that is not the schedule's, because a second scheduler or the program has changed it, is scaled by
+    the change of the schedule.
+
+    Args:
+        optimizer, last_epoch: as for :class:`LRScheduler`.
+    """
+
+    eta_min: float = 0.0  # factors are those of the part above it
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        self._last_scheduled: list[float] | None = None
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The learning rate of each group at ``last_epoch`` if nothing else changes it."""
+        return [base * self.factor(self.last_epoch) for base in self.base_lrs]
+
+    def factor(self, epoch: int) -> float:
+        """The factor of the learning rates at the start."""
+        raise NotImplementedError
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go to the next epoch, or to a given one."""
+        before, last = self.get_last_lr(), self._last_scheduled
+        if last is None:
+            last = self.base_lrs if self.last_epoch < 0 else self.get_lr()
+        super().step(epoch)
+        self._last_scheduled, floor = self._last_lr, self.eta_min
+        for group, lr, old in zip(self.optimizer.param_groups, before, last, strict=True):
+            if lr != old != floor:
+                group["lr"] = floor + (lr - floor) * (group["lr"] - floor) / (old - floor)
+        self._last_lr = self.get_last_lr()
 
 
 def one_for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:

@@ -156,6 +156,22 @@ def test_chained_schedules_multiply():
         make.ChainedScheduler([])
 
 
+def test_own_schedule_may_be_recursive():
+    from tandem.torch.optim.lr_scheduler import _LRScheduler
+
+    class Halve(_LRScheduler):
+        def get_lr(self):
+            rates = [group["lr"] for group in self.optimizer.param_groups]
+            return rates if self.last_epoch == 0 else [rate / 2 for rate in rates]
+
+    optimizer = optim.SGD([make_parameter()], lr=1.0)
+    scheduler = Halve(optimizer)
+    scheduler.step()
+    optimizer.param_groups[0]["lr"] = 8.0
+    scheduler.step()
+    assert scheduler.get_last_lr() == [4.0]
+
+
 def test_cycle_changes_the_momentum():
     optimizer = optim.Adam([make_parameter()], lr=1.0)
     scheduler = optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
