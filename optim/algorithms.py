@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import ArgumentError
@@ -69,37 +70,42 @@ class RuleOptimizer(Optimizer):
 
     def update_group(self, group: Group) -> None:
         """Run the rule of each parameter that has a gradient."""
-        rule = self.rule
+        rule, states = self.rule, self.state
         slots = rule.slots(group)
         names, flags = tuple(slots), rule.flags(group)
-        calls: dict[tuple[int, bool], tuple[Any, list[Any]]] = {}  # most parameters are at the same step
+        get = itemgetter("step", *names) if names else lambda state: (state["step"],)
+        current: tuple[int, bool] | None = None  # most parameters are at the same step
+        run: Any = None
+        values: tuple[Any, ...] = ()
         for parameter in group["params"]:
             gradient = parameter.grad
             if gradient is None:
                 continue
-            state = self.state[parameter]
-            is_first = _fill_slots(parameter, state, slots)
-            step = state["step"] = int(state.get("step", 0)) + 1
-            call = calls.get((step, is_first))
-            if call is None:
-                numbers = rule.numbers(group, step, is_first)
-                call = calls[step, is_first] = (
-                    rule.compiled(names, tuple(numbers), flags),
-                    list(numbers.values()),
-                )
-            run, values = call
+            state, is_first = states[parameter], False
+            try:
+                step, *old = get(state)
+            except KeyError:
+                is_first = _fill_slots(parameter, state, slots)
+                step, *old = get(state)
+            step += 1
+            if current != (step, is_first):
+                current, numbers = (step, is_first), rule.numbers(group, step, is_first)
+                run, values = rule.compiled(names, tuple(numbers), flags), tuple(numbers.values())
             if not gradient.is_contiguous():  # of a transposed weight: native entries take no other
                 gradient = gradient.contiguous()
-            result, *new = run(parameter, gradient, *[state[name] for name in names], *values)
-            state.update(zip(names, new))
+            result, *new = run(parameter, gradient, *old, *values)
+            state["step"] = step
+            for name, slot in zip(names, new):
+                state[name] = slot
             parameter[...] = result
 
 
 def _fill_slots(parameter: Tensor, state: dict[str, Any], slots: dict[str, float | Scalar]) -> bool:
     """Create the slots that a parameter lacks; return whether there were such."""
     is_first = False
+    state.setdefault("step", 0)
     for name, first in slots.items():
-        if state.get(name) is None:
+        if name not in state:
             state[name] = first_value(parameter, first)
             is_first = True
     return is_first

@@ -199,7 +199,11 @@ class Optimizer:
             group.update({name: value for name, value in saved.items() if name in group and name != "params"})
         self.state = defaultdict(dict)
         for number, slots in state_dict["state"].items():
-            self.state[by_number[int(number)]] = {name: load_slot(value) for name, value in slots.items()}
+            self.state[by_number[int(number)]] = {
+                name: int(value) if name == "step" else load_slot(value)
+                for name, value in slots.items()
+                if value is not None
+            }
 
     def __repr__(self) -> str:
         options = (
@@ -211,7 +215,7 @@ class Optimizer:
 
 def load_slot(value: Any) -> Any:
     """A copy of a value of a state: tensors of arrays and tensors, numbers as these are."""
-    if value is None or isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (list, tuple)):
         return [load_slot(item) for item in value]
