@@ -21,9 +21,13 @@ devices.py: device, Size, memory_format
 typed_tensors.py: FloatTensor, LongTensor, ...
 files.py: load, save
 func.py: torch.func, and vmap
+amp.py: autocast and GradScaler
+distributions: ``torch.distributions``
 autograd: ``torch.autograd`` and its modules
-cuda.py, fft.py, linalg.py, special.py: the modules of these names
+cuda: ``torch.cuda`` and ``torch.cuda.amp``
+fft.py, linalg.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
+utils: checkpoints, and data sets, samplers and loaders
 optim: the optimizers and schedulers of ``tandem.optim``
 
 All other names are those of ``tandem``. There is one class of tensors: methods follow NumPy, except for calls with a
@@ -130,6 +134,13 @@ _own = _lazy.attach(
             "ShortTensor"
         ),
     },
-    {"autograd": ".torch.autograd", "func": ".torch.func", "nn": ".torch.nn"},
+    {
+        "amp": ".torch.amp",
+        "autograd": ".torch.autograd",
+        "distributions": ".torch.distributions",
+        "func": ".torch.func",
+        "nn": ".torch.nn",
+        "utils": ".torch.utils",
+    },
 )
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own)
