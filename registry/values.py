@@ -92,6 +92,11 @@ def as_device(name: str) -> Device:
     return device
 
 
+def make_device_getter(get_name: Callable[[Any], str]) -> Callable[[Any], Device]:
+    """Make the getter of an attribute ``device`` from one that returns the name."""
+    return lambda self: as_device(get_name(self))
+
+
 ALIGNMENT = 64  # of buffers in a workspace, in bytes
 # The most axes that an array of NumPy can have.
 MAX_RANK = 64

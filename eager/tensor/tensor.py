@@ -20,7 +20,7 @@ from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, with_au
 from ...registry.dispatch.state import state
 from ...registry.dtypes import DType, as_dtype
 from ...registry.layouts import Layout, strided
-from ...registry.values import Device, TensorBase, TensorSpec, as_device, converters
+from ...registry.values import Device, TensorBase, TensorSpec, as_device, converters, make_device_getter
 from ..layers.level_allocations import note_allocation, open_level_count
 from .storage import Number, Storage, is_sole_owner, owner_of
 
@@ -86,10 +86,6 @@ def has_array(cls: Any) -> bool:
     return cls._array is vars(Tensor)["_array"]
 
 
-def _as_device_getter(get_name: Callable[[Any], str]) -> Callable[[Any], Device]:
-    return lambda self: as_device(get_name(self))
-
-
 class Tensor(Base):
     """An n-dimensional array.
 
@@ -116,7 +112,7 @@ class Tensor(Base):
         super().__init_subclass__(**kwargs)
         device = vars(cls).get("device")
         if isinstance(device, property) and device.fget is not None:
-            cls.device = property(_as_device_getter(device.fget), doc=device.__doc__)  # type: ignore[assignment]
+            cls.device = property(make_device_getter(device.fget), doc=device.__doc__)  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **kwargs: object) -> None:
         if not hasattr(self, "_keys"):  # False if a subclass has initialized it in __new__
