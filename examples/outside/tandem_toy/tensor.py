@@ -7,9 +7,9 @@ import tandem as td
 from tandem.eager.tensor.storage import Storage
 from tandem.eager.tensor.tensor import dtype_of
 from tandem.registry.dtypes import DType
-from tandem.registry.values import TensorSpec
+from tandem.registry.values import Device, TensorSpec, as_device
 
-DEVICE: Final = "toy"
+DEVICE: Final = as_device("toy")
 KEYS = 1 << td.DispatchKey.PrivateUse1
 log: list[tuple[str, str]] = []  # (operator, "kernel" or "fallback") of each call on the device
 
@@ -35,7 +35,7 @@ class ToyTensor(td.Tensor):
         return dtype_of(self.buffer)
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         return DEVICE
 
     @property
