@@ -37,7 +37,7 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
                 f"with .to({out_spec.device!r})"
             )
         if uses_loops:
-            fast = _eager_loops.call(decl.native, args, kwargs, out_spec)
+            fast = _eager_loops.call(op, args, kwargs, out_spec)
             if fast is not None:
                 return fast
         result = decl.kernel(np, *map(_to_array, args), **{k: _to_array(v) for k, v in kwargs.items()})  # type: ignore[misc]

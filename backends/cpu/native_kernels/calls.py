@@ -14,11 +14,11 @@ from ....registry.dtypes import DType
 from ....registry.values import TensorSpec
 from ....tracer.graph import Node, Value, map_values
 from ..codegen.text import PARTS, REGISTER, literal
+from ..fastpath.runtime.rt_loops import Failures
 from ..object_table import LoopFailureReport, stop_flushing
 from ..target import IS_X86
 from .emitted import compile_driver
 from .providers import Loop, find_loop
-from .rt_loops import Failures
 from .tables import find_core_sizes, fits, make_call_table
 
 DRIVER = "call_loop"

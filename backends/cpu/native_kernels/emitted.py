@@ -11,7 +11,8 @@ from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..fastpath.compiler import engine, lang
-from . import rt_loops, rt_solvers, rt_sorting
+from ..fastpath.runtime import rt_loops
+from . import rt_solvers, rt_sorting
 from .providers import Loop
 from .tables import parse_signature
 
@@ -118,13 +119,17 @@ def sources() -> str:
 
 @engine.KeepFirst
 def compile_driver() -> engine.Code:
-    """Return the code of ``rt_loops.call_loop``.
+    """Return the code of ``rt_loops.call_loop`` and ``rt_loops.run_plan``.
 
     Raises:
         LoweringError: it cannot be compiled.
     """
-    make = functools.partial(lang.emit, {"call_loop": rt_loops.call_loop})
-    code = engine.build_once(f"calls of loops {sources()}", make, ["call_loop"])
+    functions: dict[str, Callable[..., Any]] = {
+        "call_loop": rt_loops.call_loop,
+        "run_plan": rt_loops.run_plan,
+    }
+    make = functools.partial(lang.emit, functions, {"NIN": 1, "NARGS": 2})
+    code = engine.build_once(f"calls of loops {sources()}", make, list(functions))
     if code is None:
         raise LoweringError("the function that calls inner loops cannot be compiled")
     return code
