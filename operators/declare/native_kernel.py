@@ -51,6 +51,7 @@ class NativeKernel(NamedTuple):
         widen: the dtypes that operands and results of these dtypes are computed in by loops that lack their own.
         error: the class of that error.
         promotes: whether operands of several dtypes are converted to the promoted one.
+        is_exact: whether all correct algorithms return the same bits, so that calls need not agree on the loop.
         axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
 
@@ -59,6 +60,7 @@ class NativeKernel(NamedTuple):
     widen: Mapping[DType, DType] = {}
     error: type[Exception] = LinearAlgebraError
     promotes: bool = False
+    is_exact: bool = False
     axis: Callable[..., int] | None = None
 
     def candidates(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[NativeLoop]:

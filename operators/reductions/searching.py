@@ -136,6 +136,7 @@ searchsorted = array_op(
             ),
         ),
         promotes=True,
+        is_exact=True,
     ),
     batching=_batched,
     samples="samples.reductions.search_samples",

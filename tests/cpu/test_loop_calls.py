@@ -55,7 +55,7 @@ def test_hot_calls_return_the_bits_of_cold_ones(name):
             f, tensors = optable.as_function(op, *optable.to_tensors(found))
             with config.override(hot_calls=10**9):
                 wanted = bits(f(*tensors))
-            for _ in range(2):
+            for _ in range(3):
                 assert bits(f(*tensors)) == wanted
             before = stub_of(op).calls
             assert bits(f(*tensors)) == wanted, (dtype, sample)
@@ -79,7 +79,7 @@ def test_any_layout_is_computed_natively(call):
         tensor = td.asarray(view)
         with config.override(hot_calls=10**9):
             wanted = bits(call(td.asarray(view)))
-        assert [bits(call(tensor)) for _ in range(3)] == [wanted] * 3
+        assert [bits(call(tensor)) for _ in range(4)] == [wanted] * 4
 
 
 def test_failures_raise_the_error_of_the_declaration():
@@ -129,6 +129,8 @@ def test_many_layouts_share_the_slots():
     f = function_of("argsort")
     for size in itertools.chain(range(1, 200), range(199, 0, -1)):
         x = rng.integers(0, 9, size)
+        for _ in range(size % 4):
+            f(td.asarray(x))
         assert np.array_equal(f(td.asarray(x)).numpy(), np.argsort(x, kind="stable"))
 
 
@@ -164,7 +166,7 @@ def test_wrong_arguments_raise_what_python_raises(name, args, kwargs):
 
     with config.override(hot_calls=10**9):
         wanted = outcome()
-    assert [outcome() for _ in range(3)] == [wanted] * 3
+    assert [outcome() for _ in range(4)] == [wanted] * 4
 
 
 def references(tensors):

@@ -6,6 +6,7 @@ with emitted loops.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -87,7 +88,9 @@ def _make_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byt
         return None
 
 
+@functools.cache
 def _tensor_arguments(op: Operator) -> list[bool]:
+    """Return which positional arguments are tensors."""
     return [argument.type.core == "Tensor" for argument in op.schema.positional]
 
 

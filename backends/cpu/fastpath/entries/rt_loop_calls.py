@@ -2,7 +2,8 @@
 
 One entry serves all of them. It has an inline cache of plans (`rt_loops.LoopPlan`): the key of a call holds the dtypes,
 sizes and strides of its tensors, the kinds of numbers in the place of tensors, and the values of its other arguments.
-Python makes the plan of a key once. A slot refers to its plan through a list of the operator's stub; a call holds a
+Python runs the first call with a key, and makes the plan at the second one. A slot refers to its plan through a list of
+the operator's stub: to None where Python runs all calls, to an ellipsis where the key was seen once. A call holds a
 reference to the plan that it runs.
 """
 
@@ -54,10 +55,13 @@ def loop_call(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64)
         return Outcome.FALL_BACK
     slot: rt_cached_views.CachedList = rt_cached_views.find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
-        return make_plan(entry, args, count, kwnames, key, length)
+        put_plan(slot, key, length, capi.new_ref(capi.Py_Ellipsis))
+        return Outcome.FALL_BACK
     plan: capi.PyBytes = load(ptr, slot.item, 0)
     if unlikely(plan == capi.Py_None):
         return Outcome.FALL_BACK
+    if unlikely(plan == capi.Py_Ellipsis):
+        return make_plan(entry, args, count, kwnames, key, length)
     results = rt_loops.LoopPlan(plan + capi.PyBytes.items).results
     history = rt_record.is_recorded(g, flags, args, count)
     if unlikely(history and (results != 1 or kwnames != NULL)):
@@ -154,12 +158,17 @@ def make_plan(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, l
     plan = capi.PyObject_Vectorcall(entry.miss, args, count, kwnames)
     if unlikely(plan == NULL):
         return NULL
-    slot: rt_cached_views.CachedList = rt_cached_views.find_slot(entry.variants, key, length)
+    put_plan(rt_cached_views.find_slot(entry.variants, key, length), key, length, plan)
+    return Outcome.FALL_BACK
+
+
+@native
+def put_plan(slot: rt_cached_views.CachedList, key: ptr, length: i64, plan: ptr) -> None:
+    """Overwrite a slot, which takes over the plan; the GIL is held, and no Python code runs before all is written."""
     before = load(ptr, slot.item, 0)
-    rt_cached_views.write_slot_key(slot, key, length)  # the GIL is held until the plan is stored
+    rt_cached_views.write_slot_key(slot, key, length)
     store(ptr, slot.item, 0, plan)
     capi.decref(before)
-    return Outcome.FALL_BACK
 
 
 # Calls --------------------------------------------------------------------------------------------------------------
