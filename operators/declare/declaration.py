@@ -118,6 +118,9 @@ class Declaration(NamedTuple):
         fold: for reductions and scans: how elements are combined.
         index_spec: for gathers and scatters at integer positions: how they access elements.
         native: the C functions or emitted loops that compute the operator, see :mod:`.native_kernel`.
+        decomposition: for other kinds than composites: the operator in terms of others, with the bits of the kernel:
+            a function of its arguments that compiled code contains where it would call Python. It returns None for
+            calls that it does not compute.
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
@@ -162,6 +165,7 @@ class Declaration(NamedTuple):
     fold: Fold | None = None
     index_spec: IndexSpec | None = None
     native: NativeKernel | None = None
+    decomposition: Callable[..., Any] | None = None
     derivative: Derivative | None = None
     dtypes: Sequence[DType] = ()
     result: str = "same"

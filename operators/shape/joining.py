@@ -88,6 +88,12 @@ def _concat_batched(
     return info.call(batched, axis + 1), 0
 
 
+def _concat_flattened(tensors: Sequence[Any], axis: int | None) -> Tensor | None:
+    if axis is not None or not all(map(is_tensor, tensors)):
+        return None
+    return concat([reshape(x, (spec_of(x).size,)) for x in tensors], 0)
+
+
 concat: OperatorFunction[Tensor] = array_op(
     "join",
     "concat(Tensor[] tensors, int? axis=0) -> Tensor",
@@ -111,6 +117,7 @@ concat: OperatorFunction[Tensor] = array_op(
     [0.0, 0.0, 1.0]
     """,
     reference="numpy.concatenate",
+    decomposition=_concat_flattened,
     dtypes=ALL,
     derivative=Linear({"tensors": lambda g, tensors_spec, axis: _split_cotangent(g, tensors_spec, axis)}),
     batching=_concat_batched,
