@@ -37,6 +37,8 @@ from .rules import (
     adjoint,
     call_lapack,
     check_matrices,
+    emitted_lapack_kernel,
+    has_short_sides,
     lapack_kernel,
     matrix_op,
     real_dtype,
@@ -374,6 +376,13 @@ qr = matrix_op(
     [(3, 2), (2, 2)]
     """,
     reference="references.linear_algebra.qr",
+    native=emitted_lapack_kernel(
+        "qr",
+        NativeLoop("tandem", "qr", lambda self, *, mode: mode == "reduced" and has_short_sides(self)),
+        NativeLoop(
+            "tandem", "qr_complete", lambda self, *, mode: mode == "complete" and has_short_sides(self)
+        ),
+    ),
     derivative=Rule(vjp={"self": _qr_vjp}),
     samples="samples.linalg.qr_samples",
     errors="samples.linalg.qr_errors",

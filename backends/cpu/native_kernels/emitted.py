@@ -10,9 +10,10 @@ from ....errors import LoweringError
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.runtime import rt_loops
-from . import rt_solvers, rt_sorting
+from . import rt_lapack, rt_solvers, rt_sorting
 from .providers import Loop
 from .tables import parse_signature
 
@@ -27,6 +28,9 @@ class EmittedLoop(NamedTuple):
         signature: the core sizes.
         dtypes: returns whether there is a loop for the dtypes of operands and results.
         constants: the template parameters for dtypes and core sizes; loops of equal ones share their code.
+        failures: how it reports failures.
+        imports: returns the addresses of the functions of other libraries that it calls, for the dtype of the first
+            operand; none: there is no such library.
     """
 
     function: Callable[..., Any]
@@ -34,10 +38,27 @@ class EmittedLoop(NamedTuple):
     dtypes: Callable[[tuple[DType, ...]], bool]
     constants: Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]] = lambda dtypes, sizes: {}
     failures: int = rt_loops.Failures.NEVER
+    imports: Callable[[DType], dict[str, int]] | None = None
 
 
 def _is_float(dtypes: tuple[DType, ...]) -> bool:
     return dtypes[0] in FLOATS and len(set(dtypes)) == 1
+
+
+def _is_double(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0] in (dt.float64, dt.complex128)
+
+
+def _element_size(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"SIZE": dtypes[0].itemsize}
+
+
+def _complete(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"SIZE": dtypes[0].itemsize, "COMPLETE": 1}
+
+
+def _lapack(dtype: DType) -> dict[str, int]:
+    return find_lapack_functions("z" if dtype.kind == "c" else "d")
 
 
 def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
@@ -78,6 +99,18 @@ LOOPS = {
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
+    "qr": EmittedLoop(
+        rt_lapack.qr, "(m,n)->(m,k),(k,n)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
+    ),
+    "qr_complete": EmittedLoop(
+        rt_lapack.qr, "(m,n)->(m,m),(m,n)", _is_double, _complete, rt_loops.Failures.COUNT, _lapack
+    ),
+    "lu": EmittedLoop(
+        rt_lapack.lu, "(m,n)->(m,n),(k),(m)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
+    ),
+    "indefinite_minor": EmittedLoop(
+        rt_lapack.minor, "(m,m),(m,m)->()", _is_double, _element_size, rt_loops.Failures.COUNT
+    ),
     "searchsorted_right": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _variant("RIGHT")),
 }
 
@@ -87,9 +120,12 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
     loop = LOOPS[name]
     if not loop.dtypes(dtypes):
         return None
+    imports = {} if loop.imports is None else loop.imports(dtypes[0])
+    if loop.imports is not None and not imports:
+        return "SciPy does not publish LAPACK's functions"
     constants = loop.constants(dtypes, sizes)
-    types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * dtypes[0].itemsize}"))
-    code = _compile(name, types, tuple(sorted(constants.items())))
+    types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * min(dtypes[0].itemsize, 8)}"))
+    code = _compile(name, types, tuple(sorted(constants.items())), tuple(imports.items()))
     if code is None:
         return "it cannot be compiled"
     key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
@@ -105,16 +141,20 @@ def needs_sizes(name: str) -> bool:
 
 @engine.KeepFirst
 def _compile(
-    name: str, types: tuple[tuple[str, str], ...], constants: tuple[tuple[str, int], ...]
+    name: str,
+    types: tuple[tuple[str, str], ...],
+    constants: tuple[tuple[str, int], ...],
+    imports: tuple[tuple[str, int], ...],
 ) -> engine.Code | None:
     make = functools.partial(lang.emit, {"loop": LOOPS[name].function}, dict(constants), dict(types))
-    return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"])
+    return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"], dict(imports))
 
 
 @functools.cache
 def sources() -> str:
     """Return a digest of the native functions of this package, which `build_once` does not know."""
-    return engine.source_digest(str(rt_solvers.__file__), str(rt_sorting.__file__), str(rt_loops.__file__))
+    modules = (rt_lapack, rt_solvers, rt_sorting, rt_loops)
+    return engine.source_digest(*(str(module.__file__) for module in modules))
 
 
 @engine.KeepFirst

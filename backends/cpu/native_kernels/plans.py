@@ -27,7 +27,7 @@ from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.entries.rt_loop_calls import MOST_RANK, MOST_RESULTS, MOST_TENSORS
 from ..fastpath.glue.structs import CODES
-from ..fastpath.runtime.rt_loops import LoopOperand, LoopPlan
+from ..fastpath.runtime.rt_loops import Failures, LoopOperand, LoopPlan
 from ..loop_cost import RELEASE_NS
 from .calls import LoopChoice, choose_loop
 from .providers import array_layout
@@ -200,7 +200,9 @@ def write_plan(
     """
     loop, writer, scratch = choice.loop, PlanWriter(len(operands)), 0
     layouts = [choice.move_axis(x.loop_layout) for x in operands]
-    table = make_call_table(loop.signature, layouts, [x.loop_dtype.itemsize for x in operands], loop.failures)
+    sizes = [x.loop_dtype.itemsize for x in operands]
+    failures = loop.failures if choice.failure or loop.failures != Failures.FLAG else Failures.NEVER
+    table = make_call_table(loop.signature, layouts, sizes, failures)
     if not fits(table):
         return None
     for index, operand in enumerate(operands):
