@@ -412,7 +412,8 @@ def _promotion_dtype(node: Node) -> DType:
 
 def _prepare(graph: Graph) -> Graph:
     """Decompose operators without a native kernel, and convert operands to the dtypes that loops compute in."""
-    if any(getattr(node.op.decl, "decomposition", None) for node in graph.nodes):
+    decls = [node.op.decl for node in graph.nodes if node.op.decl is not None]
+    if any(decl.decomposition is not None or decl.explicit for decl in decls):
         graph = _decompose.decompose(graph)
     if any(getattr(node.op.decl, "native", None) for node in graph.nodes):
         graph = _expand.expand_native_calls(graph)

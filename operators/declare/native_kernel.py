@@ -42,6 +42,18 @@ class NativeLoop(NamedTuple):
         return f"{self.provider}.{self.name}"
 
 
+class Decomposition(NamedTuple):
+    """An operator in terms of others, which compiled code contains where it would call Python.
+
+    Attributes:
+        body: a function of the operator's arguments, whose results have the bits of the operator's kernel.
+        when: whether it computes a call, from the operator's arguments with specs in place of tensors.
+    """
+
+    body: Callable[..., Any]
+    when: Callable[..., bool] = lambda *args, **kwargs: True
+
+
 class NativeKernel(NamedTuple):
     """The native kernel of an operator.
 

@@ -12,6 +12,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, flatten_examples
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import check_shape, normalize_axis, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, le, logical_and
@@ -196,9 +197,7 @@ def _find_positions(self: Tensor, size: int, fill_value: int) -> tuple[Tensor, .
     return tuple(value)
 
 
-def _nonzero_of_one(self: Tensor, *, size: int | None, fill_value: int) -> tuple[Tensor, ...] | None:
-    if size is None and spec_of(self).size:
-        return None
+def _nonzero_of_one(self: Tensor, *, size: int | None, fill_value: int) -> tuple[Tensor, ...]:
     size = size or 0
     return tuple(reshape(x, (size,)) for x in _find_positions(expand_dims(self, 0), size, fill_value))
 
@@ -229,7 +228,9 @@ nonzero = array_op(
     reference="references.basic.nonzero",
     dtypes=ALL,
     derivative=NotDifferentiable("nonzero returns integers"),
-    decomposition=_nonzero_of_one,
+    decomposition=Decomposition(
+        _nonzero_of_one, lambda self, *, size, fill_value: size is not None or not self.size
+    ),
     batching=_nonzero_batched,
     samples=lambda dtype: [
         *(SampleInput((TensorSample((3, 4), layout=layout),)) for layout in LAYOUTS),

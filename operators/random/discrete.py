@@ -12,6 +12,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, lead
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import check_shape, is_tensor, normalize_axis, spec_of
 from ..elementwise.bitwise import bitwise_right_shift
 from ..elementwise.casting import cast
@@ -87,7 +88,7 @@ top = array_op(
     "random_top(Tensor x, int k) -> Tensor",
     _top_shape_rule,
     lambda xp, x, k: xp.argsort(-x, axis=-1, kind="stable")[..., :k].astype(xp.int64),
-    decomposition=lambda x, k: slice_axis(argsort(-x), len(x.shape) - 1, 0, k),
+    decomposition=Decomposition(lambda x, k: slice_axis(argsort(-x), len(x.shape) - 1, 0, k)),
     doc="""The positions of the largest elements along the last axis, the largest first.
 
     Args:
@@ -159,7 +160,7 @@ pick: OperatorFunction[Tensor] = array_op(
     "random_pick(Tensor bounds, Tensor x) -> Tensor",
     _pick_shape_rule,
     _pick_kernel,
-    decomposition=_pick_by_search,
+    decomposition=Decomposition(_pick_by_search),
     doc="""The positions of numbers among sorted bounds, as by ``searchsorted``.
 
     Args:

@@ -12,7 +12,7 @@ from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flatten_examples, logical_shape
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
-from ..declare.native_kernel import NativeKernel, NativeLoop
+from ..declare.native_kernel import Decomposition, NativeKernel, NativeLoop
 from ..declare.shape_rules import common_device, compute_dtype, is_tensor, promoted_dtype, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, logical_and, logical_not, logical_or, lt, ne
@@ -98,8 +98,8 @@ def bisect(rows: Tensor, values: Tensor, side: str) -> Tensor:
     return low
 
 
-def _search_by_sorter(self: Tensor, other: Operand, side: str, sorter: Tensor | None) -> Tensor | None:
-    return None if sorter is None else searchsorted(take(self, sorter), other, side)
+def _search_by_sorter(self: Tensor, other: Operand, side: str, sorter: Tensor) -> Tensor:
+    return searchsorted(take(self, sorter), other, side)
 
 
 searchsorted: OperatorFunction[Tensor] = array_op(
@@ -143,7 +143,7 @@ searchsorted: OperatorFunction[Tensor] = array_op(
         promotes=True,
         is_exact=True,
     ),
-    decomposition=_search_by_sorter,
+    decomposition=Decomposition(_search_by_sorter, lambda *args: args[3] is not None),
     batching=_batched,
     samples="samples.reductions.search_samples",
     errors="samples.reductions.search_errors",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .... import lazy
 from ....errors import TandemError
+from ....lowering.passes.pipeline import merge_common_subexpressions, remove_dead_code
 from ....lowering.passes.rewrite import copy_node, replace_each
+from ....operators.declare.native_kernel import Decomposition
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.dispatch.precedence import find_external_kernel
 from ....tracer.graph import Graph, Node, Value, map_values
+from ....tracer.infer import to_example
 from ..foreign_calls import explain_native
 
 subgraph = lazy.Module(".control.subgraph")
@@ -17,24 +21,39 @@ subgraph = lazy.Module(".control.subgraph")
 
 def decompose(graph: Graph) -> Graph:
     """Replace the nodes that declare a decomposition and have no native kernel; return a new graph."""
-    return replace_each(graph, _decompose)
+    result = replace_each(graph, _decompose)
+    if all(one is two for one, two in zip(graph.nodes, result.nodes)):
+        return graph
+    return remove_dead_code(merge_common_subexpressions(result))
 
 
-def has_decomposition(node: Node) -> bool:
-    """Return whether a node's operator declares a decomposition."""
-    return getattr(node.op.decl, "decomposition", None) is not None
+def find_decomposition(node: Node) -> Callable[..., Any] | None:
+    """Return the function that computes a node by other operators: a declared one, or the body of a composite."""
+    decl = node.op.decl
+    if decl is None or decl.kind == "composite":
+        return decl.body if decl is not None and decl.explicit else None
+    known: Decomposition | None = decl.decomposition
+    if known is None:
+        return None
+    kwargs = {name: map_values(_to_example, value) for name, value in node.kwargs.items()}
+    return known.body if known.when(*map_values(_to_example, node.args), **kwargs) else None
+
+
+def _to_example(value: Value) -> Any:
+    return value.spec if value.weak is None else to_example(value)
 
 
 def _decompose(node: Node, out: Graph) -> tuple[Value, ...] | None:
     """Append the nodes of a decomposition; return their results, or None to leave the node as it is."""
-    if not has_decomposition(node) or _has_kernel(node) or any(v.weak is complex for v in node.inputs):
+    compose = find_decomposition(node)
+    if compose is None or any(value.weak is complex for value in node.inputs):
         return None
-    body = _trace(node)
+    body = None if _has_kernel(node) else _trace(node, compose)
     if body is None or len(body.outputs) != len(node.outputs):
         return None
     env: dict[Value, Any] = dict(zip(body.inputs, node.inputs, strict=True))
     nodes: list[Node] = []
-    for inner in decompose(body).nodes:
+    for inner in replace_each(body, _decompose).nodes:
         copy = copy_node(inner, lambda value: env.get(value, value))
         env.update(zip(inner.outputs, copy.outputs, strict=True))
         nodes.append(copy)
@@ -51,15 +70,13 @@ def _has_kernel(node: Node) -> bool:
     return explain_native(node) is not None
 
 
-def _trace(node: Node) -> Graph | None:
+def _trace(node: Node, compose: Callable[..., Any]) -> Graph | None:
     """Return the graph of a node's decomposition, whose inputs are those of the node; None if there is none."""
 
     def run(*inputs: Any) -> list[Any]:
         values = dict(zip(node.inputs, inputs, strict=True))
         kwargs = {name: map_values(values.__getitem__, value) for name, value in node.kwargs.items()}
-        result = node.op.decl.decomposition(*map_values(values.__getitem__, node.args), **kwargs)
-        if result is None:
-            return []
+        result = compose(*map_values(values.__getitem__, node.args), **kwargs)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     try:
