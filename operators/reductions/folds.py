@@ -20,6 +20,7 @@ from ..elementwise.selection import where
 from ..scalar_ir import nodes as s
 from ..scalar_ir.fold import Fold, accumulate_as_result, highest, lowest
 from ..shape.views import broadcast_to, expand_reduced, reshape
+from .complex_folds import complex_fold_decomposition, complex_fold_kernel
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -57,6 +58,8 @@ sum = reduction(
         {"self": lambda g, self_spec, axis, keepdims: expand_reduced(g, self_spec.shape, axis, keepdims)}
     ),
     autocast="float32",
+    native=complex_fold_kernel("sum"),
+    decomposition=complex_fold_decomposition("sum", lambda: sum),
 )
 
 
@@ -120,6 +123,8 @@ prod = reduction(
         },
     ),
     autocast="float32",
+    native=complex_fold_kernel("prod"),
+    decomposition=complex_fold_decomposition("prod", lambda: prod),
 )
 
 

@@ -10,8 +10,10 @@ from ....errors import LoweringError
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from ....registry.operator import find_operator
 from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
+from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
 from . import rt_lapack, rt_solvers, rt_sorting
 from .providers import Loop
@@ -134,6 +136,22 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
     )
 
 
+def find_fold(name: str, dtypes: tuple[DType, ...]) -> Loop | str:
+    """Return the loop of a fold of rows or columns, such as ``"sum rows"``; or why there is none."""
+    operator, _, order = name.partition(" ")
+    code = compile_fold(find_operator(f"td::{operator}").decl.fold, *dtypes)
+    if code is None:
+        return "it cannot be compiled"
+    constants = (("COLUMNS", int(order == "columns")),)
+    adapter = _compile(
+        f"{name} {dtypes[0].name}", (), constants, (("fold_loop", code["loop"]),), rt_loops.fold
+    )
+    if adapter is None:
+        return "it cannot be compiled"
+    symbol = f"tandem_{operator}_{order}_{dtypes[0].name}"
+    return Loop(symbol, adapter["loop"], 0, (("n",), ()), rt_loops.Failures.NEVER, False)
+
+
 def needs_sizes(name: str) -> bool:
     """Return whether a loop is compiled for core sizes."""
     return LOOPS[name].constants is _rows
@@ -145,8 +163,11 @@ def _compile(
     types: tuple[tuple[str, str], ...],
     constants: tuple[tuple[str, int], ...],
     imports: tuple[tuple[str, int], ...],
+    function: Callable[..., Any] | None = None,
 ) -> engine.Code | None:
-    make = functools.partial(lang.emit, {"loop": LOOPS[name].function}, dict(constants), dict(types))
+    make = functools.partial(
+        lang.emit, {"loop": function or LOOPS[name].function}, dict(constants), dict(types)
+    )
     return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"], dict(imports))
 
 

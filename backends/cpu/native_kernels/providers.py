@@ -94,8 +94,18 @@ class EmittedProvider:
         return result
 
 
+class FoldProvider:
+    """The loops of eager reductions."""
+
+    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+        """Return the loop of a fold over rows or columns; the reason without one."""
+        result: Loop | str = emitted.find_fold(name, dtypes)
+        return result
+
+
 PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
+    "folds": FoldProvider(),
     "numpy.linalg": UfuncProvider(
         "numpy.linalg._umath_linalg", lazy.Module("numpy.linalg._umath_linalg"), Failures.FLAG, is_double=True
     ),

@@ -7,7 +7,20 @@ A plan is one block of memory (the bytes of a Python object); offsets count from
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, Opcodes, call_void, extern, i64, load, native, ptr, stack, stack_of, store
+from ..compiler.dsl import (
+    NULL,
+    Opcodes,
+    call_void,
+    extern,
+    i64,
+    load,
+    native,
+    ptr,
+    stack,
+    stack_of,
+    store,
+    template,
+)
 from ..compiler.structs import Struct, sizeof
 from . import capi, rt_layouts
 
@@ -151,3 +164,15 @@ def convert(plan: ptr, operand: LoopOperand, source: ptr, target: ptr) -> None:
     """Convert the elements of an operand; loops of conversions have two operands (`NARGS`)."""
     shape, strides = plan + operand.shape, plan + operand.strides
     rt_layouts.run_nest(operand.convert, stack_of(source, target), shape, strides, operand.axes, NULL)
+
+
+fold_loop = extern("fold_loop", "None(ptr, ptr, ptr, ptr)")
+COLUMNS: i64 = template(0)  # 1: fold in the order of columns
+
+
+@native
+def fold(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop (n)->() of a fold, by the loop of eager reductions (`codegen/folds/eager.py`)."""
+    sizes = stack_of(load(i64, dims, 0), load(i64, dims, 8), COLUMNS, 1)
+    strides = stack_of(load(i64, steps, 0), load(i64, steps, 8), load(i64, steps, 16), 0)
+    fold_loop(load(ptr, args, 0), load(ptr, args, 8), sizes, strides)
