@@ -27,6 +27,7 @@ SYNONYMS: dict[str, str] = {
     "bessel_i0e": "td.special.i0e",
     "bessel_i1e": "td.special.i1e",
     "betainc": "td.special.betainc",
+    "zeta": "td.special.zeta",
     "bitcast_convert_type": "x.view(dtype) of td.numpy, or td.numpy.asarray(x).view",
     "broadcast_in_dim": "td.broadcast_to",
     "broadcast_like": "td.broadcast_to(x, y.shape)",

@@ -116,13 +116,13 @@ def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Bat
 
 
 def _needs_decomposition(self: TensorSpec, other: TensorSpec) -> bool:
-    return spec_of(self).dtype is not spec_of(other).dtype or not spec_of(self).shape[-1]
+    return spec_of(self).dtype is not spec_of(other).dtype or not (spec_of(self).size and spec_of(other).size)
 
 
 def _of_one_dtype(self: Tensor, other: Tensor) -> Tensor:
-    """The product of operands that are converted to one dtype; of empty ones it is 0."""
+    """The product of operands that are converted to one dtype; it is 0 where there is nothing to add."""
     spec = _shape_rule(spec_of(self), spec_of(other))
-    if not spec_of(self).shape[-1]:
+    if not (spec_of(self).size and spec_of(other).size):
         return zeros(spec.shape, dtype=spec.dtype, device=spec.device)
     return matmul(cast(self, spec.dtype), cast(other, spec.dtype))
 

@@ -117,8 +117,8 @@ LAZY_OPERATORS: dict[str, str] = {
     ".special": (
         "special_i0 special_i1 special_i0e special_i1e special_j0 special_j1 special_y0 special_y1 special_xlogy "
         "special_xlog1py special_entr special_logit special_polygamma special_digamma special_gammaln "
-        "special_gamma special_betaln special_beta special_gammainc special_gammaincc special_betainc special_ndtr "
-        "special_log_ndtr special_ndtri special_erfinv"
+        "special_gamma special_betaln special_beta special_gammainc special_gammaincc special_betainc special_zeta "
+        "special_ndtr special_log_ndtr special_ndtri special_erfinv"
     ),
 }
 """Names of operators by module."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..creation.creation import full
 from ..declare.native_kernel import Decomposition, NativeKernel, NativeLoop
 from ..declare.shape_rules import normalize_axes, spec_of
 from ..elementwise.casting import cast
@@ -51,7 +52,9 @@ def complex_fold_kernel(name: str) -> NativeKernel:
     return NativeKernel(loops, axis=core_axis)
 
 
-def complex_fold_decomposition(name: str, find: Callable[[], Callable[..., Tensor]]) -> Decomposition:
+def complex_fold_decomposition(
+    name: str, find: Callable[[], Callable[..., Tensor]], identity: int
+) -> Decomposition:
     """The fold of complex numbers as that of a matrix: kept axes and folded axes become one axis each."""
 
     def body(
@@ -62,10 +65,12 @@ def complex_fold_decomposition(name: str, find: Callable[[], Callable[..., Tenso
         folded = _axes(name, axis, len(shape))
         kept = tuple(at for at in range(len(shape)) if at not in folded)
         count, size = (math.prod(shape[at] for at in some) for some in (folded, kept))
-        longest = [at for at, n in enumerate(shape) if n != 1]
         result_shape = [
             1 if at in folded else n for at, n in enumerate(shape) if keepdims or at not in folded
         ]
+        if not self.size:
+            return full(tuple(result_shape), identity, dtype=values.dtype, device=values.device)
+        longest = [at for at, n in enumerate(shape) if n != 1]
         if longest and longest[-1] in kept:  # the order of additions of columns
             result = find()(reshape(permute(values, (*folded, *kept)), (count, size)), 0)
         else:
@@ -75,7 +80,6 @@ def complex_fold_decomposition(name: str, find: Callable[[], Callable[..., Tenso
     def when(
         self: TensorSpec, axis: Axes = None, *, keepdims: bool = False, dtype: DType | None = None
     ) -> bool:
-        spec = spec_of(self)
-        return (dtype or spec.dtype).kind == "c" and spec.size > 0
+        return (dtype or spec_of(self).dtype).kind == "c"
 
     return Decomposition(body, when)

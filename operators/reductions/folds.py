@@ -59,7 +59,7 @@ sum = reduction(
     ),
     autocast="float32",
     native=complex_fold_kernel("sum"),
-    decomposition=complex_fold_decomposition("sum", lambda: sum),
+    decomposition=complex_fold_decomposition("sum", lambda: sum, 0),
 )
 
 
@@ -124,7 +124,7 @@ prod = reduction(
     ),
     autocast="float32",
     native=complex_fold_kernel("prod"),
-    decomposition=complex_fold_decomposition("prod", lambda: prod),
+    decomposition=complex_fold_decomposition("prod", lambda: prod, 1),
 )
 
 

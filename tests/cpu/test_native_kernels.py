@@ -18,28 +18,12 @@ COMPOSED = ["linalg_cholesky", "linalg_eigh", "linalg_inv", "linalg_solve", "fft
 CALLBACKS = {
     "td::axis_gather": "collectives run in Python",
     "td::axis_sum": "collectives run in Python",
-    "td::concat": "pieces that are flattened arguments are not written in place",
     "td::convolution": "no loop yet",
-    "td::index": "nothing is selected",
     "td::index_reduce": "NumPy multiplies complex numbers and bools",
-    "td::linalg_cholesky_ex": "it looks for the minor that is not positive definite",
-    "td::linalg_lu_permuted": "LAPACK has no batched loop",
-    "td::linalg_pinv": "several LAPACK calls",
-    "td::linalg_qr": "several LAPACK calls",
-    "td::matmul": "products of integers, 16-bit floats and complex numbers",
-    "td::nonzero": "no loop yet",
-    "td::prod": "reductions of complex numbers",
     "td::random_draw_binomial": "rejection sampling",
     "td::random_draw_loggamma": "rejection sampling",
     "td::random_draw_poisson": "rejection sampling",
     "td::random_gamma_slope": "a series without fixed length",
-    "td::random_key": "a key is made from a Python integer",
-    "td::random_order": "no loop yet",
-    "td::random_pick": "no loop yet",
-    "td::random_top": "no loop yet",
-    "td::searchsorted": "a sorter is applied first",
-    "td::special_polygamma": "SciPy computes it in Python",
-    "td::sum": "reductions of complex numbers",
 }
 
 

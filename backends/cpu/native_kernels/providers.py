@@ -113,6 +113,9 @@ PROVIDERS: dict[str, Any] = {
         "numpy.fft._pocketfft_umath", lazy.Module("numpy.fft._pocketfft_umath"), is_double=True
     ),
     "scipy.special": UfuncProvider("scipy.special", lazy.Module("scipy.special"), is_double=True),
+    "scipy.special._ufuncs": UfuncProvider(
+        "scipy.special._ufuncs", lazy.Module("scipy.special._ufuncs"), is_double=True
+    ),
 }
 
 
