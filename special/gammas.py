@@ -37,6 +37,8 @@ zeta: OperatorFunction[Tensor] = scipy_op(
     arguments=("x", "q"),
     derivative={"q": lambda x, q: -x * zeta(x + 1, q)},
     loop=NativeLoop("scipy.special._ufuncs", "_zeta"),
+    samples="samples.special.zeta_samples",
+    errors=lambda: [ErrorInput((2.5, "x"), TypeError, "must be a Tensor")],
 )
 
 
