@@ -78,7 +78,8 @@ def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
 )
 def pinv(self: Tensor, rtol: Tensor | float | None) -> Tensor:
     spec = spec_of(self)
-    result = _pinv_shape_rule(self, rtol)
+    limits: TensorSpec | float | None = spec_of(rtol) if is_tensor(rtol) else rtol  # type: ignore[assignment]
+    result = _pinv_shape_rule(spec, limits)
     if not spec.size:
         return zeros(result.shape, dtype=spec.dtype, device=spec.device)
     limit = max(spec.shape[-2:]) * finfo(spec.dtype).eps if rtol is None else rtol

@@ -23,6 +23,7 @@ from ..shape.views import broadcast_to, expand_reduced, reshape
 from .complex_folds import complex_fold_decomposition, complex_fold_kernel
 
 if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
     from ...registry.types import Tensor
 
 ORDERED = (bool_, *REAL)
@@ -45,7 +46,7 @@ def sum_result_dtype(dtype: DType) -> DType:
     return dtype if dtype.is_inexact else uint64 if dtype.kind == "u" else DEFAULT_INT
 
 
-sum = reduction(
+sum: OperatorFunction[Tensor] = reduction(
     "sum",
     SUM,
     schema="sum(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
@@ -101,7 +102,7 @@ def _prod_partial(self: Tensor, axis: Sequence[int] | None) -> Tensor:
     return reshape(others, front.shape).permute(back)
 
 
-prod = reduction(
+prod: OperatorFunction[Tensor] = reduction(
     "prod",
     PROD,
     schema="prod(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
