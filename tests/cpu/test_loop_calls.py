@@ -235,3 +235,52 @@ def test_special_errstate_raises_from_the_entry():
         with special.errstate(all="raise"), pytest.raises(special.SpecialFunctionError):
             td.special.gammaln(x)
         assert np.isinf(td.special.gammaln(x).numpy()[0])
+
+
+def fail_each_allocation(hooks, call):
+    """Call with the k-th allocation failing, for each k; how many calls have failed."""
+    for _ in range(5):
+        call()
+    failed = 0
+    for k in range(40):
+        try:
+            hooks.set_nomemory(k, k + 1)
+            try:
+                call()
+            finally:
+                hooks.remove_mem_hooks()
+        except MemoryError:
+            failed += 1
+    return failed
+
+
+@pytest.mark.parametrize("name", ["svd", "det", "argsort", "searchsorted", "solve"])
+def test_each_allocation_may_fail(name):
+    hooks = pytest.importorskip("_testcapi")
+    x = td.asarray(spd(12, 12))
+    narrow, values = x.astype(td.float32), td.asarray([1.0, 2.0, 3.0])
+    call = {
+        "svd": lambda: function_of("linalg_svd")(narrow),
+        "det": lambda: function_of("linalg_det")(narrow),
+        "argsort": lambda: function_of("argsort")(x),
+        "searchsorted": lambda: function_of("searchsorted")(values, 2),
+        "solve": lambda: function_of("linalg_solve_stack")(x, x),
+    }[name]
+    fail_each_allocation(hooks, call)
+    watched = [x, narrow, values]
+    before = references(watched)
+    assert fail_each_allocation(hooks, call)
+    assert references(watched) == before
+    call()
+
+
+def test_the_entry_runs_in_the_interpreter():
+    from tandem.backends.cpu.fastpath.glue import debug
+
+    x = td.asarray([3.0, 1.0, 2.0])
+    for _ in range(4):
+        td.argsort(x)
+    stub = stub_of(td.argsort.operator)
+    before = stub.calls
+    assert debug.run_entry(stub, x).tolist() == [1, 2, 0]
+    assert stub.calls == before + 1

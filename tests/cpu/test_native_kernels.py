@@ -241,6 +241,25 @@ def test_cholesky_ex_names_the_minor(size):
 
 
 @native
+def test_decomposed_results_are_returned_by_native_code():
+    x = td.asarray(rng.standard_normal(16))
+    for f, given in (
+        (lambda x: td.sum(x + 1j), x),
+        (lambda x: td.nonzero(x > 0, size=8), x),
+        (lambda x: (td.sum(x + 1j), td.sum(x + 1j)), x),
+        (lambda a: a @ a, td.asarray(rng.integers(0, 9, (4, 4)))),
+        (lambda key: td.random.permutation(key, 16), td.random.key(0)),
+    ):
+        jitted = td.jit(f)
+        for _ in range(100):
+            result = jitted(given)
+        (made,) = jitted._specializations
+        (record,) = made.records.values()
+        assert bits(result) == bits(f(given))
+        assert not isinstance(record, str) or "there twice" in record, record
+
+
+@native
 def test_missing_lapack_leaves_numpy(monkeypatch):
     from tandem.backends.cpu.native_kernels import emitted, plans, providers
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from .... import lazy
 from ....errors import TandemError
+from ....lowering.layout import is_view
 from ....lowering.passes.pipeline import merge_common_subexpressions, remove_dead_code
-from ....lowering.passes.rewrite import copy_node, replace_each
+from ....lowering.passes.rewrite import copy_node, new_node, replace_each
 from ....operators.declare.native_kernel import Decomposition
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.dispatch.precedence import find_external_kernel
+from ....registry.operator import find_operator
 from ....tracer.graph import Graph, Node, Value, map_values
 from ....tracer.infer import to_example
 from ..foreign_calls import explain_native
@@ -24,7 +26,22 @@ def decompose(graph: Graph) -> Graph:
     result = replace_each(graph, _decompose)
     if all(one is two for one, two in zip(graph.nodes, result.nodes)):
         return graph
-    return remove_dead_code(merge_common_subexpressions(result))
+    result = remove_dead_code(merge_common_subexpressions(result))
+    _own_outputs(graph, result)
+    return result
+
+
+def _own_outputs(before: Graph, after: Graph) -> None:
+    """Copy outputs that decompositions have made views, or the same value twice: each has memory of its own."""
+    seen: set[Value] = set(after.parameters)
+    for index, (old, new) in enumerate(zip(before.outputs, after.outputs, strict=True)):
+        if not isinstance(new, Value):
+            continue
+        if new is not old and (new in seen or (new.node is not None and is_view(new.node))):
+            copy = new_node(find_operator("td::clone"), (new,), {}, new.spec, "")
+            after.nodes.append(copy)
+            after.outputs[index] = copy.outputs[0]
+        seen.add(new)
 
 
 def find_decomposition(node: Node) -> Callable[..., Any] | None:
