@@ -29,9 +29,9 @@ def find_lapack_functions(letter: str) -> dict[str, int]:
     except ImportError:
         return {}
     orthonormal = "orgqr" if letter == "d" else "ungqr"
-    found = _read_addresses(table, [letter + name for name in ("geqrf", orthonormal, "getrf")])
+    addresses = _read_addresses(table, [letter + name for name in ("geqrf", orthonormal, "getrf")])
     names = ("geqrf", "ungqr", "getrf")
-    return {f"LAPACK_{name}": address for name, address in zip(names, found.values())}
+    return {f"LAPACK_{name}": address for name, address in zip(names, addresses.values())}
 
 
 def _read_addresses(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:

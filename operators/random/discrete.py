@@ -147,12 +147,12 @@ def _pick_batched(info: BatchInfo, in_dims: Dims, bounds: Any, x: Tensor) -> Bat
 def _pick_by_search(bounds: Tensor, x: Tensor) -> Tensor:
     size = bounds.shape[-1]
     if len(bounds.shape) == 1:
-        found = searchsorted(bounds, x, "right")
+        index = searchsorted(bounds, x, "right")
     else:
         rows = math.prod(bounds.shape[:-1])
         numbers = reshape(x, (rows, math.prod(x.shape[len(bounds.shape) - 1 :])))
-        found = reshape(bisect(reshape(bounds, (rows, size)), numbers, "right"), x.shape)
-    return minimum(found, max(size - 1, 0))
+        index = reshape(bisect(reshape(bounds, (rows, size)), numbers, "right"), x.shape)
+    return minimum(index, max(size - 1, 0))
 
 
 pick: OperatorFunction[Tensor] = array_op(

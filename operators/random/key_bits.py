@@ -62,7 +62,7 @@ def _key_kernel(xp: ArrayModule, seed: Any) -> Array:
     return xp.stack(words, -1).astype(xp.uint32)
 
 
-def _key_of_words(seed: Tensor | int) -> Tensor:
+def _make_key(seed: Tensor | int) -> Tensor:
     """The words of a seed, which is a tensor, a number that is known, or one that a trace knows the type of."""
     if type(seed) is int:
         words = [full((), seed >> at & 0xFFFFFFFF, dtype=uint32) for at in (0, 32)]
@@ -78,7 +78,7 @@ key = array_op(
     "random_key(Tensor seed) -> Tensor",
     _key_shape_rule,
     _key_kernel,
-    decomposition=Decomposition(_key_of_words),
+    decomposition=Decomposition(_make_key),
     doc="""A key from a seed.
 
     Args:
