@@ -154,21 +154,20 @@ def _minor_shape_rule(self: TensorSpec, factor: TensorSpec) -> TensorSpec:
 
 
 def _minor_kernel(xp: ArrayModule, self: Array, factor: Array) -> Array:
-    info = np.zeros(self.shape[:-2], np.int32)
-    for index in np.ndindex(*info.shape) if factor.shape[-1] else ():
-        if xp.isnan(factor[index][-1, -1]):
-            info[index] = _find_indefinite_minor(xp, self[index])
-    return xp.asarray(info)
-
-
-def _find_indefinite_minor(xp: ArrayModule, matrix: Array) -> int:
-    """Return the order of the first leading minor that is not positive definite, of a matrix that has one."""
-    for order in range(1, len(matrix)):
-        try:
-            xp.linalg.cholesky(matrix[:order, :order])
-        except np.linalg.LinAlgError:
-            return order
-    return len(matrix)
+    """Eliminate column by column; the first pivot that is not positive names the minor."""
+    size = self.shape[-1]
+    info = xp.zeros(self.shape[:-2], xp.int32)
+    failed = xp.isnan(factor[..., -1:, -1:]).any((-2, -1))
+    if xp is np and not failed.any():
+        return info
+    rest = self.astype(xp.complex128 if self.dtype.kind == "c" else xp.float64)
+    for k in range(size):
+        pivot = xp.real(rest[..., k, k])
+        is_bad = ~(pivot > 0)
+        info = xp.where((info == 0) & is_bad, xp.int32(k + 1), info)
+        column = rest[..., k] / xp.sqrt(xp.where(is_bad, 1, pivot))[..., None]
+        rest = rest - column[..., :, None] * xp.conj(column[..., None, :])
+    return xp.where(failed, xp.where(info == 0, xp.int32(size), info), xp.int32(0)).astype(xp.int32)
 
 
 def _minor_batched(info: BatchInfo, in_dims: Dims, self: Tensor, factor: Tensor) -> Batched:
