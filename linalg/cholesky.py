@@ -21,7 +21,7 @@ from ..operators.declare.shape_rules import spec_of
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import matrix_transpose
 from ..operators.shape.triangles import tril
-from ..registry.dtypes import int32
+from ..registry.dtypes import complex128, float64, int32
 from ..registry.values import TensorSpec
 from .factorizations import conjugate, from_symmetric, real_diagonal, to_diagonal
 from .rules import (
@@ -160,7 +160,7 @@ def _minor_kernel(xp: ArrayModule, self: Array, factor: Array) -> Array:
     failed = xp.isnan(factor[..., -1:, -1:]).any((-2, -1))
     if xp is np and not failed.any():
         return info
-    rest = self.astype(xp.complex128 if self.dtype.kind == "c" else xp.float64)
+    rest: Array = self.astype((complex128 if self.dtype.kind == "c" else float64).np)
     for k in range(size):
         pivot = xp.real(rest[..., k, k])
         is_bad = ~(pivot > 0)
