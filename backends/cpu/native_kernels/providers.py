@@ -119,6 +119,10 @@ PROVIDERS: dict[str, Any] = {
 }
 
 
+UFUNC_MODULES = frozenset(name for name, provider in PROVIDERS.items() if isinstance(provider, UfuncProvider))
+"""The providers that are modules of other packages."""
+
+
 def has_ufunc(provider: str, name: str) -> bool:
     """Return whether a provider's module has a ufunc whose fields are where they are expected."""
     try:
