@@ -146,6 +146,7 @@ _ATTRIBUTES = {
     ".operators.reductions.histogram_grids": "histogramdd",
     ".operators.reductions.signals": "gradient",
     ".operators.reductions.sets": "unique_all unique_counts unique_inverse",
+    ".operators.reductions.unique": "unique",
     ".operators.shape.grids": "broadcast_arrays meshgrid",
     ".registry.dispatch.tables": "dispatch_table",
     ".registry.dtype_functions": (
@@ -192,6 +193,8 @@ def __getattr__(name: str) -> _Any:
     registered = _ALIASES.get(name, name)
     if name not in _IMPORTED and _is_lazy(f"td::{registered}") and name in _public.public_names(registered):
         _materialize(f"td::{registered}")  # which puts the function here
+        return globals()[name]
+    if name in globals():  # another thread has put it here meanwhile
         return globals()[name]
     if name not in _IMPORTED and not name.startswith("_"):
         raise errors.UnknownNameError(

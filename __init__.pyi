@@ -136,6 +136,7 @@ from .operators.reductions.sets import unique_all as unique_all
 from .operators.reductions.sets import unique_counts as unique_counts
 from .operators.reductions.sets import unique_inverse as unique_inverse
 from .operators.reductions.signals import gradient as gradient
+from .operators.reductions.unique import unique as unique
 from .operators.scalar_ir import nodes as _scalar
 from .operators.shape.blocks import block as block
 from .operators.shape.grids import broadcast_arrays as broadcast_arrays
@@ -782,6 +783,14 @@ def bincount(
     length: _b.int | None = None,
 ) -> Tensor:
     """How often each integer from 0 occurs in a vector."""
+
+def bitcast(
+    self: _TensorLike,
+    dtype: _DTypeLike,
+    *,
+    copy: _b.bool | None = None,
+) -> Tensor:
+    """The memory of a tensor as elements of another dtype: `x.view(dtype)` of NumPy and PyTorch."""
 
 def bitwise_and(
     self: _TensorLike,
@@ -2959,11 +2968,15 @@ def packbits(
 
 def pad(
     self: _TensorLike,
-    width: _b.int | Sequence[_b.int | Sequence[_b.int]],
+    width: _b.int | Sequence[_b.int | Sequence[_b.int]] | dict[_b.int, _b.int | Sequence[_b.int]],
+    mode: _b.str = "constant",
     *,
-    value: _Number = 0,
+    value: complex | Tensor | Sequence[object] | None = None,
+    stat_length: _b.int | Sequence[object] | None = None,
+    end_values: complex | Tensor | Sequence[object] | None = None,
+    reflect_type: _b.str | None = None,
 ) -> Tensor:
-    """The tensor padded with a constant."""
+    """The tensor padded: with a constant, copies or reflections of elements, ramps, or statis..."""
 
 @overload
 def partition(
@@ -4203,12 +4216,22 @@ def vstack(
 ) -> Tensor:
     """Tensors joined as rows: along the first axis, 1-d tensors as matrices of one row."""
 
+@overload
 def where(
     condition: _TensorLike,
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
     """Elements of `self` where the condition is true, of `other` where it is false."""
+
+@overload
+def where(
+    condition: _TensorLike,
+    *,
+    size: _b.int | None = None,
+    fill_value: _b.int = 0,
+) -> tuple[Tensor, ...]:
+    """The positions where a condition is true: `td.where` of a condition alone."""
 
 @overload
 def zeros(

@@ -11,6 +11,8 @@ import _thread
 import atexit
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
+from time import perf_counter
 from typing import Any, TypeVar
 
 from . import locks
@@ -95,6 +97,42 @@ def _start(job: _Job) -> None:
         _thread.start_new_thread(job.run, ())
     finally:
         _thread.stack_size(before)
+
+
+class Deadline:
+    """A context in which ``work`` is called on another thread if the block takes longer than a delay.
+
+    Args:
+        delay: in seconds; 0 for no deadline.
+        work: what to call.
+
+    Attributes:
+        is_past: whether ``work`` was called.
+    """
+
+    def __init__(self, delay: float, work: Callable[[], object]) -> None:
+        self.delay, self.work, self.is_past = delay, work, False
+        self._start, self._done = perf_counter(), _thread.allocate_lock()
+
+    def __enter__(self) -> Deadline:
+        self._done.acquire()
+        if self.delay:
+            with suppress(RuntimeError):  # no more threads, or Python is ending
+                _thread.start_new_thread(self._wait, ())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._done.release()
+
+    @property
+    def seconds(self) -> float:
+        """The time since the deadline was made."""
+        return perf_counter() - self._start
+
+    def _wait(self) -> None:
+        if not self._done.acquire(timeout=self.delay):
+            self.is_past = True
+            self.work()
 
 
 def is_idle() -> bool:

@@ -116,6 +116,13 @@ FLAGS: tuple[Flag, ...] = (
         "raise at the first operator that gives a NaN, in the thread that imports tandem",
         _parse_bool,
     ),
+    Flag(
+        "compile_progress",
+        "TANDEM_COMPILE_PROGRESS",
+        2,
+        "seconds after which a compilation that still runs is reported on the standard error; 0: never",
+        _parse_non_negative,
+    ),
     Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _parse_bool),
     Flag(
         "missing_derivative",
@@ -160,6 +167,7 @@ class Flags:
     cache_dir: str
     show_dispatch_trace: bool
     debug_nans: bool
+    compile_progress: int
     verify: bool
     missing_derivative: str
     specializations: int

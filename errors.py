@@ -43,6 +43,10 @@ class ShapeError(TandemError, TypeError, ValueError):
     """Shapes do not fit each other, or do not fit the operator."""
 
 
+class StateError(ArgumentError, ShapeError, RuntimeError):
+    """A state to load whose names or shapes are not those of the module; a RuntimeError too, as in PyTorch."""
+
+
 class DTypeError(TandemError, TypeError):
     """A dtype is unknown, not accepted by the operator, or cannot be promoted with another."""
 
@@ -61,6 +65,10 @@ class AxisError(OutOfBoundsError, ValueArgumentError):
 
 class IndexArgumentError(TandemError, IndexError, TypeError):
     """An index is of a type that indexing does not take."""
+
+
+class DeletedTensorError(TandemError, RuntimeError):
+    """A tensor is used whose memory was deleted, or donated to a jitted function."""
 
 
 class AllocationError(TandemError, MemoryError):

@@ -7,6 +7,7 @@ would be, and is imported at the first use:
 - :class:`Functions`: its functions as values, for tables
 - :class:`Attribute`: a method or property of a class
 - :func:`attach`: public names that other modules define, by a module's ``__getattr__`` (PEP 562)
+- :func:`refuse_unknown`: the error for a name that a module lacks
 - :func:`loaders`: functions that import the modules of a table
 - :func:`module`: import now
 - :func:`when_imported`: what another package needs of this one, once that is imported
@@ -26,34 +27,51 @@ from _thread import get_ident
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import background, locks
+from .errors import UnknownNameError
 
 _gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
+_import_lock = locks.make_lock("lazy imports")
+_imported: dict[str, ModuleType] = {}  # complete modules by the names given to `module`
 _importing: list[int] = []  # the threads that import by themselves, once for each import
 
 
-@cache
 def module(name: str) -> ModuleType:
     """The module called ``name``, imported at the first call; raises ImportError when it is missing.
 
     The import is not interrupted by signals, so that what it declares is declared as a whole, and a fork waits for it.
-    The garbage collector is off meanwhile: what an import creates stays alive, and would be traversed several times.
+    Other threads wait until the module is complete; the thread that imports it gets it as it is.
     """
-    full_name = __package__ + name if name.startswith(".") else name
-    cached = sys.modules.get(full_name)
-    if cached is not None and not _is_loading(cached):
-        return cached
+    imported = _imported.get(name)
+    if imported is None:
+        imported = _find_or_import(__package__ + name if name.startswith(".") else name)
+        if not is_loading(imported):
+            _imported[name] = imported
+    return imported
+
+
+def _find_or_import(full_name: str) -> ModuleType:
+    """Import a module without garbage collection: what an import creates stays alive, and would be traversed often."""
+    known = sys.modules.get(full_name)
+    if known is not None and not is_loading(known):
+        return known
     collects = gc.isenabled()
     gc.disable()
     try:
         if locks.is_any_owned() or _is_importing():
             return _import_here(full_name)
-        return background.run(importlib.import_module, full_name)
+        return background.run(_import_alone, full_name)
     finally:
         if collects:
             gc.enable()
+
+
+def _import_alone(name: str) -> ModuleType:
+    """Import a module while no other thread imports one here: Python raises _DeadlockError if their imports cross."""
+    with _import_lock:
+        return importlib.import_module(name)
 
 
 def _import_here(name: str) -> ModuleType:
@@ -75,14 +93,15 @@ def _is_fork_possible() -> bool:
 locks.fork_conditions.append(_is_fork_possible)
 
 
-def _is_loading(known: ModuleType) -> bool:
+def is_loading(known: ModuleType) -> bool:
+    """Whether a module is still being imported."""
     return bool(getattr(vars(known).get("__spec__"), "_initializing", False))
 
 
 def _is_importing() -> bool:
     """Whether some module is being imported, perhaps by this thread, for which another thread would wait."""
     return background.is_idle() and any(
-        _is_loading(value) for value in list(sys.modules.values()) if isinstance(value, ModuleType)
+        is_loading(value) for value in list(sys.modules.values()) if isinstance(value, ModuleType)
     )
 
 
@@ -181,6 +200,28 @@ def attach(
         return result
 
     return get_attribute, lambda: sorted({*namespace, *named_modules, *sources})
+
+
+_synonyms = Module(".spellings.synonyms")
+
+
+def refuse_unknown(owner: str, prefix: str) -> None:
+    """Give a module a ``__getattr__`` whose error for an unknown name tells the spelling of tandem.
+
+    Args:
+        owner: the module's ``__name__``.
+        prefix: what users write before its names, such as ``"td.linalg."``.
+    """
+    namespace = vars(sys.modules[owner])
+
+    def get_attribute(name: str) -> NoReturn:
+        def find() -> str:
+            return str(_synonyms.suggest(name, namespace.get("__all__", namespace), prefix))
+
+        message = f"module {owner!r} has no attribute {name!r}"
+        raise UnknownNameError(message, None if name.startswith("_") else find)
+
+    namespace["__getattr__"] = get_attribute
 
 
 def loaders(table: Mapping[str, str]) -> Iterator[tuple[Callable[[], ModuleType], str]]:

@@ -17,7 +17,7 @@ from typing import Any
 # A thread that takes two locks takes the earlier one first. Locks are held for a short time, or for compilation, and a
 # fork waits for that.
 ORDER = (
-    *("gradients", "jit", "cuda graphs", "registry", "profiler"),
+    *("lazy imports", "gradients", "hot calls", "jit", "cuda graphs", "registry", "profiler"),
     *("runtime", "levels", "engine", "jobs", "imports"),
 )
 # ``threading`` exports it too; importing that module takes a millisecond.

@@ -1,5 +1,6 @@
 """Short names of the pytree functions: ``td.tree.map``, ``td.tree.leaves``, ...; see :mod:`tandem.pytree`."""
 
+from . import lazy as _lazy
 from .pytree import ravel_pytree as ravel
 from .pytree import register_static as static
 from .pytree import tree_all as all
@@ -33,3 +34,5 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+_lazy.refuse_unknown(__name__, "td.tree.")

@@ -33,7 +33,7 @@ WIDTH = 150  # of what is written to a file or a pipe
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tandem-dispatch", prog_name="tandem")
 def main() -> None:
-    """Two riders, one frame: array programs dispatched call by call, or compiled."""
+    """Look into tandem: its operators, what runs in a call, and what a call costs."""
 
 
 def _peer_names(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from ..registry.dispatch.guards import adjust_keys
 from ..registry.dispatch.keys import AUTOCAST, AUTOCAST_OF_BACKEND, BACKEND_OF_DEVICE, DispatchKey
 from ..registry.dtypes import DType, as_dtype
 from ..registry.operator import Operator
-from ..registry.schemas.binding import to_device_name
+from ..registry.values import to_device_name
 
 if TYPE_CHECKING:
     from ..registry.types import Args, DTypeLike, Function, Kwargs

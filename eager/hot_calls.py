@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .. import config, lazy
+from .. import config, lazy, locks
 from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.state import ELSEWHERE, current
@@ -28,6 +28,7 @@ MOST_KINDS = 1024  # counted for one function; then counting starts again
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
 COMPILED, REJECTED = -1, -2  # in place of a count
+_lock = locks.make_lock("hot calls")  # two compilers would each free what the other one's entry reads
 _PLAIN_KEYS = (CPU_KEYS, GRAD_CPU_KEYS)
 
 
@@ -118,8 +119,12 @@ class HotCalls:
         """Compile a kind of call; return what is noted in place of its count."""
         if self.compiled_kinds >= MOST_COMPILED or self.rejected_kinds > MOST_REJECTED + self.compiled_kinds:
             return REJECTED
-        if self.compiler is None:
-            self.compiler = compiler.Compiler(self.function, self.call, self.traced, self.recorders)
+        make = compiler.Compiler  # imports its module, for which no lock may be held
+        with _lock:
+            if self.compiler is None:
+                self.compiler = make(self.function, self.call, self.traced, self.recorders)
+        if not self.compiler.is_canonical(args, kwargs):
+            return REJECTED
         if self.compiler.compile(args, kwargs):
             self.compiled_kinds += 1
             return COMPILED

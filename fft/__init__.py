@@ -7,6 +7,7 @@ several.py: transforms along several axes
 frequencies.py: fftfreq, fftshift and their variants
 """
 
+from .. import lazy as _lazy
 from .frequencies import fftfreq as fftfreq
 from .frequencies import fftshift as fftshift
 from .frequencies import ifftshift as ifftshift
@@ -25,3 +26,5 @@ from .single import ifft as ifft
 from .single import ihfft as ihfft
 from .single import irfft as irfft
 from .single import rfft as rfft
+
+_lazy.refuse_unknown(__name__, "td.fft.")

@@ -20,7 +20,7 @@ from ..operators.declare.shape_rules import compute_dtype, spec_of
 from ..operators.elementwise.comparison import eq
 from ..operators.elementwise.complex_parts import conj, real
 from ..operators.elementwise.selection import where
-from ..operators.shape.repeating import pad
+from ..operators.shape.padding import pad
 from ..operators.shape.splitting import slice_axis
 from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from ..registry.values import TensorSpec

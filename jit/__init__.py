@@ -11,7 +11,9 @@ specialization.py: one specialization: guards and compiled code
 outputs.py: sources of a result's leaves
 writes.py: writes into arguments
 failed_writes.py: the written arguments after a call that raised
+donation.py: donated arguments, whose memory results are stored in
 execute.py: lowering, compiling and running graphs; copies of results that alias an argument
+progress.py: reports of compilations that take long
 native_entry.py: the native entry, which runs specializations that are linked into it
 native_record.py: a specialization as programs for the native entry
 joint_trace.py: tracing with the gradient

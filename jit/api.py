@@ -77,9 +77,10 @@ def jit(
         fn: the function; None to use ``jit`` with options as a decorator.
         static_argnames: names of the parameters whose values are fixed; they must be hashable.
         static_argnums: the same by position.
-        donate_argnames, donate_argnums: parameters whose tensors the caller needs no more. Accepted for the sake of
-            programs written for JAX, and checked; it has no effect: results get new memory, and the tensors
-            stay what they were. To have memory used again, write in place (``x += y``), which ``jit`` supports.
+        donate_argnames, donate_argnums: parameters whose tensors the caller needs no more. Results on the CPU are
+            stored in their memory where shape and dtype allow it, and these tensors are then deleted: their use raises
+            :class:`tandem.errors.DeletedTensorError`. Tensors of less than 64 KiB are copied, which is cheaper, and
+            stay what they were; so do those of recorded and transformed calls.
 
     Returns:
         A :class:`JitFunction`, which is called like ``fn`` and has ``cache_info()``, ``explain()``, ``trace()`` and
@@ -116,5 +117,5 @@ def jit(
     if not callable(fn):
         raise ArgumentError(f"jit takes a function, not {fn!r}")
     made = function.JitFunction(fn, static_argnames, static_argnums)
-    made.check_donated(donate_argnames, donate_argnums)
+    made.set_donated(donate_argnames, donate_argnums)
     return made

@@ -57,6 +57,7 @@ class Arguments:
         self.parameters = list(self.signature.parameters.values())
         self.static = self._resolve_names("static", static_argnames, static_argnums)
         self.dynamic = [p.name for p in self.parameters if p.name not in self.static]
+        self.donated: frozenset[str] = frozenset()
         self._simple = all(p.kind in _POSITIONAL for p in self.parameters)
         self._names = [p.name for p in self.parameters]
         self._positional = [p.name for p in self.parameters if p.kind in _POSITIONAL]
@@ -66,13 +67,14 @@ class Arguments:
         self._rest = next((p.name for p in self.parameters if p.kind is Kind.VAR_POSITIONAL), "")
         self._keywords = next((p.name for p in self.parameters if p.kind is Kind.VAR_KEYWORD), "")
 
-    def check_donated(self, names: Sequence[str], numbers: Sequence[int]) -> None:
-        """Raise ArgumentError if a donated argument is not a parameter, or is static.
+    def set_donated(self, names: Sequence[str], numbers: Sequence[int]) -> None:
+        """Set the donated parameters.
 
         Raises:
             ArgumentError: one is.
         """
-        both = sorted(self._resolve_names("donated", names, numbers) & self.static)
+        self.donated = self._resolve_names("donated", names, numbers)
+        both = sorted(self.donated & self.static)
         if both:
             raise ArgumentError(f"jit: {', '.join(both)} of {self.name} cannot be static and donated")
 

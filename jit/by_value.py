@@ -7,20 +7,25 @@ other processes, writes the Python function itself where a name would not be fou
 from __future__ import annotations
 
 import sys
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from .api import jit
 from .function import JitFunction
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function
 
 
-def reduce_function(function: JitFunction) -> str | tuple[type[JitFunction], Args]:
-    """Reduce a jitted function to its name if a module has it, else to the Python function and its static arguments."""
+def reduce_function(function: JitFunction) -> str | tuple[Function, Args]:
+    """Reduce a jitted function to its name if a module has it, else to the Python function and its options."""
     if is_importable(function):
         return str(function.__qualname__)
-    return JitFunction, (function._fn, tuple(sorted(function._arguments.static)))
+    static, donated = (
+        tuple(sorted(names)) for names in (function._arguments.static, function._arguments.donated)
+    )
+    return partial(jit, static_argnames=static, donate_argnames=donated), (function._fn,)
 
 
 def is_importable(function: JitFunction) -> bool:

@@ -14,17 +14,19 @@ from ..eager.tensor.tensor import Tensor, storage_of, wrap
 from ..lowering.interpreter import interpret, to_payload
 from ..lowering.lower import Executable, Lowered, device_of, lower
 from ..registry.dispatch.observers import Note, kernel_watch
-from ..tracer.graph import Graph
+from ..tracer.graph import Graph, Value
+
+_donation = lazy.Module(".jit.donation")
 
 
-def lower_graph(program: Graph) -> Lowered | None:
-    """Lower a graph for its device; None if it has no nodes."""
+def lower_graph(program: Graph, donated: Sequence[Value] = ()) -> Lowered | None:
+    """Lower a graph for its device; None if it has no nodes. Results may be stored in donated parameters."""
     if not program.nodes:
         return None
     device = device_of(program)
     if device.startswith("cuda"):
         lazy.module(".backends.cuda.launches.compile")
-    return lower(program, device)
+    return lower(program, device, donated if device == "cpu" else ())
 
 
 @runtime_checkable
@@ -41,16 +43,29 @@ def make_executable(program: Graph) -> Executable | None:
     return None if lowered is None else lowered.compile()
 
 
-def run(executable: Executable, program: Graph, parameters: Sequence[object]) -> list[Tensor]:
+def run(
+    executable: Executable, program: Graph, parameters: Sequence[object], donated: Sequence[int] = ()
+) -> list[Tensor]:
     """Run an executable; returns its results as tensors that share no memory.
 
     Args:
         executable: the executable.
         program: the graph that it was compiled from.
         parameters: a tensor or a Python scalar for each of the graph's parameters.
+        donated: the numbers of the parameters whose memory results are stored in; these tensors are deleted.
     """
-    given = [_to_executable_argument(item) for item in parameters]
-    owners = {_memory_id(item) for item in given if isinstance(item, (np.ndarray, Tensor))}
+    taken = _donation.take_memory(parameters, donated) if donated else {}
+    given = [
+        taken[index] if index in taken else _to_executable_argument(item)
+        for index, item in enumerate(parameters)
+    ]
+    if donated:
+        _donation.delete_tensors(parameters, donated)
+    owners = {
+        _memory_id(item)
+        for index, item in enumerate(given)
+        if isinstance(item, (np.ndarray, Tensor)) and index not in donated
+    }
     if any(type(item) in (int, complex) and not _fits_machine(item) for item in given):
         results = interpret(program, given)
     elif kernel_watch.note is not None and isinstance(executable, InstrumentedExecutable):

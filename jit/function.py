@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from .. import config, locks
+from .. import background, config, lazy, locks
 from ..eager.layers import dispatch_mode as modes
 from ..eager.layers.autocast import context_key
 from ..eager.layers.level_stack import named_axes
@@ -24,7 +24,6 @@ from ..registry.dtypes import default_float
 from ..registry.native_type import NativeCallable, accept_entries
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
 from .batching import BatchedVariants
-from .execute import make_executable
 from .explain import explain
 from .forward_mode import ForwardVariants
 from .guards.externals import captures_gradient
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
 
 Keys = tuple[tuple[Any, ...], ...]
+_donation = lazy.Module(".jit.donation")
+_progress = lazy.Module(".jit.progress")
 _lock = locks.make_lock("jit")  # held while a table of specializations changes, never while one is made
 
 
@@ -227,7 +228,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _add(self, bound: BoundArguments, keys: Keys) -> Specialization:
         """Trace, lower and cache a specialization, and evict the least recently used; if it fails, change nothing."""
-        made = run_restoring(self._trace_and_compile, bound, keys)
+        name, delay = self._arguments.name, config.flags.compile_progress
+        with background.Deadline(delay, lambda: _progress.report_slow(name, delay)) as deadline:
+            made = run_restoring(self._trace_and_compile, bound, keys)
+        if deadline.is_past:
+            _progress.report_end(name, deadline.seconds, len(made.graph.nodes))
         key = _cache_key(bound, keys)
         with _lock:
             self._misses += 1
@@ -244,7 +249,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """Trace a call, lower its graph (lowering/lower.py:lower) and compile that; a joint graph is compiled later."""
         made = self._specialize(bound, keys)
         if made.derivative is None:
-            made.executable = make_executable(made.program)
+            made.compile(_donation.find_donated(made, self._arguments) if self._arguments.donated else ())
         return made
 
     def _specialize(self, bound: BoundArguments, keys: Keys) -> Specialization:
@@ -311,11 +316,9 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         value, _ = self._find(bound, keys)
         return explain(self._arguments, list(self._specializations), value, bound, keys)
 
-    def check_donated(self, names: str | Iterable[str], numbers: int | Iterable[int]) -> None:
-        """Raise ArgumentError if a donated argument is not a parameter, or is static."""
-        self._arguments.check_donated(
-            as_names(names, "donate_argnames"), as_numbers(numbers, "donate_argnums")
-        )
+    def set_donated(self, names: str | Iterable[str], numbers: int | Iterable[int]) -> None:
+        """Set the donated parameters; raises ArgumentError if one is not a parameter, or is static."""
+        self._arguments.set_donated(as_names(names, "donate_argnames"), as_numbers(numbers, "donate_argnums"))
 
     # -- stages ----------------------------------------------------------------------------------------------------
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:

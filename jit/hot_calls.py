@@ -114,6 +114,14 @@ class Compiler:
         """Compile a call and link it to the native entry; returns whether that is possible."""
         return self._compile(args, kwargs) is not None
 
+    def is_canonical(self, args: Args, kwargs: Kwargs) -> bool:
+        """Whether a call is spelled as the schema spells it; others are translated and call the function again."""
+        try:
+            inspect.signature(self._traced).bind(*args, **kwargs)
+        except TypeError:
+            return False
+        return True
+
     def _compile(self, args: Args, kwargs: Kwargs) -> HotFunction | None:
         jitted = self._jitted(args, kwargs)
         try:

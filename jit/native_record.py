@@ -363,6 +363,8 @@ def make_native_specialization(
         specialization.executable, "entry"
     ):
         return "there is no machine code to call"
+    if specialization.donated:
+        return "results are stored in the memory of donated arguments"
     if specialization.outputs.writes:
         return "it writes into an argument"
     if flags_of(specialization.include, specialization.exclude) == ELSEWHERE:

@@ -10,6 +10,7 @@ from ..eager.layers.levels import LevelTensor
 from ..eager.tensor.weak_scalars import weak_scalar
 from ..errors import UnsupportedError
 from ..named_tuple import NamedTuple
+from ..operators.indexing.masks import MaskedElements
 from ..registry.operator import Operator
 from ..registry.values import describe
 from ..tracer.aliases import Aliases
@@ -162,6 +163,8 @@ def _to_value(leaf: Any) -> object:
             f"a jitted function returned {describe(leaf)}, computed from a tensor of {leaf._level.name} that it "
             "reaches by a closure or a global; pass that tensor as an argument"
         )
+    if type(leaf) is MaskedElements:
+        leaf.refuse()
     return leaf
 
 

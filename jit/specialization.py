@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ..pytree import TreeDef
 from ..registry.dtypes import DType, float32
 from ..registry.values import SCALARS
-from ..tracer.graph import Graph, compute_derived
+from ..tracer.graph import Graph, Value, compute_derived
 from . import writes
-from .execute import run
+from .execute import lower_graph, run
 from .failed_writes import Write, run_with_write_recovery
-from .guards.captured import CapturedGuard
+from .guards.captured import CapturedGuard, MaskGuard
 from .guards.externals import ExternalGuard
 from .guards.integer_ranges import Range
 from .guards.leaves import SCALAR_KINDS, LeafGuard, to_tensor
@@ -39,6 +39,7 @@ class Specialization:
         static_values: the static arguments' values.
         externals: closure cells and globals.
         captured: guards on the captured tensors, in step with ``graph.constants``; their data are read at each call.
+        masks: guards on the elements of captured masks, whose positions are constants of the graph.
         versions: versions of the registry's operators.
         scalar_types: types of the derived scalars.
         graph: the traced graph, with all results as outputs.
@@ -49,6 +50,7 @@ class Specialization:
         writes: the writes into arguments, in program order.
         traced: the whole traced program, if ``graph`` is only a part of it.
         executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
+        donated: the numbers of the parameters whose memory the executable stores results in.
         derivative: the compiled derivative (:class:`.autograd_call.Derivative`) if tensors require gradients.
         hits: number of calls through Python.
         used: time of the last call through Python; see :func:`.native_entry.use_time`.
@@ -72,9 +74,11 @@ class Specialization:
     dynamic: tuple[int, ...]
     outputs: OutputTree
     ranges: tuple[Range, ...]
+    masks: tuple[MaskGuard, ...] = ()
     writes: tuple[Write, ...] = ()
     traced: Graph | None = None
     executable: Any = None
+    donated: tuple[int, ...] = ()
     derivative: Any = None
     context: tuple[Any, ...] = ()
     default_dtype: DType = float32
@@ -107,7 +111,7 @@ class Specialization:
     @property
     def environment(self) -> tuple[Guard, ...]:
         """The guards on variables and captured tensors."""
-        return (*self.externals, *self.captured)
+        return (*self.externals, *self.captured, *self.masks)
 
     def is_current(self) -> bool:
         """Whether the operators that the graph depends on are unchanged in the registry."""
@@ -156,8 +160,16 @@ class Specialization:
         results = self._execute(parameters) if self.executable is not None else ()
         return self.outputs.build(parameters, results)
 
+    def compile(self, donated: Sequence[Value] = ()) -> None:
+        """Compile the program; its results may be stored in the memory of donated inputs."""
+        lowered = lower_graph(self.program, donated)
+        if lowered is not None:
+            self.executable, self.donated = lowered.compile(), tuple(sorted(lowered.written))
+
     def _execute(self, parameters: list[Any]) -> Any:
-        return self.run_with_recovery(lambda: run(self.executable, self.program, parameters), parameters)
+        return self.run_with_recovery(
+            lambda: run(self.executable, self.program, parameters, self.donated), parameters
+        )
 
     def run_with_recovery(self, work: Callable[[], object], parameters: Sequence[object]) -> Any:
         """Run compiled code; if it raises, apply the writes that preceded the failure to the arguments.

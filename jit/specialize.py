@@ -27,7 +27,7 @@ from ..tracer.verify import verify
 from ..tracer.weak import make_weak_tracer
 from .arguments import Arguments, BoundArguments
 from .failed_writes import collect_writes
-from .guards.captured import guard_captured
+from .guards.captured import MaskGuard, guard_captured
 from .guards.externals import find_attributes, find_externals
 from .guards.integer_ranges import find_ranges
 from .guards.leaves import LeafGuard, make_guard
@@ -153,6 +153,7 @@ def make_specialization(
         default_dtype=default_float(),
         externals=(*externals, *find_attributes(fn, externals)),
         captured=tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants)),
+        masks=tuple({id(mask): MaskGuard(mask, known) for mask, known in call.trace.masks}.values()),
         versions=read_versions(call.trace.graph, call.before),
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,

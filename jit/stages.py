@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from .. import lazy
 from ..eager.autograd.kernel import eager_meta
 from ..errors import ArgumentError, AutogradError, LoweringError
 from ..registry.dispatch.keys import AUTOGRAD
@@ -16,6 +18,8 @@ from .explain import find_mismatches
 from .guards.leaves import leaf_key
 from .specialization import Specialization
 
+_donation = lazy.Module(".jit.donation")
+_drawing = lazy.Module(".lowering.drawing")
 Traced = Any  # a networkx.MultiDiGraph; the class is made when networkx is loaded
 
 
@@ -29,7 +33,10 @@ class Lowered:
 
     def __init__(self, specialization: Specialization, arguments: Arguments):
         self._specialization, self._arguments = specialization, arguments
-        self._lowered = lower_graph(specialization.program)
+        self._lowered = lower_graph(
+            specialization.program,
+            _donation.find_donated(specialization, arguments) if arguments.donated else (),
+        )
 
     def kernels(self) -> Any:
         """The kernel choice of each node and its reason; prints as a table."""
@@ -57,15 +64,39 @@ class Lowered:
         """
         return str(self._query("cuda_source"))
 
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Write a picture of the graph: one box for each operator, coloured by the kernel that computes it.
+
+        Args:
+            path: a file name; its ending chooses the format: svg, png, pdf.
+
+        Raises:
+            LoweringError: there is nothing to compute.
+            UnsupportedError: matplotlib is not installed, or the graph is too large to be read.
+
+        >>> import pathlib, tempfile, tandem as td
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "graph.svg"
+        >>> td.jit(lambda x, w: td.softmax(x @ w)).lower(td.ones((8, 4)), td.ones((4, 3))).draw(path)
+        >>> path.read_text().startswith("<?xml")
+        True
+        """
+        self._require_nodes()
+        paths = [self._specialization.paths[leaf] for leaf in self._specialization.dynamic]
+        _drawing.draw(self._lowered, path, paths)
+
     def compile(self) -> Compiled:
         """Compile to a callable for arguments of the kind that the function was lowered for."""
         self._specialization.executable = None if self._lowered is None else self._lowered.compile()
+        self._specialization.donated = () if self._lowered is None else tuple(sorted(self._lowered.written))
         return Compiled(self._specialization, self._arguments, self._lowered)
 
     def _query(self, what: str) -> Any:
+        self._require_nodes()
+        return getattr(self._lowered, what)()
+
+    def _require_nodes(self) -> None:
         if self._lowered is None:
             raise LoweringError(f"{self._arguments.name} has nothing to compute, so there is nothing to show")
-        return getattr(self._lowered, what)()
 
     def __repr__(self) -> str:
         return f"<lowered {self._arguments.name}>"

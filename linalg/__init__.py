@@ -17,6 +17,7 @@ polynomials.py: poly, polyfit, roots
 stacks.py: diagonal and trace with the standard's axes
 """
 
+from .. import lazy as _lazy
 from ..operators.contraction.kron import cross as cross
 from ..operators.contraction.matmul import matmul as matmul
 from ..operators.contraction.matmul import outer as outer
@@ -45,11 +46,13 @@ from .norms import vector_norm as vector_norm
 from .pseudo_inverses import pinv as pinv
 from .results import EighResult as EighResult
 from .results import EigResult as EigResult
+from .results import LstsqResult as LstsqResult
 from .results import QRResult as QRResult
 from .results import SlogdetResult as SlogdetResult
 from .results import SVDResult as SVDResult
 from .results import eig as eig
 from .results import eigh as eigh
+from .results import lstsq as lstsq
 from .results import qr as qr
 from .results import slogdet as slogdet
 from .results import svd as svd
@@ -60,8 +63,9 @@ from .solving import solve as solve
 from .stacks import diagonal as diagonal
 from .stacks import trace as trace
 from .tensors import cond as cond
-from .tensors import lstsq as lstsq
 from .tensors import multi_dot as multi_dot
 from .tensors import tensorinv as tensorinv
 from .tensors import tensorsolve as tensorsolve
 from .triangular import solve_triangular as solve_triangular
+
+_lazy.refuse_unknown(__name__, "td.linalg.")

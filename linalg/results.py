@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..named_tuple import NamedTuple
 from ..operators.declare.named_results import NamedResults
-from . import eigen, factorizations, solving
+from . import eigen, factorizations, solving, tensors
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
@@ -24,6 +24,15 @@ class EighResult(NamedTuple):
 
     eigenvalues: Tensor
     eigenvectors: Tensor
+
+
+class LstsqResult(NamedTuple):
+    """The result of :func:`lstsq`."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 class QRResult(NamedTuple):
@@ -50,6 +59,7 @@ class SVDResult(NamedTuple):
 
 eig = NamedResults(eigen.eig, EigResult)
 eigh = NamedResults(factorizations.eigh, EighResult)
+lstsq = NamedResults(tensors.lstsq, LstsqResult)
 qr = NamedResults(factorizations.qr, QRResult)
 slogdet = NamedResults(solving.slogdet, SlogdetResult)
 svd = NamedResults(factorizations.svd, SVDResult)

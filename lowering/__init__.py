@@ -14,6 +14,7 @@ buffer_assignment.py: workspace offsets of intermediates
 interpreter.py: running nodes with the eager kernels
 foreign_kernels.py: the C, CUDA or LLVM function behind a node's kernel
 report.py: the table of kernel choices
+drawing.py: the graph as a picture
 """
 
 from __future__ import annotations

@@ -46,6 +46,13 @@ class Copy(NamedTuple):
     value: Expr
     strides: dict[tuple[int, int], int]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the result is the intermediate, element by element."""
+        same = all(stride == target for (_, stride), target in self.strides.items())
+        plain = self.value.op == "load" and self.part.dtype is self.read.dtype and not self.part.offset
+        return same and plain and self.out.spec.size == self.source.spec.size
+
 
 def store_into_destinations(lowered: Lowered) -> None:
     """Replace copies of intermediates by the kernels that compute these, which then store to the copies' results."""
@@ -88,8 +95,10 @@ class _Steps:
             return None
         (start,) = writers
         producer = self.steps[start]
-        if not isinstance(producer, KernelThunk) or (producer.updated and copy.step.updated):
+        if not isinstance(producer, KernelThunk):
             return None
+        if producer.updated and (copy.step.updated or not copy.is_whole):
+            return None  # the other elements of the intermediate have no place in the result
         reads, writes = reads_and_writes(producer)
         is_read = any(
             start < n <= position for value in writes if value is not copy.source for n in self.readers[value]
@@ -160,11 +169,14 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
     stages = _merge_stores(kernel, names, copy)
     if stages is None:
         return None
+    updated = copy.step.updated
+    if producer.updated is not None:  # the result begins as a copy of what the producer updates
+        updated = producer.updated._replace(out=copy.out)
     return producer._replace(
         kernel=kernel._replace(buffers=tuple(buffers), stages=stages),
         params=tuple(params),
         nodes=(*producer.nodes, *copy.step.nodes),
-        updated=copy.step.updated or producer.updated,
+        updated=updated,
     )
 
 

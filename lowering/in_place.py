@@ -103,6 +103,50 @@ def _remove_aliased_storages(lowered: Lowered) -> None:
     }
 
 
+def store_results_in_donated(lowered: Lowered) -> None:
+    """Store results in the memory of donated parameters of their size that are dead when the result is written."""
+    kept = set(_result_values(lowered))
+    reads, writers = _find_accesses(lowered)
+    free = [
+        value
+        for value in lowered.donated
+        if value not in kept and lowered.graph.parameters.index(value) not in lowered.written
+    ]
+    for out in list(lowered.storages):
+        donor = next((value for value in free if _is_dead_before(lowered, value, out, reads, writers)), None)
+        if donor is not None:
+            free.remove(donor)
+            lowered.aliases.add(out, donor)
+    _remove_aliased_storages(lowered)
+
+
+def _find_accesses(lowered: Lowered) -> tuple[dict[Value, int], dict[Value, int]]:
+    """For each memory the last step that reads it and the first that writes it."""
+    owner = lowered.aliases.owner
+    last_reads: dict[Value, int] = {}
+    first_writes: dict[Value, int] = {}
+    for index, step in enumerate(lowered.steps):
+        reads, writes = reads_and_writes(step)
+        last_reads.update(dict.fromkeys(map(owner, reads), index))
+        for value in map(owner, writes):
+            first_writes.setdefault(value, index)
+    return last_reads, first_writes
+
+
+def _is_dead_before(
+    lowered: Lowered, source: Value, out: Value, reads: dict[Value, int], writers: dict[Value, int]
+) -> bool:
+    """Whether nothing reads ``source`` after ``out`` is first written, which has the same size and layout."""
+    if source.spec != out.spec or out not in writers:
+        return False
+    step, last_read = lowered.steps[writers[out]], reads.get(source, -1)
+    if not isinstance(step, KernelThunk):
+        return False
+    return last_read < writers[out] or (
+        last_read == writers[out] and out in step.params and reads_what_it_writes(step, source, out)
+    )
+
+
 def _all_written(lowered: Lowered) -> Iterator[Value]:
     for step in lowered.steps:
         yield from reads_and_writes(step)[1]

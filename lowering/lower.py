@@ -334,10 +334,12 @@ def store_into_destinations(lowered: Lowered) -> None:
 
 
 def update_in_place(lowered: Lowered) -> None:
-    """Let each update take over the memory of the value that it updates, or copy that value first."""
+    """Let updates and results take over the memory of values that are dead; copy the others before an update."""
     updates = (s.in_place if isinstance(s, LoopThunk) else getattr(s, "updated", None) for s in lowered.steps)
     if any(updates):
         _in_place.update_steps(lowered)
+    if lowered.donated:
+        _in_place.store_results_in_donated(lowered)
 
 
 def assign_memory(lowered: Lowered) -> None:
@@ -370,12 +372,13 @@ def run_stages(lowered: Lowered) -> Lowered:
     return lowered
 
 
-def lower(graph: Graph, device: str = "cpu") -> Lowered:
+def lower(graph: Graph, device: str = "cpu", donated: Sequence[Value] = ()) -> Lowered:
     """Lower a traced graph.
 
     Args:
         graph: the traced graph, which is not changed.
         device: the device to lower for.
+        donated: parameters whose memory results may be stored in.
     """
     backend = backends.get(device.partition(":")[0]) if config.flags.native else None
-    return run_stages(Lowered(graph, backend, device))
+    return run_stages(Lowered(graph, backend, device, donated))

@@ -3,29 +3,37 @@
 - functional.py, functions/: layers and losses as functions, ``td.nn.functional``
 - function_layers.py: layers without parameters: activations, pooling, padding, dropout
 - attention.py: MultiheadAttention
-- calls.py: functional_call
+- calls.py: functional_call, stack_module_state
 - compiled.py: functions that run as compiled code when calls repeat
 - containers.py: Sequential, ModuleList, ModuleDict
+- computed.py: attributes that are computed: weight_norm, parametrizations
+- constructors.py: constructors that are declared by their arguments
 - convolution.py: Conv1d, Conv2d, ... and their transposes
 - criteria.py: losses as modules
 - default_generator.py: the generator of initializers and dropout
+- hooks.py: hooks of modules
 - init.py: initializers, ``td.nn.init``
+- lazy_layers.py: LazyLinear, LazyConv2d, ...
 - layers.py: Linear, Embedding, Flatten, PReLU
 - module.py, parameter.py: Module and Parameter
-- normalization.py: LayerNorm, RMSNorm, BatchNorm2d, ...
+- normalization.py: LayerNorm, RMSNorm, BatchNorm2d, InstanceNorm2d, ...
+- parameter_containers.py: ParameterList, ParameterDict
 - recurrent.py: RNN, LSTM, GRU
 - recurrent_cells.py: RNNCell, LSTMCell, GRUCell
 - state.py: state_dict, devices and dtypes
+- transformer.py: Transformer, TransformerEncoder, TransformerDecoder and their layers
 - tree.py: modules as pytrees
-- utils.py: clip_grad_norm_ and others, ``td.nn.utils``
+- utils: clip_grad_norm_, packed sequences, computed weights, ``td.nn.utils``
 """
 
+from .. import lazy as _lazy
 from ..eager.tensor.generator import default_generator as default_generator
 from . import functional as functional
 from . import init as init
 from . import utils as utils
 from .attention import MultiheadAttention as MultiheadAttention
 from .calls import functional_call as functional_call
+from .calls import stack_module_state as stack_module_state
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import Sequential as Sequential
@@ -37,14 +45,26 @@ from .convolution import ConvTranspose2d as ConvTranspose2d
 from .convolution import ConvTranspose3d as ConvTranspose3d
 from .criteria import BCELoss as BCELoss
 from .criteria import BCEWithLogitsLoss as BCEWithLogitsLoss
+from .criteria import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .criteria import CrossEntropyLoss as CrossEntropyLoss
+from .criteria import CTCLoss as CTCLoss
 from .criteria import GaussianNLLLoss as GaussianNLLLoss
+from .criteria import HingeEmbeddingLoss as HingeEmbeddingLoss
 from .criteria import HuberLoss as HuberLoss
 from .criteria import KLDivLoss as KLDivLoss
 from .criteria import L1Loss as L1Loss
+from .criteria import MarginRankingLoss as MarginRankingLoss
 from .criteria import MSELoss as MSELoss
+from .criteria import MultiLabelMarginLoss as MultiLabelMarginLoss
+from .criteria import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from .criteria import MultiMarginLoss as MultiMarginLoss
 from .criteria import NLLLoss as NLLLoss
+from .criteria import NLLLoss2d as NLLLoss2d
+from .criteria import PoissonNLLLoss as PoissonNLLLoss
 from .criteria import SmoothL1Loss as SmoothL1Loss
+from .criteria import SoftMarginLoss as SoftMarginLoss
+from .criteria import TripletMarginLoss as TripletMarginLoss
+from .criteria import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .default_generator import manual_seed as manual_seed
 from .function_layers import CELU as CELU
 from .function_layers import ELU as ELU
@@ -85,9 +105,13 @@ from .function_layers import LogSigmoid as LogSigmoid
 from .function_layers import LogSoftmax as LogSoftmax
 from .function_layers import LPPool1d as LPPool1d
 from .function_layers import LPPool2d as LPPool2d
+from .function_layers import LPPool3d as LPPool3d
 from .function_layers import MaxPool1d as MaxPool1d
 from .function_layers import MaxPool2d as MaxPool2d
 from .function_layers import MaxPool3d as MaxPool3d
+from .function_layers import MaxUnpool1d as MaxUnpool1d
+from .function_layers import MaxUnpool2d as MaxUnpool2d
+from .function_layers import MaxUnpool3d as MaxUnpool3d
 from .function_layers import Mish as Mish
 from .function_layers import PairwiseDistance as PairwiseDistance
 from .function_layers import PixelShuffle as PixelShuffle
@@ -100,6 +124,7 @@ from .function_layers import ReLU6 as ReLU6
 from .function_layers import ReplicationPad1d as ReplicationPad1d
 from .function_layers import ReplicationPad2d as ReplicationPad2d
 from .function_layers import ReplicationPad3d as ReplicationPad3d
+from .function_layers import RReLU as RReLU
 from .function_layers import Sigmoid as Sigmoid
 from .function_layers import SiLU as SiLU
 from .function_layers import Softmax as Softmax
@@ -113,6 +138,8 @@ from .function_layers import Tanhshrink as Tanhshrink
 from .function_layers import Threshold as Threshold
 from .function_layers import Unfold as Unfold
 from .function_layers import Upsample as Upsample
+from .function_layers import UpsamplingBilinear2d as UpsamplingBilinear2d
+from .function_layers import UpsamplingNearest2d as UpsamplingNearest2d
 from .function_layers import ZeroPad1d as ZeroPad1d
 from .function_layers import ZeroPad2d as ZeroPad2d
 from .function_layers import ZeroPad3d as ZeroPad3d
@@ -124,17 +151,44 @@ from .layers import Identity as Identity
 from .layers import Linear as Linear
 from .layers import PReLU as PReLU
 from .layers import Unflatten as Unflatten
+from .lazy_layers import LazyBatchNorm1d as LazyBatchNorm1d
+from .lazy_layers import LazyBatchNorm2d as LazyBatchNorm2d
+from .lazy_layers import LazyBatchNorm3d as LazyBatchNorm3d
+from .lazy_layers import LazyConv1d as LazyConv1d
+from .lazy_layers import LazyConv2d as LazyConv2d
+from .lazy_layers import LazyConv3d as LazyConv3d
+from .lazy_layers import LazyConvTranspose1d as LazyConvTranspose1d
+from .lazy_layers import LazyConvTranspose2d as LazyConvTranspose2d
+from .lazy_layers import LazyConvTranspose3d as LazyConvTranspose3d
+from .lazy_layers import LazyInstanceNorm1d as LazyInstanceNorm1d
+from .lazy_layers import LazyInstanceNorm2d as LazyInstanceNorm2d
+from .lazy_layers import LazyInstanceNorm3d as LazyInstanceNorm3d
+from .lazy_layers import LazyLinear as LazyLinear
 from .module import Module as Module
 from .normalization import BatchNorm1d as BatchNorm1d
 from .normalization import BatchNorm2d as BatchNorm2d
 from .normalization import BatchNorm3d as BatchNorm3d
 from .normalization import GroupNorm as GroupNorm
+from .normalization import InstanceNorm1d as InstanceNorm1d
+from .normalization import InstanceNorm2d as InstanceNorm2d
+from .normalization import InstanceNorm3d as InstanceNorm3d
 from .normalization import LayerNorm as LayerNorm
 from .normalization import RMSNorm as RMSNorm
 from .parameter import Parameter as Parameter
+from .parameter_containers import ParameterDict as ParameterDict
+from .parameter_containers import ParameterList as ParameterList
 from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import RNN as RNN
+from .recurrent import Recurrent as RNNBase
 from .recurrent_cells import GRUCell as GRUCell
 from .recurrent_cells import LSTMCell as LSTMCell
+from .recurrent_cells import RecurrentCell as RNNCellBase
 from .recurrent_cells import RNNCell as RNNCell
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
+
+_lazy.refuse_unknown(__name__, "td.nn.")

@@ -9,6 +9,8 @@ from ..operators.contraction.matmul import matmul
 from ..operators.creation.full import empty, zeros
 from ..operators.elementwise.selection import where
 from ..operators.reductions.statistics import mean
+from ..operators.shape.joining import concat
+from ..operators.shape.views import broadcast_to
 from ..registry.dtypes import bool_
 from . import functional as F
 from . import init
@@ -28,6 +30,8 @@ class MultiheadAttention(Module):
         num_heads: the number of heads.
         dropout: the probability with which an attention weight is dropped in training mode.
         bias: whether the projections have a bias.
+        add_bias_kv: whether one more key and value are parameters, ``bias_k`` and ``bias_v``.
+        add_zero_attn: whether one more key and value are zero.
         kdim, vdim: the features of key and value; None: ``embed_dim``.
         batch_first: whether inputs are ``(batch, sequence, features)``, not ``(sequence, batch, features)``.
         device, dtype: of the parameters.
@@ -52,7 +56,8 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        *,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
@@ -82,6 +87,12 @@ class MultiheadAttention(Module):
         self.register_parameter(
             "in_proj_bias", Parameter(zeros((3 * embed_dim,), dtype=dtype, device=device)) if bias else None
         )
+        for name in ("bias_k", "bias_v"):
+            vector = Parameter(empty((1, 1, embed_dim), dtype=dtype, device=device)) if add_bias_kv else None
+            self.register_parameter(name, vector)
+            if vector is not None:
+                init.xavier_normal_(vector)
+        self.add_zero_attn = add_zero_attn
         self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)
@@ -120,7 +131,7 @@ class MultiheadAttention(Module):
         elif not self.batch_first:
             query, key, value = (x.swapaxes(0, 1) for x in (query, key, value))
         mask = self._merge_masks(attn_mask, key_padding_mask, query, key)
-        q, k, v = (self._split_heads(x) for x in self._project(query, key, value))
+        q, k, v = (self._split_heads(x) for x in self._add_keys(*self._project(query, key, value)))
         p = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
@@ -146,6 +157,17 @@ class MultiheadAttention(Module):
             weights = [self.in_proj_weight[part] for part in parts]
         return tuple(F.linear(*three) for three in zip((query, key, value), weights, biases))
 
+    def _add_keys(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Add the keys and values that every query may attend to."""
+        size = (k.shape[0], 1, self.embed_dim)
+        if self.bias_k is not None:
+            k, v = (
+                concat([x, broadcast_to(one, size)], 1) for x, one in ((k, self.bias_k), (v, self.bias_v))
+            )
+        if self.add_zero_attn:
+            k, v = (concat([x, zeros(size, dtype=x.dtype, device=x.device)], 1) for x in (k, v))
+        return q, k, v
+
     def _split_heads(self, x: Tensor) -> Tensor:
         return x.reshape((*x.shape[:2], self.num_heads, self.head_dim)).swapaxes(1, 2)
 
@@ -163,4 +185,8 @@ class MultiheadAttention(Module):
             for mask in (attn_mask, padding)
             if mask is not None
         ]
-        return None if not masks else masks[0] if len(masks) == 1 else masks[0] + masks[1]
+        if not masks:
+            return None
+        mask = masks[0] if len(masks) == 1 else masks[0] + masks[1]
+        more = int(self.bias_k is not None) + int(self.add_zero_attn)
+        return F.pad(mask, (0, more)) if more else mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.creation.full import empty
@@ -42,6 +42,11 @@ class _Convolution(Module):
     is_transposed = False
     weight: Tensor
     bias: Tensor | None
+    stride: tuple[int, ...]
+    padding: tuple[int, ...] | str
+    dilation: tuple[int, ...]
+    output_padding: tuple[int, ...]
+    padding_mode: str
 
     def __init__(
         self,
@@ -52,7 +57,8 @@ class _Convolution(Module):
         groups: int,
         device: str | None,
         dtype: DTypeLike | None,
-        **options: object,
+        padding_mode: str,
+        **windows: Sizes | str,
     ):
         super().__init__()
         if in_channels % groups or out_channels % groups:
@@ -61,7 +67,10 @@ class _Convolution(Module):
             )
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = _expand(kernel_size, self.rank)
-        self.options = tuple((name, _freeze(value)) for name, value in options.items())
+        for name, value in windows.items():
+            setattr(self, name, value if isinstance(value, str) else _expand(value, self.rank))
+        self.window_names = tuple(windows)
+        self.padding_mode = padding_mode
         first, second = (in_channels, out_channels) if self.is_transposed else (out_channels, in_channels)
         shape = (first, second // groups, *self.kernel_size)
         self.weight = Parameter(empty(shape, dtype=dtype, device=device))
@@ -77,19 +86,29 @@ class _Convolution(Module):
             bound = 1 / math.sqrt(init.count_fans(self.weight)[0])
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The convolution of an input ``(N, C, ...)`` or ``(C, ...)``."""
-        return type(self).function(input, self.weight, self.bias, groups=self.groups, **dict(self.options))
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.window_names}
 
     def extra_repr(self) -> str:
-        """The channels and the size of the window."""
+        """The channels, the size of the window, and the options that are not the defaults."""
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"]
-        parts += [f"{name}={value}" for name, value in self.options]
+        for name in ("stride", "padding", "dilation", "output_padding"):
+            value = getattr(self, name, None)
+            default = (0 if "padding" in name else 1,) * self.rank
+            if name in self.window_names and (value != default or name == "stride"):
+                parts.append(f"{name}={value}")
+        parts += [f"groups={self.groups}"] if self.groups != 1 else []
+        parts += ["bias=False"] if self.bias is None else []
+        parts += [f"padding_mode={self.padding_mode}"] if self.padding_mode != "zeros" else []
         return ", ".join(parts)
 
 
-def _freeze(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+_PADDING_MODES = (
+    "zeros",
+    "reflect",
+    "replicate",
+    "circular",
+)  # as nn.functional.pad names them, but for zeros
 
 
 class _Conv(_Convolution):
@@ -100,7 +119,7 @@ class _Conv(_Convolution):
         kernel_size, stride, padding, dilation: an int, or one for each axis; ``padding`` also ``"same"``, ``"valid"``.
         groups: the number of groups of channels, which are convolved separately.
         bias: whether to add a bias.
-        padding_mode: ``"zeros"``.
+        padding_mode: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         device, dtype: of the parameters.
     """
 
@@ -118,12 +137,32 @@ class _Conv(_Convolution):
         device: str | None = None,
         dtype: DTypeLike | None = None,
     ):
-        if padding_mode != "zeros":
+        if padding_mode not in _PADDING_MODES:
             raise ValueArgumentError(
-                f"{type(self).__name__}: padding_mode must be 'zeros', not {padding_mode!r}"
+                f"{type(self).__name__}: padding_mode must be one of {', '.join(_PADDING_MODES)}, not {padding_mode!r}"
             )
-        options = {"stride": stride, "padding": padding, "dilation": dilation}
-        super().__init__(in_channels, out_channels, kernel_size, bias, groups, device, dtype, **options)
+        sizes: dict[str, Sizes | str] = {"stride": stride, "padding": padding, "dilation": dilation}
+        super().__init__(
+            in_channels, out_channels, kernel_size, bias, groups, device, dtype, padding_mode, **sizes
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The convolution of an input ``(N, C, ...)`` or ``(C, ...)``."""
+        options = self._options()
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._border(), self.padding_mode)
+            options["padding"] = 0
+        return type(self).function(input, self.weight, self.bias, groups=self.groups, **options)
+
+    def _border(self) -> tuple[int, ...]:
+        """The numbers of elements to pad, as ``F.pad`` takes them: two for each axis, the last axis first."""
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            pairs = [(total // 2, total - total // 2) for total in totals]
+        else:
+            given = (0,) * self.rank if isinstance(self.padding, str) else self.padding
+            pairs = [(size, size) for size in given]
+        return tuple(size for pair in reversed(pairs) for size in pair)
 
 
 class _ConvTranspose(_Convolution):
@@ -134,6 +173,7 @@ class _ConvTranspose(_Convolution):
         kernel_size, stride, padding, output_padding, dilation: an int, or one for each axis.
         groups: the number of groups of channels.
         bias: whether to add a bias.
+        padding_mode: ``"zeros"``.
         device, dtype: of the parameters.
     """
 
@@ -150,16 +190,45 @@ class _ConvTranspose(_Convolution):
         groups: int = 1,
         bias: bool = True,
         dilation: Sizes = 1,
+        padding_mode: str = "zeros",
         device: str | None = None,
         dtype: DTypeLike | None = None,
     ):
-        options = {
-            "stride": stride,
-            "padding": padding,
-            "output_padding": output_padding,
-            "dilation": dilation,
-        }
-        super().__init__(in_channels, out_channels, kernel_size, bias, groups, device, dtype, **options)
+        if padding_mode != "zeros":
+            raise ValueArgumentError(
+                f"{type(self).__name__}: padding_mode must be 'zeros', not {padding_mode!r}"
+            )
+        sizes: dict[str, Sizes | str]
+        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+        super().__init__(
+            in_channels, out_channels, kernel_size, bias, groups, device, dtype, padding_mode, **sizes
+        )
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """The transposed convolution of an input ``(N, C, ...)`` or ``(C, ...)``.
+
+        Args:
+            input: the input.
+            output_size: the sizes of the result's last axes, which decide ``output_padding``; None: as constructed.
+
+        Raises:
+            ShapeError: no ``output_padding`` below the stride leads to these sizes.
+        """
+        options = self._options()
+        if output_size is not None:
+            options["output_padding"] = self._fit_output(input.shape[-self.rank :], output_size)
+        return type(self).function(input, self.weight, self.bias, groups=self.groups, **options)
+
+    def _fit_output(self, sizes: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
+        padding = () if isinstance(self.padding, str) else self.padding
+        windows = zip(sizes, self.stride, padding, self.dilation, self.kernel_size)
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in windows]
+        extra = tuple(want - size for want, size in zip(tuple(wanted)[-self.rank :], least))
+        if len(extra) != self.rank or any(not 0 <= more < s for more, s in zip(extra, self.stride)):
+            raise ShapeError(
+                f"{type(self).__name__}: output_size {tuple(wanted)} is not from {least} up to the stride more"
+            )
+        return extra
 
 
 def _make_layer(base: type[_Convolution], name: str, rank: int, function: Callable[..., Tensor]) -> type:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import functional as F
-from .module import Module
+from .constructors import REQUIRED, Constructor, DeclaredModule
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
 
 Layer: TypeAlias = Any  # a class that is made at run time
-REQUIRED: Any = inspect.Parameter.empty
 _HIDDEN = ("return_indices", "count_include_pad", "divisor_override", "inplace")  # by repr, as in PyTorch
 
 
-class FunctionLayer(Module):
+class FunctionLayer(DeclaredModule):
     """A function of tensors; its other arguments are those of the constructor, and attributes.
 
     Args:
@@ -26,21 +24,10 @@ class FunctionLayer(Module):
 
     function: Callable[..., Any]
     shown: tuple[str, ...] = ()
-    __signature__: inspect.Signature = inspect.Signature()
-
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__()
-        try:
-            bound = self.__signature__.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}") from None
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            setattr(self, name, tuple(value) if isinstance(value, list) else value)
 
     def forward(self, *input: Tensor) -> Tensor:
         """The function of the input."""
-        options = {name: getattr(self, name) for name in self.__signature__.parameters}
+        options = {name: getattr(self, name) for name in type(self).__signature__.parameters}
         result: Tensor = type(self).function(*input, **options)
         return result
 
@@ -67,15 +54,12 @@ def make_layer(
             options that PyTorch hides.
         arguments: the arguments of the constructor and their defaults, in PyTorch's order.
     """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     called = getattr(function, "__name__", name)
     names = [one for one in arguments if one not in _HIDDEN] if shown is None else shown.split()
     namespace = {
         "__doc__": f"The layer of :func:`tandem.nn.functional.{called}`, with the arguments after the input.",
         "__module__": __name__,
-        "__signature__": inspect.Signature(
-            [inspect.Parameter(one, kind, default=default) for one, default in arguments.items()]
-        ),
+        "__signature__": Constructor(arguments),
         "function": staticmethod(function),
         "shown": tuple(names),
     }
@@ -107,6 +91,23 @@ Threshold = make_layer("Threshold", F.threshold, threshold=REQUIRED, value=REQUI
 GLU = make_layer("GLU", F.glu, dim=-1)
 
 
+class RReLU(FunctionLayer):
+    """The layer of :func:`tandem.nn.functional.rrelu`, whose slopes are random in training mode.
+
+    Args:
+        lower, upper: the bounds of the slopes.
+        inplace: whether to write the result into the input.
+    """
+
+    function = staticmethod(F.rrelu)
+    shown = ("lower", "upper")
+    __signature__ = Constructor({"lower": 1 / 8, "upper": 1 / 3, "inplace": False})
+
+    def forward(self, *input: Tensor) -> Tensor:
+        """The positive elements, and the others times a slope."""
+        return type(self).function(input[0], self.lower, self.upper, self.training, self.inplace)
+
+
 def _normalizing(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def normalize(input: Tensor, dim: int | None) -> Tensor:
         return function(input, (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim)
@@ -130,13 +131,10 @@ Softmax2d = make_layer("Softmax2d", _softmax2d)
 class _Strided(FunctionLayer):
     """A layer of windows, whose stride is the size of the window unless it is given."""
 
-    kernel_size: object
-    stride: object
-
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__(*args, **kwargs)
-        if self.stride is None:
-            self.stride = self.kernel_size
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        if arguments["stride"] is None:
+            arguments["stride"] = arguments["kernel_size"]
+        super()._set_arguments(arguments)
 
 
 def _make_pool(
@@ -179,6 +177,39 @@ LPPool1d = make_layer(
 LPPool2d = make_layer(
     "LPPool2d", F.lp_pool2d, norm_type=REQUIRED, kernel_size=REQUIRED, stride=None, ceil_mode=False
 )
+LPPool3d = make_layer(
+    "LPPool3d", F.lp_pool3d, norm_type=REQUIRED, kernel_size=REQUIRED, stride=None, ceil_mode=False
+)
+
+
+class _Unpool(_Strided):
+    """The opposite of a pooling layer with the same arguments; see :func:`tandem.nn.functional.max_unpool1d`."""
+
+    shown = ("kernel_size", "stride", "padding")
+    __signature__ = Constructor({"kernel_size": REQUIRED, "stride": None, "padding": 0})
+    rank = 1
+
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        super()._set_arguments({name: _expand(value, self.rank) for name, value in arguments.items()})
+
+    def forward(self, *input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """The elements at their positions; the inputs are the results of pooling with ``return_indices=True``."""
+        options = (self.kernel_size, self.stride, self.padding, output_size)
+        result: Tensor = type(self).function(*input, *options)
+        return result
+
+
+def _expand(value: int | Sequence[int] | None, rank: int) -> tuple[int, ...] | None:
+    return (value,) * rank if isinstance(value, int) else None if value is None else tuple(value)
+
+
+def _make_unpool(rank: int) -> Layer:
+    function = staticmethod(getattr(F, f"max_unpool{rank}d"))
+    namespace = {"__doc__": _Unpool.__doc__, "__module__": __name__, "rank": rank, "function": function}
+    return type(f"MaxUnpool{rank}d", (_Unpool,), namespace)
+
+
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = map(_make_unpool, (1, 2, 3))
 
 # -- images ------------------------------------------------------------------------------------------------------------
 _WINDOWS: dict[str, object] = {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}
@@ -188,7 +219,13 @@ PixelShuffle = make_layer("PixelShuffle", F.pixel_shuffle, upscale_factor=REQUIR
 PixelUnshuffle = make_layer("PixelUnshuffle", F.pixel_unshuffle, downscale_factor=REQUIRED)
 ChannelShuffle = make_layer("ChannelShuffle", F.channel_shuffle, groups=REQUIRED)
 LocalResponseNorm = make_layer(
-    "LocalResponseNorm", F.local_response_norm, size=REQUIRED, alpha=1e-4, beta=0.75, k=1.0
+    "LocalResponseNorm",
+    F.local_response_norm,
+    "=size alpha beta k",
+    size=REQUIRED,
+    alpha=1e-4,
+    beta=0.75,
+    k=1.0,
 )
 
 
@@ -196,17 +233,42 @@ class Upsample(FunctionLayer):
     """The layer of :func:`tandem.nn.functional.interpolate`, with its arguments after the input."""
 
     function = staticmethod(F.interpolate)
-    __signature__ = inspect.signature(
-        lambda size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None: (
-            None
-        )
+    __signature__ = Constructor(
+        {
+            "size": None,
+            "scale_factor": None,
+            "mode": "nearest",
+            "align_corners": None,
+            "recompute_scale_factor": None,
+        }
     )
+
+    def forward(self, *input: Tensor) -> Tensor:
+        """The resampled input."""
+        options = (self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+        result: Tensor = F.interpolate(input[0], *options)
+        return result
 
     def extra_repr(self) -> str:
         """The size or the factor, and the mode."""
         name = "size" if self.scale_factor is None else "scale_factor"
         value = getattr(self, name)
         return f"{name}={float(value) if name == 'scale_factor' else value!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """:class:`Upsample` of images with the nearest elements, to a ``size`` or by a ``scale_factor``."""
+
+    __signature__ = Constructor({"size": None, "scale_factor": None})
+    mode = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor = None
+
+
+class UpsamplingBilinear2d(UpsamplingNearest2d):
+    """:class:`Upsample` of images with ``mode="bilinear"`` and ``align_corners=True``."""
+
+    mode, align_corners = "bilinear", True
 
 
 # -- pairs of tensors --------------------------------------------------------------------------------------------------
@@ -221,12 +283,12 @@ class _Padding(FunctionLayer):
     rank = 1
     mode = "constant"
     padding: Any
-    __signature__ = inspect.signature(lambda padding: None)
+    __signature__ = Constructor({"padding": REQUIRED})
 
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__(*args, **kwargs)
-        padding = self.padding
-        self.padding = (padding,) * (2 * self.rank) if isinstance(padding, int) else tuple(padding)
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        padding = arguments["padding"]
+        arguments["padding"] = (padding,) * (2 * self.rank) if isinstance(padding, int) else tuple(padding)
+        super()._set_arguments(arguments)
 
     def forward(self, *input: Tensor) -> Tensor:
         """The padded input."""
@@ -239,9 +301,7 @@ class _Padding(FunctionLayer):
 
 
 def _make_paddings(name: str, mode: str) -> list[Layer]:
-    signature = inspect.signature(
-        (lambda padding, value: None) if name == "Constant" else lambda padding: None
-    )
+    signature = Constructor({"padding": REQUIRED, **({"value": REQUIRED} if name == "Constant" else {})})
     shared = {"__doc__": _Padding.__doc__, "__module__": __name__, "mode": mode, "__signature__": signature}
     return [type(f"{name}Pad{rank}d", (_Padding,), {**shared, "rank": rank}) for rank in (1, 2, 3)]
 
@@ -265,7 +325,7 @@ class Dropout(FunctionLayer):
 
     function = staticmethod(F.dropout)
     shown = ("p", "inplace")
-    __signature__ = inspect.signature(lambda p=0.5, inplace=False: None)
+    __signature__ = Constructor({"p": 0.5, "inplace": False})
 
     def forward(self, *input: Tensor) -> Tensor:
         """The input with elements dropped, scaled."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .. import lazy as _lazy
 from ..eager.autograd.grad_modes import no_grad
 from ..errors import ArgumentError, ShapeError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
@@ -24,10 +25,13 @@ from ..operators.nn.convolution_layers import conv_transpose3d as conv_transpose
 from ..operators.nn.losses import one_hot as _one_hot
 from ..operators.reductions.folds import max, sum
 from ..operators.reductions.statistics import mean, var
+from ..operators.shape.repeating import repeat
 from ..registry.dtypes import int64
 from .compiled import compile_when_hot
 from .functions.activations import celu as celu
+from .functions.activations import celu_ as celu_
 from .functions.activations import elu as elu
+from .functions.activations import elu_ as elu_
 from .functions.activations import gelu as gelu
 from .functions.activations import glu as glu
 from .functions.activations import gumbel_softmax as gumbel_softmax
@@ -35,14 +39,20 @@ from .functions.activations import hardshrink as hardshrink
 from .functions.activations import hardsigmoid as hardsigmoid
 from .functions.activations import hardswish as hardswish
 from .functions.activations import hardtanh as hardtanh
+from .functions.activations import hardtanh_ as hardtanh_
 from .functions.activations import leaky_relu as leaky_relu
+from .functions.activations import leaky_relu_ as leaky_relu_
 from .functions.activations import log_softmax as log_softmax
 from .functions.activations import logsigmoid as logsigmoid
 from .functions.activations import mish as mish
 from .functions.activations import prelu as prelu
 from .functions.activations import relu as relu
 from .functions.activations import relu6 as relu6
+from .functions.activations import relu_ as relu_
+from .functions.activations import rrelu as rrelu
+from .functions.activations import rrelu_ as rrelu_
 from .functions.activations import selu as selu
+from .functions.activations import selu_ as selu_
 from .functions.activations import sigmoid as sigmoid
 from .functions.activations import silu as silu
 from .functions.activations import softmax as softmax
@@ -53,6 +63,7 @@ from .functions.activations import softsign as softsign
 from .functions.activations import tanh as tanh
 from .functions.activations import tanhshrink as tanhshrink
 from .functions.activations import threshold as threshold
+from .functions.activations import threshold_ as threshold_
 from .functions.dropping import alpha_dropout as alpha_dropout
 from .functions.dropping import dropout as dropout
 from .functions.dropping import dropout1d as dropout1d
@@ -61,6 +72,8 @@ from .functions.dropping import dropout3d as dropout3d
 from .functions.dropping import feature_alpha_dropout as feature_alpha_dropout
 from .functions.embedding import embedding as embedding
 from .functions.embedding import embedding_bag as embedding_bag
+from .functions.grids import affine_grid as affine_grid
+from .functions.grids import grid_sample as grid_sample
 from .functions.losses import binary_cross_entropy as binary_cross_entropy
 from .functions.losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .functions.losses import cross_entropy as cross_entropy
@@ -77,6 +90,7 @@ from .functions.metric_losses import cosine_similarity as cosine_similarity
 from .functions.metric_losses import hinge_embedding_loss as hinge_embedding_loss
 from .functions.metric_losses import margin_ranking_loss as margin_ranking_loss
 from .functions.metric_losses import multi_margin_loss as multi_margin_loss
+from .functions.metric_losses import multilabel_margin_loss as multilabel_margin_loss
 from .functions.metric_losses import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from .functions.metric_losses import pairwise_distance as pairwise_distance
 from .functions.metric_losses import poisson_nll_loss as poisson_nll_loss
@@ -91,8 +105,11 @@ from .functions.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from .functions.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
 from .functions.pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
 from .functions.pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .functions.pooling import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
 from .functions.pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .functions.pooling import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
 from .functions.pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from .functions.pooling import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
 from .functions.pooling import avg_pool1d as avg_pool1d
 from .functions.pooling import avg_pool2d as avg_pool2d
 from .functions.pooling import avg_pool3d as avg_pool3d
@@ -100,12 +117,22 @@ from .functions.pooling import fold as fold
 from .functions.pooling import local_response_norm as local_response_norm
 from .functions.pooling import lp_pool1d as lp_pool1d
 from .functions.pooling import lp_pool2d as lp_pool2d
+from .functions.pooling import lp_pool3d as lp_pool3d
 from .functions.pooling import max_pool1d as max_pool1d
+from .functions.pooling import max_pool1d_with_indices as max_pool1d_with_indices
 from .functions.pooling import max_pool2d as max_pool2d
+from .functions.pooling import max_pool2d_with_indices as max_pool2d_with_indices
 from .functions.pooling import max_pool3d as max_pool3d
+from .functions.pooling import max_pool3d_with_indices as max_pool3d_with_indices
 from .functions.pooling import unfold as unfold
 from .functions.resampling import interpolate as interpolate
 from .functions.resampling import upsample as upsample
+from .functions.resampling import upsample_bilinear as upsample_bilinear
+from .functions.resampling import upsample_nearest as upsample_nearest
+from .functions.sequence_losses import ctc_loss as ctc_loss
+from .functions.unpooling import max_unpool1d as max_unpool1d
+from .functions.unpooling import max_unpool2d as max_unpool2d
+from .functions.unpooling import max_unpool3d as max_unpool3d
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
@@ -296,8 +323,21 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
-    """``softmax(query @ key.mT * scale) @ value``; a bool mask says where attention is allowed."""
+    """``softmax(query @ key.mT * scale) @ value``; a bool mask says where attention is allowed.
+
+    Args:
+        query, key, value: ``(..., heads, sequence, features)``.
+        attn_mask: where attention is allowed, or floats that are added to the scores.
+        dropout_p: the probability with which a weight is dropped.
+        is_causal: whether queries attend to earlier keys only.
+        scale: the factor of the scores; None: ``1 / sqrt(features)``.
+        enable_gqa: whether each head of key and value serves several neighbouring heads of the query.
+    """
+    if enable_gqa:
+        count = query.shape[-3] // key.shape[-3]
+        key, value = (repeat(x, count, -3) for x in (key, value))
     if not dropout_p:
         return layers.scaled_dot_product_attention(
             query, key, value, attn_mask, is_causal=is_causal, scale=scale
@@ -318,3 +358,6 @@ def attention_weights(
     if attn_mask is not None:
         scores = layers.apply_mask(scores, attn_mask)
     return normalization.softmax(scores, -1)
+
+
+_lazy.refuse_unknown(__name__, "td.nn.functional.")

@@ -8,10 +8,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .. import lazy as _lazy
 from ..eager.autograd.grad_modes import no_grad
 from ..eager.tensor.generator import default_generator
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.creation.creation import eye
+from ..operators.elementwise.selection import where
+from ..operators.reductions.sorting import argsort
 
 if TYPE_CHECKING:
     from ..eager.tensor.generator import Generator
@@ -160,3 +165,53 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     source = generator or default_generator
     matrix = source.orthogonal(max(rows, columns), dtype=tensor.dtype)[:rows, :columns]
     return _write(tensor, matrix.reshape(tensor.shape) * gain)
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Write the weight of a convolution that keeps its input channels, as far as there are output channels.
+
+    Args:
+        tensor: the weight, of 3 to 5 axes.
+        groups: the number of groups of channels.
+
+    Raises:
+        ShapeError: the tensor has other axes, or the output channels are not a multiple of the groups.
+
+    >>> import tandem as td
+    >>> td.nn.init.dirac_(td.empty((2, 2, 3))).tolist()
+    [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
+    """
+    if not 3 <= tensor.ndim <= 5 or tensor.shape[0] % groups:
+        raise ShapeError(
+            f"dirac_: needs a weight of 3 to 5 axes for {groups} groups, not shape {tensor.shape}"
+        )
+    out_channels = tensor.shape[0] // groups
+    value = np.zeros(tensor.shape, tensor.dtype.np)
+    center = tuple(size // 2 for size in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(out_channels, tensor.shape[1])):
+            value[(group * out_channels + channel, channel, *center)] = 1
+    return _write(tensor, value)
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Draw normally distributed elements, and set a share of those of each column to zero.
+
+    Args:
+        tensor: a matrix.
+        sparsity: the share of zeros.
+        std: the standard deviation of the others.
+        generator: the generator to draw from; None: that of :func:`tandem.nn.manual_seed`.
+
+    Raises:
+        ShapeError: the tensor is not a matrix.
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: needs a matrix, not shape {tensor.shape}")
+    rows, columns = tensor.shape
+    normal_(tensor, 0.0, std, generator)
+    order = argsort((generator or default_generator).uniform((rows, columns)), axis=0)
+    return _write(tensor, where(order < math.ceil(sparsity * rows), 0.0, tensor.detach()))
+
+
+_lazy.refuse_unknown(__name__, "td.nn.init.")

@@ -82,7 +82,26 @@ class Linear(Module):
         )
 
 
-class Embedding(Module):
+class _Table(Module):
+    """The base class of layers with a table of vectors."""
+
+    weight: Tensor
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Any:  # noqa: ANN401
+        """Make a layer of a table ``(num_embeddings, embedding_dim)``.
+
+        Args:
+            embeddings: the table.
+            freeze: whether it is not trained.
+            options: the arguments of the class after the sizes.
+        """
+        layer = cls(*embeddings.shape, _weight=embeddings, **options)  # type: ignore[call-arg]
+        layer.weight.requires_grad_(not freeze)
+        return layer
+
+
+class Embedding(_Table):
     """A table of vectors that integers index.
 
     Args:
@@ -125,12 +144,6 @@ class Embedding(Module):
         self.weight = Parameter(empty((num_embeddings, embedding_dim), dtype=dtype, device=device))
         self.reset_parameters()
 
-    @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:  # noqa: ANN401
-        """Make a layer of a table ``(num_embeddings, embedding_dim)``; ``freeze``: it is not trained."""
-        rows, columns = embeddings.shape
-        return cls(rows, columns, _weight=embeddings, _freeze=freeze, **options)
-
     def reset_parameters(self) -> None:
         """Draw the table again."""
         _draw_table(self.weight, self.padding_idx)
@@ -162,7 +175,7 @@ def _draw_table(weight: Tensor, padding_idx: int | None) -> None:
         init.zeros_(weight.detach()[padding_idx])
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """Sums, means or largest elements of the vectors of bags of integers.
 
     Args:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..registry.values import describe
-from . import state, tree
+from . import hooks, state, tree
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
@@ -57,6 +58,7 @@ class Module:
 
     training: bool
     _names: Names
+    _hooks: tuple[hooks.Hook, ...]
 
     if TYPE_CHECKING:
 
@@ -66,7 +68,7 @@ class Module:
     def __new__(cls: type[M], *args: object, **kwargs: object) -> M:
         """Create the module; attributes can be assigned to it before ``super().__init__()`` is called."""
         module = super().__new__(cls)
-        vars(module).update({"training": True, "_names": Names(), tree.CHILDREN: ()})
+        vars(module).update({"training": True, "_names": Names(), "_hooks": (), tree.CHILDREN: ()})
         return module
 
     def __init__(self) -> None:
@@ -77,8 +79,8 @@ class Module:
         tree.register(cls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call ``forward``."""
-        return self.forward(*args, **kwargs)
+        """Call ``forward``, and the hooks before and after it."""
+        return hooks.call(self, args, kwargs) if self._hooks else self.forward(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result; subclasses override it."""
@@ -88,7 +90,8 @@ class Module:
     def __setattr__(self, name: str, value: object) -> None:
         names = self._names
         if name in names.parameters:
-            if value is not None and not isinstance(value, Parameter):
+            is_same = value is vars(self).get(name)  # after `module.weight *= 2`
+            if value is not None and not is_same and not isinstance(value, Parameter):
                 raise ArgumentError(
                     f"cannot assign {describe(value)} to the parameter {name!r}; assign td.nn.Parameter(value), or None"
                 )
@@ -190,6 +193,30 @@ class Module:
                 )
         return module  # type: ignore[return-value]
 
+    def set_submodule(self, target: str, module: Module) -> None:
+        """Replace the descendant with a name, such as ``"layers.0"``."""
+        parent, _, name = target.rpartition(".")
+        self.get_submodule(target)
+        setattr(self.get_submodule(parent), name, module)
+
+    def get_parameter(self, target: str) -> Tensor:
+        """Return the parameter with a name, such as ``"layers.0.weight"``."""
+        return self._get_tensor(target, "parameters")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """Return the buffer with a name."""
+        return self._get_tensor(target, "buffers")
+
+    def _get_tensor(self, target: str, kind: str) -> Tensor:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        value = vars(module).get(name) if name in getattr(module._names, kind) else None
+        if value is None:
+            raise ArgumentError(
+                f"the module {type(self).__name__} has no {kind[:-1]} {target!r}; see named_{kind}()"
+            )
+        return value  # type: ignore[no-any-return]
+
     def _named_tensors(
         self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
@@ -222,6 +249,33 @@ class Module:
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Iterate over the buffers of this module and, with ``recurse``, of its descendants."""
         return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    @property
+    def _modules(self) -> Mapping[str, Module | None]:
+        """The child modules by name, a read-only copy."""
+        return MappingProxyType(
+            {name: value for name, value in vars(self).items() if isinstance(value, Module)}
+        )
+
+    @property
+    def _parameters(self) -> Mapping[str, Tensor | None]:
+        """The module's own parameters by name, a read-only copy."""
+        return MappingProxyType({name: vars(self)[name] for name in self._names.parameters})
+
+    @property
+    def _buffers(self) -> Mapping[str, Tensor | None]:
+        """The module's own buffers by name, a read-only copy."""
+        return MappingProxyType({name: vars(self)[name] for name in self._names.buffers})
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+    register_forward_pre_hook = hooks.register_forward_pre_hook
+    register_forward_hook = hooks.register_forward_hook
+    register_full_backward_hook = hooks.register_full_backward_hook
+    register_full_backward_pre_hook = hooks.register_full_backward_pre_hook
+    register_state_dict_pre_hook = hooks.register_state_dict_pre_hook
+    register_state_dict_post_hook = hooks.register_state_dict_post_hook
+    register_load_state_dict_pre_hook = hooks.register_load_state_dict_pre_hook
+    register_load_state_dict_post_hook = hooks.register_load_state_dict_post_hook
 
     # -- changes to all modules --------------------------------------------------------------------------------------
     def apply(self: M, fn: Callable[[Module], object]) -> M:
@@ -266,14 +320,20 @@ class Module:
     double = state.to_float64
     half = state.to_float16
     bfloat16 = state.to_bfloat16
+    type = state.to_dtype
+    to_empty = state.to_empty
 
     # -- printing ----------------------------------------------------------------------------------------------------
     def extra_repr(self) -> str:
         """Return the text that ``repr`` shows in parentheses, such as the sizes of a layer; subclasses override it."""
         return ""
 
+    def _describe_children(self) -> list[str]:
+        """Return the text that ``repr`` shows of each child."""
+        return [f"({name}): {value!r}" for name, value in vars(self).items() if isinstance(value, Module)]
+
     def __repr__(self) -> str:
-        lines = [f"({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
+        lines = [text.replace("\n", "\n  ") for text in self._describe_children()]
         if not lines:
             return f"{type(self).__name__}({self.extra_repr()})"
         extra = self.extra_repr()

@@ -11,8 +11,8 @@ from ..eager.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from ..registry.types import TensorLike
 
-# Those that were made with requires_grad=False, by id: weak references compare their tensors by ==.
-_frozen: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+# Those that were made here, by id: weak references compare their tensors by ==.
+_made: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
 
 class _ParameterType(type):
@@ -20,7 +20,7 @@ class _ParameterType(type):
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Tensor) and (
-            bool(value.requires_grad and value.is_leaf) or _frozen.get(id(value)) is value
+            bool(value.requires_grad and value.is_leaf) or _made.get(id(value)) is value
         )
 
 
@@ -46,6 +46,6 @@ class Parameter(metaclass=_ParameterType):
         """Return the tensor."""
         result: Tensor = data.detach() if isinstance(data, Tensor) else asarray(data)
         if requires_grad:
-            return result.requires_grad_()
-        _frozen[id(result)] = result
+            result.requires_grad_()
+        _made[id(result)] = result
         return result

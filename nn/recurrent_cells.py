@@ -94,7 +94,7 @@ class RecurrentCell(Module):
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return f"{self.input_size}, {self.hidden_size}"
+        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
 
 
 class RNNCell(RecurrentCell):

@@ -17,17 +17,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
+from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
-from ..operators.creation.full import zeros, zeros_like
+from ..operators.creation.full import zeros
+from ..operators.declare.shape_rules import is_tensor
+from ..operators.elementwise.casting import astype
 from ..operators.elementwise.exponential import sqrt
 from ..operators.elementwise.selection import clip, minimum
 from ..operators.reductions.folds import sum
 from ..operators.shape.joining import stack
-from ..registry.dtypes import int32
-from . import rules
+from ..registry.dtypes import float64, int32
+from .algorithms import first_value
+from .rules import RULES, Rule
 
 if TYPE_CHECKING:
     from ..registry.types import Pytree, Tensor
@@ -65,50 +70,88 @@ def apply_updates(params: Pytree, updates: Pytree) -> Any:
     return pytree.tree_map(lambda p, u: p + u, params, updates)
 
 
-def _zeros(params: Pytree) -> Any:
-    return pytree.tree_map(zeros_like, params)
-
-
-def _make_optimizer(
-    slot_count: int, rule: Callable[..., tuple[Tensor, ...]], rate: Rate
-) -> GradientTransformation:
-    """The optimizer of ``rule(p, g, *slots, step, lr)``, which returns the new parameter and slots."""
+def _make_optimizer(rule: Rule, rate: Rate, options: dict[str, Any]) -> GradientTransformation:
+    """The pure form of a rule."""
+    rule.check(type(rule).__name__.lower(), {**options, **({} if callable(rate) else {"lr": rate})})
+    first_rate = rate(zeros((), dtype=int32)) if callable(rate) else rate
+    first_values = rule.slots({**options, "lr": first_rate})
+    flags = rule.flags(options)
 
     def init(params: Pytree) -> State:
-        return State(zeros((), dtype=int32), tuple(_zeros(params) for _ in range(slot_count)))
+        return State(
+            zeros((), dtype=int32),
+            tuple(
+                pytree.tree_map(partial(first_value, first=first), params) for first in first_values.values()
+            ),
+        )
 
     def update(grads: Pytree, state: State, params: Pytree) -> tuple[Any, State]:
         lr = rate(state.step) if callable(rate) else rate
         step = state.step + 1
+        numbers = rule.numbers({**options, "lr": lr}, step.to(float64), step == 1, lambda number: number)
         leaves, treedef = pytree.flatten(params)
         others = [treedef.flatten_up_to(tree) for tree in (grads, *state.slots)]
         updates, slots = [], []
         for p, g, *old in zip(leaves, *others, strict=True):
-            new, *kept = rule(p, g, *old, step, lr)
+            cast = {name: astype(x, p.dtype) if is_tensor(x) else x for name, x in numbers.items()}
+            new, *kept = rule.run(p, g, dict(zip(first_values, old)), cast, flags)
             updates.append(new - p)
             slots.append(kept)
         trees = [treedef.unflatten(column) for column in zip(*slots)] if leaves else list(state.slots)
-        return treedef.unflatten(updates), State(step, tuple(trees[:slot_count]))
+        return treedef.unflatten(updates), State(step, tuple(trees))
 
     return GradientTransformation(init, update)
 
 
-def sgd(
-    learning_rate: Rate, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
-) -> GradientTransformation:
-    """Gradient descent; see :class:`.optimizer.SGD`.
+def _pure_form(name: str) -> Callable[..., GradientTransformation]:
+    """The function that makes the pure form of a rule from its options."""
+    rule = RULES[name]
+
+    def make(learning_rate: Rate = rule.defaults["lr"], **options: Any) -> GradientTransformation:
+        unknown = [option for option in options if option not in rule.defaults or option == "lr"]
+        if unknown:
+            raise ArgumentError(f"{name.lower()} got an unexpected keyword argument {unknown[0]!r}")
+        return _make_optimizer(rule, learning_rate, {**rule.defaults, **options})
+
+    make.__name__ = make.__qualname__ = name.lower()
+    make.__module__ = __name__
+    make.__doc__ = f"""The pure form of :class:`tandem.optim.{name}`.
 
     Args:
         learning_rate: a number, or a function of the number of steps so far.
-        momentum, nesterov, weight_decay: as for :class:`.optimizer.SGD`.
+        options: as for :class:`tandem.optim.{name}`, by name.
     """
+    return make
 
-    def rule(p: Tensor, g: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-        *slots, _, lr = rest
-        velocity = slots[0] if slots else None
-        return rules.sgd(p, g, velocity, lr, momentum, 0.0, weight_decay, nesterov)  # type: ignore[return-value]
 
-    return _make_optimizer(1 if momentum else 0, rule, learning_rate)
+asgd = _pure_form("ASGD")
+rprop = _pure_form("Rprop")
+adagrad = _pure_form("Adagrad")
+adadelta = _pure_form("Adadelta")
+rmsprop = _pure_form("RMSprop")
+adamax = _pure_form("Adamax")
+nadam = _pure_form("NAdam")
+radam = _pure_form("RAdam")
+
+
+def sgd(
+    learning_rate: Rate,
+    momentum: float = 0.0,
+    nesterov: bool = False,
+    weight_decay: float = 0.0,
+    *,
+    dampening: float = 0.0,
+    maximize: bool = False,
+) -> GradientTransformation:
+    """The pure form of :class:`tandem.optim.SGD`.
+
+    Args:
+        learning_rate: a number, or a function of the number of steps so far.
+        momentum, nesterov, weight_decay, dampening, maximize: as for :class:`tandem.optim.SGD`.
+    """
+    options = {"momentum": momentum, "nesterov": nesterov, "weight_decay": weight_decay}
+    options.update(dampening=dampening, maximize=maximize)
+    return _make_optimizer(RULES["SGD"], learning_rate, options)
 
 
 def momentum(learning_rate: Rate, decay: float = 0.9, nesterov: bool = False) -> GradientTransformation:
@@ -124,33 +167,26 @@ def adam(
     weight_decay: float = 0.0,
     *,
     decoupled: bool = False,
+    amsgrad: bool = False,
+    maximize: bool = False,
 ) -> GradientTransformation:
-    """Adam; see :class:`.optimizer.Adam`.
+    """The pure form of :class:`tandem.optim.Adam`.
 
     Args:
         learning_rate: a number, or a function of the number of steps so far.
         b1, b2: how much of the two averages a step keeps.
-        eps, weight_decay: as for :class:`.optimizer.Adam`.
-        decoupled: whether the weight decay is that of :class:`.optimizer.AdamW`.
+        eps, weight_decay, amsgrad, maximize: as for :class:`tandem.optim.Adam`.
+        decoupled: whether the weight decay is that of :class:`tandem.optim.AdamW`.
     """
-
-    def rule(
-        p: Tensor, g: Tensor, first: Tensor, second: Tensor, step: Tensor, lr: Any
-    ) -> tuple[Tensor, ...]:
-        count = step.to(p.dtype)
-        corrections = (1 - b1**count, sqrt(1 - b2**count))
-        result = rules.adam(
-            p, g, first, second, None, lr, b1, b2, eps, weight_decay, *corrections, decoupled=decoupled
-        )
-        return result[:3]
-
-    return _make_optimizer(2, rule, learning_rate)
+    options = {"betas": (b1, b2), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+    options.update(decoupled_weight_decay=decoupled, maximize=maximize)
+    return _make_optimizer(RULES["Adam"], learning_rate, options)
 
 
 def adamw(
     learning_rate: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 1e-2
 ) -> GradientTransformation:
-    """Adam with a weight decay of the parameter itself; see :class:`.optimizer.AdamW`."""
+    """Adam with a weight decay of the parameter itself; see :class:`tandem.optim.AdamW`."""
     return adam(learning_rate, b1, b2, eps, weight_decay, decoupled=True)
 
 

@@ -91,6 +91,21 @@ class DType:
         return self.kind == "f"
 
     @property
+    def is_floating_point(self) -> bool:
+        """:attr:`is_floating`, as PyTorch calls it."""
+        return self.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether values are complex numbers."""
+        return self.kind == "c"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values may be negative."""
+        return self.kind not in "bu"
+
+    @property
     def is_integer(self) -> bool:
         """Whether values are integers (bool excluded)."""
         return self.kind in "iu"

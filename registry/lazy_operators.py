@@ -8,6 +8,9 @@ loading imports modules, and imports take locks too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import ModuleType
+
+from .. import lazy
 
 # Full name of an operator, without overload -> the function that declares it.
 _lazy_operators: dict[str, Callable[[], object]] = {}
@@ -28,7 +31,9 @@ def materialize(full_name: str) -> None:
         materialize(stem[:-1])  # an in-place operator is registered with its functional one
         declare = _lazy_operators.get(stem)
     while declare is not None:
-        declare()
+        declared = declare()
+        if isinstance(declared, ModuleType) and lazy.is_loading(declared):
+            return  # this thread is importing the module; until it has, the operator is lazy for the others
         if _lazy_operators.get(stem) is declare:
             _lazy_operators.pop(stem, None)
         declare = _lazy_operators.get(stem)
@@ -57,8 +62,10 @@ def materialize_fallbacks() -> None:
 def materialize_all() -> None:
     """Register every operator and fallback that is still lazy."""
     materialize_fallbacks()
-    while _lazy_operators:  # a declaration may register a lazy in-place operator
-        for full_name in list(_lazy_operators):
+    names: list[str] = []
+    while names != list(_lazy_operators):  # a declaration may register a lazy in-place operator
+        names = list(_lazy_operators)
+        for full_name in names:
             materialize(full_name)
 
 

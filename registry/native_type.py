@@ -108,7 +108,7 @@ def add_buffer_protocol(
     without the reason. On other builds of Python, do nothing.
 
     Args:
-        base: a class that is defined in Python and has no ``__init_subclass__``.
+        base: a class that is defined in Python.
         export: returns the object whose buffer an instance shares.
         has_buffer: whether a class takes part; the others have no buffer protocol.
     """
@@ -134,8 +134,13 @@ def add_buffer_protocol(
         for subclass in type.__subclasses__(cls):
             set_slot(subclass)
 
+    own = base.__init_subclass__.__func__ if "__init_subclass__" in vars(base) else None
+
     def init_subclass(cls: Any, /, **kwargs: Any) -> None:
-        super(base, cls).__init_subclass__(**kwargs)
+        if own is not None:
+            own(cls, **kwargs)
+        else:
+            super(base, cls).__init_subclass__(**kwargs)
         set_slot(cls)
 
     base.__init_subclass__ = classmethod(init_subclass)

@@ -262,24 +262,24 @@ class Operator:
         Native twin: backends/cpu/fastpath/entries/rt_kernels.py:kernel_call
         """
         binder = self._binder or self.binder
-        if len(args) > binder.limit or not kwargs.keys() <= binder.names:
+        given = len(args)
+        if given > binder.limit or given + len(kwargs) < binder.needed or not kwargs.keys() <= binder.names:
             run = self.respelled
             return run(args, kwargs) if run else _respelled_calls.call_respelled(self, args, kwargs)
-        given = (args, kwargs) if trace.active else None
+        call = (args, kwargs) if trace.active else None
         args, kwargs = binder.bind(args, kwargs)
         keyset, guards = self.keyset(args, kwargs), current()
         try:
-            if given is not None:
-                return trace.call(trace.Call(self, *given, keyset, args, kwargs))
+            if call is not None:
+                return trace.call(trace.Call(self, *call, keyset, args, kwargs))
             return self.dispatch(keyset, args, kwargs)
         except BaseException as fault:
             install(guards)  # an interrupt may have left the state of an inner layer
             if isinstance(fault, TandemError) or not isinstance(fault, (MemoryError, OverflowError)):
                 raise
             kind = AllocationError if isinstance(fault, MemoryError) else ScalarOverflowError
-            raise kind(
-                f"{self.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}"
-            ) from None
+            text = f"{self.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}"
+            raise kind(text) from None
 
     def keyset(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """The key set of a bound call: its tensors' keys plus this thread's included keys minus its excluded keys."""

@@ -32,13 +32,14 @@ class RespelledCalls:
 
     Attributes:
         spellings: what the operator accepts.
-        variadic: the declaration's field of this name.
+        variadic, ignored: the declaration's fields of these names.
         known: (number of positional arguments, *names) -> a function of the arguments that runs the call.
     """
 
     def __init__(self, operator: Operator):
         self.operator = operator
         self.variadic: bool | str | None = getattr(operator.decl, "variadic", None)
+        self.ignored: tuple[str, ...] = getattr(operator.decl, "ignored", ())
         is_packed = is_variadic(operator.schema, self.variadic) and not isinstance(self.variadic, str)
         self.spellings = CallSpellings(operator.binder, getattr(operator.decl, "spellings", {}), is_packed)
         self.known: dict[tuple[object, ...], Callable[[Args, Kwargs], Any]] = {}
@@ -60,6 +61,14 @@ class RespelledCalls:
         return run(args, kwargs)
 
     def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
+        kept = [name for name in names if name not in self.ignored]
+        if len(kept) < len(names):
+            return lambda args, kwargs: self.function(*args, **{name: kwargs[name] for name in kept})
+        binder = self.spellings.binder
+        if given <= binder.limit and given + len(names) < binder.needed:
+            shorter = self._find_shorter(given, names)
+            # Without one, binding the arguments raises the error that names the missing one.
+            return binder.bind if shorter is None else _call(make_function(shorter))
         if "copy" in names and self.operator.schema.takes_copy:
             return lambda args, kwargs: _call_view(self.operator, args, dict(kwargs))
         overload = self._find_overload(given, names) or self._find_variadic(given)
@@ -68,9 +77,8 @@ class RespelledCalls:
             result_type = getattr(overload.decl, "result_type", None)
             if result_type is not None:
                 return lambda args, kwargs: result_type(*function(*args, **kwargs))
-            return lambda args, kwargs: function(*args, **kwargs)
+            return _call(function)
         canonical = [self.spellings.names.get(name, name) for name in names]
-        binder = self.spellings.binder
         if len({*canonical}) < len(canonical) or not binder.names.issuperset(canonical):
             return self.translate
         if given <= binder.limit:
@@ -84,6 +92,7 @@ class RespelledCalls:
         """
         schema = self.operator.schema
         materialize(self.operator.name)
+        names = tuple(name for name in names if name != "out")  # which every operator takes
         if self.spellings.binder.names.issuperset(names):
             return None
         with lock:
@@ -95,6 +104,13 @@ class RespelledCalls:
                 if calls._count_own(names) > most and calls._fits(given, names):
                     best, most = other, calls._count_own(names)
         return best
+
+    def _find_shorter(self, given: int, names: tuple[str, ...]) -> Operator | None:
+        """An overload for a call with fewer arguments than the operator needs: ``td.where(mask)``."""
+        materialize(self.operator.name)
+        with lock:
+            overloads = find_overloads(self.operator.schema.namespace, self.operator.schema.name)
+        return next((other for other in overloads if respelled_calls(other)._fits(given, names)), None)
 
     def _find_variadic(self, given: int) -> Operator | None:
         """The overload that the declaration names for more ints than the schema has arguments."""
@@ -150,6 +166,10 @@ class RespelledCalls:
         return result if out is None else write_result(self.operator, result, out)
 
 
+def _call(function: Callable[..., Any]) -> Callable[[Args, Kwargs], Any]:
+    return lambda args, kwargs: function(*args, **kwargs)
+
+
 _difflib = lazy.Module("difflib")
 _MOST_KNOWN = 64
 _calls: dict[Operator, RespelledCalls] = {}
@@ -179,11 +199,18 @@ def _call_view(operator: Operator, args: Args, kwargs: Kwargs) -> Any:
         raise ArgumentError(f"{operator.schema.name}: copy must be True, False or None, not {describe(copy)}")
     result: Any = make_function(operator)(*args, **kwargs)
     source: Any = next(value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase))
-    if copy is False and (result._memory is None or result._memory is not source._memory):
+    if copy is False and (_memory_of(result) is None or _memory_of(result) is not _memory_of(source)):
         raise ValueArgumentError(
             f"{operator.schema.name}: {describe(source)} needs a copy here, and copy=False forbids it"
         )
     return result.clone() if copy else result
+
+
+def _memory_of(tensor: Any) -> object:
+    """The memory of a tensor, below the levels of transforms; None if it has no views."""
+    while hasattr(tensor, "_payload"):
+        tensor = tensor._payload
+    return tensor._memory
 
 
 def spellings_of(operator: Operator) -> CallSpellings:

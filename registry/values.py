@@ -1,4 +1,4 @@
-"""Base types of arguments: TensorBase, TensorSpec, conversions to tensors, and descriptions for messages."""
+"""Base types of arguments: TensorBase, Device, TensorSpec, conversions to tensors, and descriptions for messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError, DeviceError
 from ..named_tuple import NamedTuple
+from .dispatch.keys import BACKEND_OF_DEVICE
 from .dtypes import DType
 from .formatting import short_repr
 
@@ -20,6 +22,79 @@ class TensorBase:
 
     __slots__ = ()
     _keys: int
+
+
+def to_device_name(value: object) -> str:
+    """Check the name of a device: ``cpu``, ``meta``, ``cuda`` or ``cuda:1``.
+
+    Raises:
+        DeviceError: the device does not exist.
+    """
+    name = str(value)
+    kind, colon, index = name.partition(":")
+    if not isinstance(value, str) or kind not in BACKEND_OF_DEVICE or (colon and not index.isdigit()):
+        raise DeviceError(
+            f"unknown device {value!r}; the devices are {', '.join(BACKEND_OF_DEVICE)} and cuda:<index>"
+        )
+    return name
+
+
+class Device(str):
+    """The name of a device, a str, with PyTorch's attributes; ``x.device`` is one for a tensor of any class.
+
+    Args:
+        type: ``"cpu"``, ``"cuda"``, ``"meta"``, with an index as in ``"cuda:1"`` or without.
+        index: the number of the device, if ``type`` has none.
+
+    Raises:
+        DeviceError: the device does not exist.
+        ArgumentError: the index is given twice.
+
+    >>> import tandem as td
+    >>> device = td.zeros(2).device
+    >>> device, device == "cpu", device.type, device.index
+    ('cpu', True, 'cpu', None)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: str | int, index: int | None = None) -> Device:
+        """Check the name and join its parts."""
+        name = f"cuda:{type}" if isinstance(type, int) else type
+        if index is not None and isinstance(name, str) and ":" in name:
+            raise ArgumentError(f"device: {name!r} has an index already, and index={index} is given")
+        return super().__new__(cls, to_device_name(name if index is None else f"{name}:{index}"))
+
+    @property
+    def type(self) -> str:
+        """The name without the index."""
+        return self.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]  # str.index, which PyTorch's class lacks
+        """The number of the device; None if the name has none."""
+        number = self.partition(":")[2]
+        return int(number) if number else None
+
+    def __reduce__(self) -> tuple[Callable[[str], Device], tuple[str]]:
+        """Pickle the name without a check: its backend may be registered later."""
+        return as_device, (str(self),)
+
+
+_devices: dict[str, Device] = {}
+
+
+def as_device(name: str) -> Device:
+    """The device with the name of a tensor's memory, which is not checked."""
+    device = _devices.get(name)
+    if device is None:
+        device = _devices[name] = str.__new__(Device, name)
+    return device
+
+
+def make_device_getter(get_name: Callable[[Any], str]) -> Callable[[Any], Device]:
+    """Make the getter of an attribute ``device`` from one that returns the name."""
+    return lambda self: as_device(get_name(self))
 
 
 ALIGNMENT = 64  # of buffers in a workspace, in bytes

@@ -7,6 +7,7 @@ normals.py: the normal distribution function and erfinv
 entropies.py: xlogy, entr, logit
 """
 
+from .. import lazy as _lazy
 from ..operators.elementwise.activation import sigmoid as _sigmoid
 from ..operators.elementwise.exponential import erf as erf
 from ..operators.elementwise.exponential import erfc as erfc
@@ -41,3 +42,5 @@ from .normals import ndtr as ndtr
 from .normals import ndtri as ndtri
 
 expit, psi = _sigmoid, digamma
+
+_lazy.refuse_unknown(__name__, "td.special.")

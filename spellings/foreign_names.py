@@ -5,6 +5,8 @@ The guides list them, and errors about unknown names quote them (:mod:`.synonyms
 
 from __future__ import annotations
 
+import re
+
 _NO_THREADS = "tandem computes in the thread of the caller"
 _NO_MODES = "there are no pairs of fast and deterministic algorithms to choose from"
 _NO_SMALL_FLOATS = "tandem has no floats of 8 bits and less"
@@ -12,7 +14,7 @@ _NO_SMALL_INTS = "tandem has no integers of less than 8 bits"
 _NO_BLOCKS = "the sparse layouts are COO and CSR, td.sparse_coo_tensor and td.sparse_csr_tensor"
 _WARNINGS = "warnings are Python's: warnings.simplefilter"
 _SHARDING = "a program runs on one device"
-_UNPOOL = "td.nn.functional.max_pool2d has no indices; tandem has no unpooling"
+_FRACTIONAL = "it has no pooling of windows of random sizes"
 
 # A name of another library -> what to write with tandem.
 SYNONYMS: dict[str, str] = {
@@ -28,7 +30,6 @@ SYNONYMS: dict[str, str] = {
     "bessel_i1e": "td.special.i1e",
     "betainc": "td.special.betainc",
     "zeta": "td.special.zeta",
-    "bitcast_convert_type": "x.view(dtype) of td.numpy, or td.numpy.asarray(x).view",
     "broadcast_in_dim": "td.broadcast_to",
     "broadcast_like": "td.broadcast_to(x, y.shape)",
     "broadcast_to_rank": "td.expand_dims",
@@ -81,16 +82,20 @@ SYNONYMS: dict[str, str] = {
     "lobpcg": "td.linalg.eigh",
     "log1mexp": "td.where(x > 0.69, td.log1p(-td.exp(-x)), td.log(-td.expm1(-x)))",
     "logmeanexp": "td.logsumexp(x, axis) - math.log(n)",
-    "lp_pool3d": "td.avg_pool3d of x ** p",
     "make_jaxpr": "td.jit(f).lower(...)",
     "manual_seed": "td.nn.manual_seed(seed), td.Generator(seed), or td.random.key(seed)",
     "matrix": "td.asarray",
     "mulhi": "td.multiply of wider integers",
     "multi_head_attention_forward": "td.nn.MultiheadAttention",
-    "multilabel_margin_loss": "td.relu of the margins, and td.mean",
     "multinomial": "td.random.categorical(key, logits)",
     "named_parameters": "td.tree.flatten_with_path",
-    "native_channel_shuffle": "td.reshape and td.swapaxes",
+    "Buffer": "module.register_buffer(name, tensor)",
+    "Container": "td.nn.Module",
+    "CrossMapLRN2d": "td.nn.LocalResponseNorm",
+    "LinearCrossEntropyLoss": "td.nn.Linear, then td.nn.CrossEntropyLoss",
+    "UninitializedBuffer": "td.nn.LazyBatchNorm1d and the other lazy layers",
+    "UninitializedParameter": "td.nn.LazyLinear and the other lazy layers",
+    "native_channel_shuffle": "td.nn.functional.channel_shuffle",
     "ndarray": "td.Tensor",
     "ndenumerate": "enumerate(x.flatten())",
     "nditer": "iteration over x, or td.vmap",
@@ -122,7 +127,6 @@ SYNONYMS: dict[str, str] = {
     "rev": "td.flip",
     "rng_bit_generator": "td.random.bits(key, shape)",
     "rng_uniform": "td.random.uniform(key, shape, minval=low, maxval=high)",
-    "rrelu": "td.leaky_relu",
     "scaled_dot": "td.matmul of scaled operands",
     "scaled_dot_general": "td.matmul of scaled operands",
     "scaled_grouped_mm": "td.matmul of scaled operands",
@@ -150,9 +154,6 @@ SYNONYMS: dict[str, str] = {
     "swish": "td.silu",
     "top_k": "td.topk",
     "typename": "type(x).__name__",
-    "unique": "td.unique_values, or td.numpy.unique",
-    "upsample_bilinear": "td.einsum with matrices of weights",
-    "upsample_nearest": "td.repeat_interleave of rows and columns",
     "values": "x.max(dim=...).values, or x.to_sparse().values()",
     "wrap_key_data": "the tensor itself: a key is a tensor of uint32",
 }
@@ -165,19 +166,13 @@ ABSENT: dict[str, str] = {
     "byteswap": "the bytes of elements have the machine's order",
     "chalf": "there is no complex32; the smallest complex dtype is complex64",
     "ctypes": "x.data_ptr() is the address of the first element, and x.numpy().ctypes has NumPy's attribute",
-    "fractional_max_pool2d": _UNPOOL,
-    "fractional_max_pool3d": _UNPOOL,
-    "affine_grid": "it has no sampling of images at coordinates",
-    "ctc_loss": "it has no loss of alignments; td.scan runs the recursion",
     "get_scaled_dot_general_config": "products are not scaled",
-    "grid_sample": "it has no sampling of images at coordinates",
     "is_shared": "memory is not shared among processes",
     "module_load": "a module takes values by load_state_dict",
     "setflags": "flags of memory do not change; x.numpy().setflags changes those of the array",
     "set_default_device": "the default device is the CPU; pass device=",
     "set_flush_denormal": "code that runs in the same process would compute differently",
     "share_memory_": "memory is not shared among processes",
-    "zeta": "it has no Hurwitz zeta function; td.special.polygamma has its values at integers",
     "storage_type": "storages have no dtype; see x.storage()",
     **dict.fromkeys(("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc"), _NO_BLOCKS),
     **dict.fromkeys(("sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor"), _NO_BLOCKS),
@@ -217,7 +212,144 @@ ABSENT: dict[str, str] = {
         _NO_SMALL_FLOATS,
     ),
     **dict.fromkeys(("int1", "int2", "int4", "uint1", "uint2", "uint4"), _NO_SMALL_INTS),
-    **dict.fromkeys(("max_unpool1d", "max_unpool2d", "max_unpool3d"), _UNPOOL),
+    **dict.fromkeys(
+        (
+            "fractional_max_pool2d",
+            "fractional_max_pool2d_with_indices",
+            "fractional_max_pool3d",
+            "fractional_max_pool3d_with_indices",
+            "FractionalMaxPool2d",
+            "FractionalMaxPool3d",
+        ),
+        _FRACTIONAL,
+    ),
+    "AdaptiveLogSoftmaxWithLoss": "it has no softmax of clustered classes; td.nn.CrossEntropyLoss takes all of them",
+    **dict.fromkeys(("DataParallel", "SyncBatchNorm", "parallel"), _SHARDING),
     **dict.fromkeys(("with_sharding_constraint", "pcast", "psend", "precv", "ragged_all_to_all"), _SHARDING),
     **dict.fromkeys(("after_all", "create_token", "dce_sink"), "effects keep their order without tokens"),
 }
+
+# Names of one kind: a pattern, and what to write with tandem; a group of the pattern may be a name of tandem.
+SYNONYM_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"(?:[a-z]+_)?(?:lstm|gru|rnn)(?:_layer)?", "td.nn.LSTM, td.nn.GRU or td.nn.RNN"),
+        (
+            r"(?:[a-z]+_)?(?:rnn_relu|rnn_tanh|lstm|gru|rnn)_cell",
+            "td.nn.LSTMCell, td.nn.GRUCell or td.nn.RNNCell",
+        ),
+        (r"rnn_(?:relu|tanh)", "td.nn.RNN with nonlinearity"),
+        (r"(?:[a-z]+_)*grid_(?:generator|sampler)\w*", "td.take at computed positions"),
+        (r"[A-Z]\w*Storage|(?:un)?typed_storage", "x.storage()"),
+        (r"(?:is|set|get|clear)_(?:any_)?autocast\w*|autocast_\w+", "td.autocast and td.is_autocast_enabled"),
+        (r"\w*anomaly\w*", "td.autograd.set_detect_anomaly and td.autograd.detect_anomaly"),
+        (
+            r"per_(?:tensor|channel)_\w+|q_\w+|qscheme|int_repr|dequantize|\w*fake_quant\w*|is_quantized|\w+_(?:quantized|qparams\w*)",
+            "td.quantize_per_tensor and td.quantize_per_channel, whose results have dequantize()",
+        ),
+        (r"fbgemm_linear\w*", "td.nn.functional.linear"),
+        (r"(?:[a-z]+_)?batch_norm_\w+", "td.nn.functional.batch_norm"),
+        (r"(?:[a-z]+_)+convolution\w*", "td.conv1d, td.conv2d and td.conv3d"),
+        (r"[dhs]?spmm|[dhs]{1,2}mm|saddmm", "a @ b, which multiplies sparse matrices too"),
+        (
+            r"\w*sparse_(?:compressed|csc|resize)\w*|is_sparse_csr|(?:c{0,2}(?:row|col)_)?indices_copy|c{0,2}(?:row|col)_indices|sparse_bs[rc]|(?:is_)?coalesced?",
+            "td.sparse_coo_tensor and td.sparse_csr_tensor",
+        ),
+        (r"scalar_tensor", "td.asarray(value)"),
+        (r"alias_copy", "x.clone()"),
+        (r"segment_reduce", "td.segment_sum, td.segment_prod, td.segment_max or td.segment_min"),
+        (r"set_default_tensor_type", "td.set_default_dtype"),
+        (r"norm_except_dim", "td.linalg.norm with axis"),
+        (r"(?:mkldnn_)?linear_backward\w*", "td.grad of td.nn.functional.linear"),
+        (r"little_endian", "sys.byteorder"),
+        (r"constant_pad_nd", "td.nn.functional.pad"),
+        (r"embedding_renorm_?", "td.nn.Embedding with max_norm"),
+        (r"grad_dtype", "the dtype of x.grad"),
+        (r"approx_top_k\w*", "td.topk"),
+        (r"(and|or|xor|not)_p", r"td.bitwise_\1"),
+        (r"frobenius_norm|nuclear_norm", "td.linalg.norm"),
+        (r"symeig|eig", "td.linalg.eigh, or td.linalg.eig"),
+        (r"hash_tensor", "hash(x.tobytes())"),
+        (r"threshold_", "td.nn.functional.threshold"),
+        (r"feature_dropout_?", "td.nn.functional.feature_alpha_dropout, or td.nn.Dropout2d"),
+        (
+            r"as_strided\w*|(?:new_)?empty_strided|empty_permuted",
+            "td.empty, and x.permute or slices of a tensor",
+        ),
+        (r"resize_as\w*", "x.resize_(y.shape), or x.reshape(y.shape)"),
+        (r"slice_inverse", "x.slice_scatter, or x.at[index].set"),
+        (r"to_padded_tensor|is_nested|jagged", "td.pad and td.stack, or a list of tensors"),
+        (r"new", "x.new_empty, x.new_zeros, x.new_ones or x.new_tensor"),
+        (r"index", "x[index]"),
+        (r"map2_", "x.copy_(td.vectorize(f)(x, y, z))"),
+        (r"record_stream", "td.cuda.synchronize(); memory waits for the streams that use it"),
+        (r"regularized_incomplete_beta", "td.special.betainc"),
+        (r"select_and_\w+|reduce_window\w*", "td.max_pool2d, td.avg_pool2d, and td.grad of these"),
+        (r"le_to|lt_to", "td.le and td.lt"),
+        (r"(?:Conv|Dot)\w*DimensionNumbers", "td.conv2d, td.einsum and td.tensordot"),
+        (r"FftType", "td.fft.fft, td.fft.ifft, td.fft.rfft and td.fft.irfft"),
+        (r"flatiter|nditer\w*|nested_iters", "x.flatten(), or x.numpy().flat"),
+        (r"typecodes|sctypeDict|sctypes", "td.isdtype, td.finfo and td.iinfo"),
+        (r"info|show_config|show_runtime|test|version", "help(td), or the command tandem doctor"),
+        (r"[sg]eterrcall|[sg]etbufsize", "td.numpy.errstate, or td.debug.nans"),
+        (r"fromregex", "td.asarray(numpy.fromregex(file, pattern, dtype))"),
+        (r"(?:Stream|Event|Device)(?:ObjType)?", "td.cuda.Stream, td.cuda.Event and td.cuda.device"),
+        (r"AcceleratorError", "td.errors.TandemError"),
+        (r"\w*_generator|Generator\w*", "td.Generator"),
+        (r"volatile|reinforce", "td.no_grad()"),
+        (r"output_nr", "x.grad_fn, whose next_functions have numbers of results"),
+        (r"fork|wait|Future|Await", "concurrent.futures, whose threads may call jitted functions"),
+        (r"BroadcastingList\d*", "Sequence[int]"),
+        (
+            r"(?:has|handle|is)_torch_function\w*|\w*TorchFunction\w*",
+            "td.DispatchMode and __tandem_dispatch__",
+        ),
+        (r"profiler_\w+", "td.profiler.profile"),
+        (
+            r"memory_format|channels_last\w*|\w+_format|to_mkldnn|is_mkldnn",
+            "x.contiguous(), because elements are in row-major order",
+        ),
+    )
+)
+
+# Names of one kind: a pattern, and why there is nothing like them.
+ABSENT_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r"(?:is_)?busday\w*|datetime\w*|timedelta\w*|isnat", "it has no dates and times"),
+        (r"(?:float|complex)\d{2,3}|c?longdouble|clongfloat", "the widest dtypes are float64 and complex128"),
+        (r"q?u?int\d+(?:x\d+)?|bits\d+(?:x\d+)?|Q?U?Int\d\w*|Bits\d\w*", _NO_SMALL_INTS),
+        (r"float\d+_e\w+", _NO_SMALL_FLOATS),
+        (
+            r"(?:bytes|str|void|object|string)_?|rec(?:ord|array)|chararray|memmap|(?:as)?matrix|bmat",
+            "it has no strings, bytes, objects and records; a matrix is a tensor of two axes",
+        ),
+        (r"sym_\w+|Sym[A-Z]\w*|guard_\w+", "sizes are Python ints; td.jit finds out which of them vary"),
+        (
+            r"(?:is_)?(?:xla|xpu|ipu|mps|mtia|hpu|vulkan|maia|ort|hip|metal|cudnn|distributed)(?:_\w+)?|get_device_module|\w*sharding\w*",
+            "its devices are cpu, cuda, meta and those of td.register_device",
+        ),
+        (
+            r"is_neg|\w+_refs?|name",
+            "a tensor has elements, a dtype and a device, and nothing that is computed later",
+        ),
+        (
+            r"has_\w+|compiled_with\w*|get_file_path|get_include",
+            "the command tandem doctor prints what this machine has",
+        ),
+        (
+            r"fbgemm_\w+|xnnpack\w*",
+            "these are kernels of a backend of PyTorch; td.nn.functional has the functions",
+        ),
+        (
+            r"(?:merge|parse|import|export|get)_(?:type|ir|schema)\w*|\w*_notes|[A-Z]+(?:_[A-Z]+)+|boolean_dispatch|"
+            r"assert_int_or_pair|classproperty|init_num_threads|unify_type_list|vitals?_\w+|prepare_\w+",
+            "td.jit compiles Python functions, and f.trace(x) is the graph; there is no language of its own",
+        ),
+    )
+)
+
+# A class that is like none of tandem.
+ABSENT_CLASS = (
+    "its classes are td.Tensor, those of td.nn and td.optim, and few others; td.jit compiles Python functions"
+)

@@ -74,7 +74,7 @@ def refuse_unknown(namespace: str) -> Callable[[str], Any]:
         def find() -> str:
             if name in dir(tandem):
                 return f"; did you mean td.{name}?"
-            return synonyms.suggest(name, vars(own), f"{namespace}.")
+            return synonyms.suggest(name, vars(own), namespace.replace(_TANDEM, "td", 1) + ".")
 
         raise UnknownNameError(
             f"module {namespace!r} has no attribute {name!r}", None if name.startswith("_") else find

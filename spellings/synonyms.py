@@ -12,7 +12,7 @@ from types import ModuleType
 
 from .. import lazy
 from ..eager.tensor.tensor import Tensor
-from .foreign_names import ABSENT, SYNONYMS
+from .foreign_names import ABSENT, ABSENT_CLASS, ABSENT_PATTERNS, SYNONYM_PATTERNS, SYNONYMS
 
 _difflib = lazy.Module("difflib")
 _TANDEM = __package__.rpartition(".")[0]
@@ -49,7 +49,7 @@ _DERIVED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(.+)_shape_tuple", r"\1"),
         (r"dynamic_(.+)", r"\1"),
         (r"reduce_(.+)", r"\1"),
-        (r"(?:unsafe|native|sym|quantized|cudnn|mkldnn|miopen)_(.+)", r"\1"),
+        (r"(?:unsafe|native|quantized|cudnn|mkldnn|miopen|fused|tree)_(.+)", r"\1"),
         (r"(.+_dropout|dropout)\d?d?", "dropout"),
         (r"(.+?)_?(?:1d|2d|3d)", r"\1"),
         (r"(.+)_", r"\1"),
@@ -79,14 +79,35 @@ def suggest(name: str, names: Iterable[str], prefix: str = "td.") -> str:
     same = folded.get(_fold(name))
     if same:
         return f"; did you mean {prefix}{same}?"
-    for stem in _derive(name):
+    kind = _match_pattern(name)
+    if kind:
+        return kind
+    stems = [*_derive(name)]
+    for stem in stems:
         if stem in public:
             return f"; did you mean {prefix}{stem}?"
         known = _look_up(stem)
         if known:
             return known
-    near = _difflib.get_close_matches(name, public, 1)
-    return f"; did you mean {prefix}{near[0]}?" if near else ""
+    near = _difflib.get_close_matches(name, public, 1, _MISSPELLED)
+    if near:
+        return f"; did you mean {prefix}{near[0]}?"
+    kind = next(filter(None, map(_match_pattern, stems)), "")
+    return kind or (f"; tandem lacks it: {ABSENT_CLASS}" if name[0].isupper() else "")
+
+
+# The least similarity of a name to the one that was meant: "concatnate" and "concatenate" have 0.95.
+_MISSPELLED = 0.81
+
+
+def _match_pattern(name: str) -> str:
+    """Return a text about the kind of names to which a name belongs; empty if there is none."""
+    for pattern, text in SYNONYM_PATTERNS:
+        match = pattern.fullmatch(name)
+        if match:
+            return f"; with tandem write {match.expand(text)}"
+    reason = next((reason for pattern, reason in ABSENT_PATTERNS if pattern.fullmatch(name)), "")
+    return f"; tandem lacks it: {reason}" if reason else ""
 
 
 def _fold(name: str) -> str:
@@ -123,9 +144,15 @@ def find_elsewhere(name: str) -> str:
     if hasattr(Tensor, name):
         is_value = isinstance(vars(Tensor).get(name), property)
         return f"the attribute x.{name}" if is_value else f"the method x.{name}()"
+    namespace = next((path for path in _PUBLIC.values() if path.endswith(f".{name}")), "")
+    if namespace:
+        return namespace
     loaders = lazy.loaders(_PUBLIC)
     return next((f"{namespace}.{name}" for load, namespace in loaders if _has(load(), name)), "")
 
 
 def _has(module: ModuleType, name: str) -> bool:
-    return name in getattr(module, "__all__", ()) or name in dir(module)
+    """Whether a module has a name that it, or another module of tandem, defines."""
+    if name in getattr(module, "__all__", ()):
+        return True
+    return name in dir(module) and getattr(getattr(module, name), "__module__", _TANDEM).startswith(_TANDEM)

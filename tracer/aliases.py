@@ -77,6 +77,7 @@ _ROOT_UPDATES: dict[str, Callable[[Call, Value, Value, Step], Value]] = {
         operators["td::basic_put"], (whole, new, step.args[0])
     ),
     "td::permute": lambda call, whole, new, step: call(step.op, (new, _inverse_permutation(step.args[0]))),
+    "td::bitcast": lambda call, whole, new, step: call(step.op, (new, whole.spec.dtype)),
 }
 
 

@@ -13,7 +13,7 @@ from ..registry.dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
 from ..registry.dtypes import DType
 from ..registry.operator import operators
 from ..registry.source import source_line
-from ..registry.values import TensorSpec
+from ..registry.values import Device, TensorSpec, as_device
 from .aliases import Aliases
 from .graph import Value
 from .trace import Trace, check_alive
@@ -90,8 +90,8 @@ class TracerTensor(Dataless, Tensor):
         return self._value.spec.dtype
 
     @property
-    def device(self) -> str:
-        return self._value.spec.device
+    def device(self) -> Device:
+        return as_device(self._value.spec.device)
 
     @property
     def spec(self) -> TensorSpec:

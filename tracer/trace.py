@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..eager.tensor.tensor import has_array
 from ..errors import LeakedTracerError, UnsupportedError
 from ..locks import ThreadLocal
 from ..operators.creation.devices import assumed_device
+from ..operators.indexing.masks import constant_mask_hooks
 from ..registry.dispatch import unwinding
 from ..registry.dispatch.guards import adjust_keys
 from ..registry.dispatch.keys import DispatchKey
@@ -18,7 +20,7 @@ from ..registry.values import TensorBase, describe
 from .graph import Graph, Value
 
 if TYPE_CHECKING:
-    from ..registry.types import Tensor
+    from ..registry.types import Array, Tensor
 
 TRACER = 1 << DispatchKey.Tracer
 
@@ -35,12 +37,14 @@ class Trace:
         outer: the enclosing trace, or None.
         writes_states: whether the caller of the graph writes the states of generators back.
         states: the traced tensor of each generator state, by the state's id.
+        masks: captured masks whose positions the trace relies on, with their elements.
         written: writes into external memory: the number of nodes before the write, the memory, and its new value.
     """
 
     __slots__ = (
         "finished",
         "graph",
+        "masks",
         "name",
         "names",
         "origin",
@@ -59,6 +63,7 @@ class Trace:
         self.outer = outer
         self.writes_states = False
         self.states: dict[int, Any] = {}
+        self.masks: list[tuple[Any, Array]] = []
         self.written: list[tuple[int, Any, Value]] = []
 
     def note_write(self, tensor: Any) -> None:
@@ -136,6 +141,21 @@ def current_trace() -> Trace | None:
 def is_tracing() -> bool:
     """Whether calls in this thread are recorded; not where something runs again that has run outside of the trace."""
     return _current.trace is not None and bool(state.include & TRACER)
+
+
+def read_constant_mask(mask: Any) -> Array | None:
+    """The elements of a captured mask, of which the open traces take note; None outside of a trace and for others."""
+    trace = _current.trace
+    if trace is None or not is_tracing() or not has_array(type(mask)) or id(mask) in _current.instead:
+        return None
+    elements: Array = mask._array.copy()
+    while trace is not None:
+        trace.masks.append((mask, elements))
+        trace = trace.outer
+    return elements
+
+
+constant_mask_hooks.append(read_constant_mask)
 
 
 @contextmanager

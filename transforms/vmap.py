@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import lazy
+from ..errors import ArgumentError
 from ..operators.declare.declaration import LIBRARY
 from ..registry.dispatch.keys import DispatchKey
 
@@ -20,12 +21,34 @@ rules = lazy.Module(".eager.layers.vmap.rules")
 F = TypeVar("F", bound=Callable[..., object])
 
 
+class _FirstAxis:
+    """The default of ``in_axes`` and ``out_axes``, which tells an argument that is missing from one that is 0."""
+
+    def __repr__(self) -> str:
+        return "0"
+
+
+_FIRST_AXIS: Any = _FirstAxis()
+
+
+def _choose_spelling(name: str, axes: Pytree, spelling: str, dims: Pytree) -> Pytree:
+    """The value of an argument that has two names."""
+    if axes is not _FIRST_AXIS and dims is not _FIRST_AXIS:
+        raise ArgumentError(f"vmap: got {name!r} twice, as {name!r} and as {spelling!r}")
+    value = dims if axes is _FIRST_AXIS else axes
+    return 0 if value is _FIRST_AXIS else value
+
+
 def vmap(
     fun: Function,
-    in_axes: Pytree = 0,
-    out_axes: Pytree = 0,
+    in_axes: Pytree = _FIRST_AXIS,
+    out_axes: Pytree = _FIRST_AXIS,
     axis_name: Hashable = None,
     axis_size: int | None = None,
+    *,
+    in_dims: Pytree = _FIRST_AXIS,
+    out_dims: Pytree = _FIRST_AXIS,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """Vectorize a function: create a function that runs ``fun`` on every example of a batch at once.
 
@@ -42,12 +65,17 @@ def vmap(
         axis_name: the name of the batch axis inside ``fun``, for :func:`tandem.psum` and the other collectives; any
             hashable value.
         axis_size: the number of examples, needed if no argument is mapped.
+        in_dims: PyTorch's name of ``in_axes``.
+        out_dims: PyTorch's name of ``out_axes``.
+        chunk_size: the number of examples to compute at once, for less memory; the last chunk may be smaller. None
+            computes all at once.
 
     Returns:
         A function of batches. Results that are the same for all examples are repeated along ``out_axes``.
 
     Raises:
-        ArgumentError: ``in_axes`` or ``out_axes`` does not match the arguments or the result.
+        ArgumentError: ``in_axes`` or ``out_axes`` does not match the arguments or the result, or is given in two
+            spellings.
         ShapeError: arguments have different numbers of examples; the message names them.
         OutOfBoundsError: an argument or a result does not have its batch axis.
         ValueArgumentError: no argument is mapped, or a result with ``out_axes`` None depends on the example.
@@ -63,7 +91,9 @@ def vmap(
     >>> gradients(td.ones(2), td.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    mapped: Callable[..., Any] = mapping.make_batch_function(fun, in_axes, out_axes, axis_name, axis_size)
+    ins = _choose_spelling("in_axes", in_axes, "in_dims", in_dims)
+    outs = _choose_spelling("out_axes", out_axes, "out_dims", out_dims)
+    mapped: Callable[..., Any] = mapping.make_batch_function(fun, ins, outs, axis_name, axis_size, chunk_size)
     return mapped
 
 

@@ -53,11 +53,14 @@ PARTS = (
     Part("nn_utils", "td.nn.utils", "nn.utils", ("nn.utils",)),
     Part("optim", "td.optim", "optim", ("optim",)),
     Part("lr_scheduler", "td.optim.lr_scheduler", "optim.lr_scheduler", ("optim.lr_scheduler",)),
+    Part("swa_utils", "td.optim.swa_utils", "optim.swa_utils", ("optim.swa_utils",)),
     Part("profiler", "td.profiler", "profiler", ("profiler",)),
     Part("random", "td.random", "random", ("operators.random", "eager")),
     Part("tree", "td.tree", "tree", ("",)),
     Part("numpy", "td.numpy", "numpy", ("numpy",)),
     Part("torch", "td.torch", "torch", ("torch",)),
+    Part("torch_data", "td.torch.utils.data", "torch.utils.data", ("torch.utils.data",)),
+    Part("torch_distributions", "td.torch.distributions", "torch.distributions", ("torch.distributions",)),
     Part("jax_lax", "td.jax.lax", "jax.lax", ("jax.lax",)),
 )
 

@@ -30,6 +30,9 @@ LIBRARIES = {
     "torch.nn": "nn",
     "torch.nn.functional": "nn.functional",
     "torch.optim": "optim",
+    "torch.optim.lr_scheduler": "optim.lr_scheduler",
+    "torch.utils.data": "torch.utils.data",
+    "torch.distributions": "torch.distributions",
 }
 """Module of another library -> the module of tandem that has its names."""
 

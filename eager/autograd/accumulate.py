@@ -29,7 +29,7 @@ from ..tensor.storage import SOLE, owner_of
 from ..tensor.tensor import EAGER, Tensor, storage_of
 from ..tensor.transfer import copy_tensor
 from .autograd_meta import AutogradMeta
-from .view_writes import is_alone, raise_version
+from .view_writes import bump_version, is_alone
 
 _PYTHON = 1 << DispatchKey.Python
 _locks: list[AbstractContextManager[object]] = locks.make_locks("gradients", 64)
@@ -199,7 +199,7 @@ def _add_in_place(leaf: AutogradMeta, there: Tensor, gradient: Tensor) -> bool:
             there.add_(gradient)
             _drop_history(leaf, there)
             return True
-        raise_version(there)
+        bump_version(there)
         _drop_history(leaf, there)
     return True
 
@@ -212,7 +212,7 @@ def _add_observed(leaf: AutogradMeta, there: Tensor, total: Tensor, version: int
         if leaf.grad is not there or _version(there) != version:
             return False
         np.copyto(there._array, total._array)
-        raise_version(there)
+        bump_version(there)
         _drop_history(leaf, there)
     return True
 

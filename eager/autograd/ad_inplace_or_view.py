@@ -18,7 +18,7 @@ from ...registry.operator import Operator
 from ..tensor.results import flat
 from ..tensor.storage import owner_of
 from ..tensor.tensor import Tensor, storage_of
-from .view_writes import raise_version
+from .view_writes import bump_version
 
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
@@ -50,7 +50,7 @@ def _count_write(written: object) -> None:
     """
     for tensor in flat(written):
         if isinstance(tensor, Tensor):
-            raise_version(tensor)
+            bump_version(tensor)
 
 
 def _share_storage(op: Operator, args: Args, out: object) -> None:

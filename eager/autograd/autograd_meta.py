@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import DTypeError, UnsupportedError
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey, without_autograd_keys
@@ -27,6 +28,7 @@ class AutogradMeta:
         view: for a recorded view, how it was made (:class:`.view_writes.View`).
         alias_set: the recorded tensors in the same memory (:class:`.view_writes.AliasSet`), if there are several.
         hooks: the hooks of a leaf's gradient (:mod:`.hooks`); not set if there are none.
+        leaf: a weak reference to a tensor that was made a leaf; not set for others.
         cut_by: the name of the operator whose integer result the tensor is, for ``backward``'s message; else empty.
     """
 
@@ -37,15 +39,21 @@ class AutogradMeta:
         "grad",
         "hooks",
         "index",
+        "leaf",
         "node",
         "requires_grad",
         "view",
     )
 
+    OPTIONAL: ClassVar = (
+        "hooks",
+        "leaf",
+    )  # slots that are not set in new objects, which native code creates, too
     grad: Tensor | None
     view: View | None
     alias_set: AliasSet | None
     hooks: Any
+    leaf: weakref.ref[Tensor]
 
     def __init__(self, node: Any = None, index: int = 0, requires_grad: bool = True, cut_by: str = ""):
         self.requires_grad, self.node, self.index, self.cut_by = requires_grad, node, index, cut_by
@@ -88,7 +96,9 @@ def make_leaf(tensor: Tensor) -> Tensor:
         )
     if type(tensor._storage) is Number:  # a weak scalar becomes an ordinary tensor
         tensor._array, tensor._storage = tensor._array.copy(), None
-    return require_grad(tensor, AutogradMeta())
+    meta = AutogradMeta()
+    meta.leaf = weakref.ref(tensor)
+    return require_grad(tensor, meta)
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:

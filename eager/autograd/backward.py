@@ -169,6 +169,8 @@ def gradients_of(
     allow_unused: bool = False,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
+    *,
+    only_inputs: bool = True,
 ) -> tuple[Tensor | None, ...]:
     """Gradients of ``outputs``, summed, by each of ``inputs``; no tensor's ``grad`` changes.
 
@@ -181,11 +183,13 @@ def gradients_of(
         allow_unused: return None for an input that no output depends on, instead of raising.
         is_grads_batched: ``grad_outputs`` have a further first axis; the result has it too, one gradient for each.
         materialize_grads: return zeros for an input that no output depends on.
+        only_inputs: True; ``backward`` accumulates into the leaves.
 
     Returns:
         A tuple with a tensor per input.
 
     Raises:
+        ArgumentError: ``only_inputs`` is False.
         AutogradError: as for ``backward``; or an input is not reached.
 
     >>> import tandem as td
@@ -194,6 +198,8 @@ def gradients_of(
     >>> td.autograd.grad(slope, x)
     (tensor(2.),)
     """
+    if not only_inputs:
+        raise ArgumentError("grad: only_inputs must be True; backward() accumulates into all leaves")
     roots = _tensors("outputs", outputs)
     given = repeat_gradients("grad", roots, grad_outputs)
     metas = [_input_meta(x) for x in _tensors("inputs", inputs)]

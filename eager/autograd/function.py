@@ -30,7 +30,7 @@ from .forward_mode import Source, attach_tangents, edge_to, fit_all, run_at_oute
 from .function_batched import make_batched_function, unwrap_all
 from .kernel import attach, check_not_leaf, eager_meta, edge_of, view_node
 from .lifted_captures import capture_lifters, lift_captures
-from .view_writes import raise_version, rebase, root_of
+from .view_writes import bump_version, rebase, root_of
 
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
@@ -245,7 +245,7 @@ def _check_dirty(cls: type[Function], context: Context, out: object) -> tuple[Te
                 f"{cls.__name__}: an input given to mark_dirty is not among the results; forward must return what it "
                 "writes"
             )
-        raise_version(unwrap_levels(item))
+        bump_version(unwrap_levels(item))
     return context._dirty
 
 

@@ -6,10 +6,15 @@ Source: ``torch.autograd.graph.Node``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from ...registry.operator import Operator
 from .autograd_meta import AutogradMeta
 from .hooks import AFTER, BEFORE, RemovableHandle, register_node_hook
 from .node import Node
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
 
 
 class GraphFunction:
@@ -21,7 +26,7 @@ class GraphFunction:
     >>> x = td.asarray([1.0, 2.0], requires_grad=True)
     >>> y = (x * 2.0).sum()
     >>> y.grad_fn.name(), [function.name() for function, _ in y.grad_fn.next_functions]
-    ('sum', ['mul'])
+    ('SumBackward0', ['MulBackward0'])
     """
 
     __slots__ = ("_target",)
@@ -30,8 +35,36 @@ class GraphFunction:
         self._target = target
 
     def name(self) -> str:
-        """The name of the operator; ``"AccumulateGrad"`` of a leaf."""
-        return self._target.name if isinstance(self._target, Node) else "AccumulateGrad"
+        """PyTorch's name.
+
+        ``"MulBackward0"`` of the operator ``mul``, ``"FBackward"`` of a function ``F``, which may be jitted or an
+        ``autograd.Function``, and ``"AccumulateGrad"`` of a leaf.
+        """
+        if not isinstance(self._target, Node):
+            return "AccumulateGrad"
+        name = self._target.name
+        if not isinstance(self._target.op, Operator):
+            return f"{name}Backward"
+        return "".join(f"{part[0].upper()}{part[1:]}" for part in name.split("_") if part) + "Backward0"
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf whose gradient is accumulated, as in PyTorch; None if the tensor is no longer in use.
+
+        Raises:
+            AttributeError: the function is that of an operation.
+
+        >>> import tandem as td
+        >>> x = td.asarray([1.0, 2.0], requires_grad=True)
+        >>> (x * 2.0).grad_fn.next_functions[0][0].variable is x
+        True
+        """
+        if isinstance(self._target, Node):
+            raise AttributeError(
+                f"{self.name()} has no variable; AccumulateGrad, the function of a leaf, has one"
+            )
+        leaf = getattr(self._target, "leaf", None)
+        return None if leaf is None else leaf()
 
     @property
     def next_functions(self) -> tuple[tuple[GraphFunction, int], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ... import config, lazy
 from ...errors import AutogradError, NotDifferentiableError, VersionError
@@ -96,6 +96,8 @@ class Node:
     )
 
     hooks: Any
+
+    OPTIONAL: ClassVar = ("hooks",)  # slots that are not set in new objects, which native code creates, too
 
     def __init__(self, op: Operator, active: ActiveRules | None, edges: list[Any], reason: str = ""):
         self.op, self.active, self.edges, self.reason = op, active, tuple(edges), reason

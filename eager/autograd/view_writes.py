@@ -87,7 +87,7 @@ class AliasSet:
         return [tensor for member in self._members if (tensor := member()) is not None]
 
 
-def raise_version(tensor: Tensor) -> None:
+def bump_version(tensor: Tensor) -> None:
     """Increment the version of a tensor's memory, so that nodes that have saved it detect the write."""
     if type(tensor) in EAGER:
         storage_of(tensor).version += 1

@@ -44,7 +44,7 @@ from ...registry.dtypes import DType, as_dtype, bfloat16, float16, float32, floa
 from ...registry.function import OperatorFunction, functions
 from ...registry.library import Library
 from ...registry.operator import Operator
-from ...registry.schemas.binding import to_device_name
+from ...registry.values import to_device_name
 from ..tensor.dunders import by_name
 from ..tensor.tensor import Tensor
 

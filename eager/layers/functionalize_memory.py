@@ -21,7 +21,7 @@ from ...operators.declare.view_spec import ViewLayout, row_major_strides
 from ...registry.dispatch.keys import BACKENDS, DispatchKey
 from ...registry.dtypes import DType
 from ...registry.operator import Operator
-from ...registry.values import TensorSpec, describe
+from ...registry.values import Device, TensorSpec, describe
 from ..autograd.view_writes import Step
 from ..meta.tensor import MetaTensor, is_row_major, meta_tensor, meta_view
 from ..meta.views import may_view, view_meta
@@ -97,7 +97,7 @@ class FunctionalTensor(Tensor):
         return self._meta_view.dtype
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         return self._cached_value.device
 
     @property
@@ -336,6 +336,7 @@ VIEW_INVERSES: dict[str, Callable[[Call, Tensor, Tensor, Step], Tensor]] = {
     "td::basic_index": _invert_index,
     "td::permute": _invert_permute,
     "td::reshape": _invert_reshape,
+    "td::bitcast": lambda call, whole, new, step: call(step.op, (new, whole.dtype), {}),
     "td::contiguous": lambda call, whole, new, step: new,
     "td::stop_gradient": _invert_detach,
 }

@@ -25,7 +25,7 @@ from ...registry.dispatch.state import state
 from ...registry.dtypes import DType
 from ...registry.function import functions
 from ...registry.operator import Operator
-from ...registry.values import TensorSpec, describe
+from ...registry.values import Device, TensorSpec, describe
 from ..autograd.alias_sets import check_unshared, make_alias_set
 from ..autograd.autograd_meta import AutogradMeta
 from ..autograd.context import ContextNode
@@ -87,7 +87,7 @@ class LevelTensor(Tensor):
         return self._payload.dtype
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         return self._payload.device
 
     @property

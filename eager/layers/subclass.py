@@ -21,7 +21,7 @@ from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOCAST, AUTOGRAD, BACKEND_OF_DEVICE, BACKENDS, DispatchKey, below
 from ...registry.dtypes import as_dtype, float32
 from ...registry.operator import Operator
-from ...registry.schemas.binding import to_device_name
+from ...registry.values import Device, as_device, to_device_name
 from ..autograd.autograd_meta import make_leaf
 from ..tensor.results import flat
 from ..tensor.tensor import EAGER, Tensor, storage_of
@@ -130,10 +130,9 @@ class ArrayPlaceholder:
 
 
 # Members for classes that do not define them: those of Tensor would access memory.
-def _device(self: Tensor) -> str:
+def _device(self: Tensor) -> Device:
     """The device given to ``_make_wrapper``."""
-    device: str = self._array.device
-    return device
+    return as_device(self._array.device)
 
 
 def _host(self: Tensor, what: str) -> NoReturn:

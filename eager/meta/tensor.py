@@ -16,7 +16,7 @@ from ...errors import UnsupportedError
 from ...operators.declare.view_spec import row_major_strides
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dtypes import DType
-from ...registry.values import TensorSpec
+from ...registry.values import Device, TensorSpec, as_device
 from ..autograd.autograd_meta import make_leaf
 from ..tensor.storage import SOLE, Storage
 from ..tensor.tensor import EAGER, Tensor
@@ -84,8 +84,8 @@ class MetaTensor(Tensor):
         return self._spec.dtype
 
     @property
-    def device(self) -> str:
-        return "meta"
+    def device(self) -> Device:
+        return as_device("meta")
 
     @property
     def spec(self) -> TensorSpec:

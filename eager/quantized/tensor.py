@@ -12,7 +12,7 @@ from ...errors import UnsupportedError
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dtypes import DType
 from ...registry.operator import operators
-from ...registry.values import TensorSpec
+from ...registry.values import Device, TensorSpec
 from ..autograd.autograd_meta import AutogradMeta
 from ..autograd.node import Node
 from ..meta.tensor import meta_tensor
@@ -94,7 +94,7 @@ class QuantizedTensor(Tensor):
         return self._ints.dtype
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         return self._ints.device
 
     @property

@@ -258,6 +258,7 @@ def to(self: SparseTensor, device: str, *, non_blocking: bool) -> SparseTensor:
     return sparse_tensor(self._pattern.to_device(values.device), values)
 
 
+# eager/tensor/layouts.py:register registers these for the sparse dispatch keys.
 KERNELS: dict[str, Kernel] = {
     "to": to,
     "add": add,

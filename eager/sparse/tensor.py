@@ -16,7 +16,7 @@ from ... import lazy, pytree
 from ...errors import ArgumentError, UnsupportedAttributeError, UnsupportedError
 from ...registry.dtypes import DType
 from ...registry.layouts import Layout, as_layout, sparse_coo, sparse_csr
-from ...registry.values import TensorSpec
+from ...registry.values import Device, TensorSpec
 from ..autograd.autograd_meta import make_leaf
 from ..tensor.dunders import by_name
 from ..tensor.tensor import EAGER, Tensor
@@ -114,7 +114,7 @@ class SparseTensor(Tensor):
         return self._values.dtype
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         return self._values.device
 
     @property

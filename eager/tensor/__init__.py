@@ -3,6 +3,7 @@
 array_namespace.py: the Array API standard's protocol: ``x.__array_namespace__()``, inspection, ``to_device``.
 at.py: ``x.at[index]``, functional updates.
 attributes.py: attributes of tensors as PyTorch names them, and small methods.
+deletion.py: deleted tensors, whose memory was donated or freed.
 construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
 copies.py: pickling and copying.

@@ -6,10 +6,11 @@ Source: ``jax.numpy.ndarray.at``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...operators.declare.shape_rules import spec_of
+from ...operators.indexing.masks import MaskedElements
 from ...operators.indexing.slicing import check_storable
 from ...operators.indexing.subscript import apply_at_mask, getitem, put
 from ...registry.schemas.binding import to_tensor_or_number
@@ -19,8 +20,6 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
-
-    from ...registry.types import Number
 
     class IndexOptions(TypedDict, total=False):
         """The keywords of the methods of IndexUpdate that write."""
@@ -62,16 +61,27 @@ class IndexUpdate:
         *,
         mode: str | None = None,
         fill_value: object = None,
+        size: int | None = None,
         wrap_negative_indices: bool = True,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Tensor:
         """The elements: ``x[index]``, and with ``mode="fill"`` or ``"drop"`` the ``fill_value`` beyond the axis.
 
-        Without a ``fill_value`` that is NaN, True, the smallest signed or the largest unsigned integer.
+        Of a mask, ``size`` is the number of elements to return: the first ones, padded with ``fill_value``. A trace
+        needs it for a mask that depends on data. The default of ``fill_value`` is NaN, True, the smallest signed or the
+        largest unsigned integer.
+
+        >>> import tandem as td
+        >>> td.jit(lambda x: x.at[x > 1].get(size=3, fill_value=0))(td.asarray([3.0, 1.0, 2.0])).tolist()
+        [3.0, 2.0, 0.0]
         """
+        if size is not None:
+            sized: Tensor = out_of_bounds.get_sized(self._tensor, self._index, size, fill_value)
+            return sized
         if mode is None and wrap_negative_indices:
-            return getitem(self._tensor, self._index)
+            elements: Tensor = getitem(self._tensor, self._index)
+            return elements
         result: Tensor = out_of_bounds.get_with_mode(
             self._tensor, self._index, mode, wrap_negative_indices, fill_value
         )
@@ -149,9 +159,11 @@ class IndexUpdate:
         return result
 
 
-def _operand(value: object) -> Tensor | Number:
+def _operand(value: object) -> Any:
     """A value as a tensor or a number: NumPy's arrays and scalars, and lists, become tensors."""
-    return to_tensor_or_number(value) if is_operand(value) else asarray(value)
+    if is_operand(value):
+        return to_tensor_or_number(value)
+    return value if type(value) is MaskedElements else asarray(value)
 
 
 class At:

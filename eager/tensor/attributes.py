@@ -19,7 +19,7 @@ from ..autograd.hooks import retains_gradient
 from .construct import asarray
 from .dunders import by_name
 from .flags import MemoryFlags
-from .storage import Number
+from .storage import Number, Storage
 from .tensor import Tensor, has_array, storage_of
 
 if TYPE_CHECKING:
@@ -181,13 +181,30 @@ def adjoint(self: Tensor) -> Tensor:
     return _conjugate_transpose(self)
 
 
-def view(self: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """A view of the same elements in another shape; one size may be -1: it follows from the others.
+def view(self: Tensor, *shape: int | Sequence[int] | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
+    """A view of the same elements in another shape, or of the same memory as elements of another dtype.
+
+    Args:
+        self: the tensor.
+        *shape: the sizes, one of which may be -1: it follows from the others; or a dtype.
+        dtype: the dtype, see :func:`tandem.bitcast`.
 
     Raises:
-        ValueArgumentError: the shape needs a copy; use ``reshape``.
+        ValueArgumentError: the shape, or the dtype, needs a copy; use ``reshape``, or ``contiguous``.
+
+    >>> import tandem as td
+    >>> x = td.zeros((2, 3))
+    >>> x.view(3, 2).shape, x.view(td.int16).shape
+    ((3, 2), (2, 6))
     """
-    return by_name("reshape")(self, *shape, copy=False)
+    sizes = not shape or isinstance(shape[0], (tuple, list)) or hasattr(type(shape[0]), "__index__")
+    if dtype is None and len(shape) == 1 and not sizes:
+        dtype, shape = shape[0], ()  # type: ignore[assignment]  # neither sizes nor a size
+    if dtype is None:
+        return by_name("reshape")(self, *shape, copy=False)
+    if shape:
+        raise ArgumentError("view takes a shape or a dtype, not both")
+    return by_name("bitcast")(self, dtype, copy=False)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
@@ -299,8 +316,15 @@ def map_(self: Tensor, other: Tensor, function: Callable[[object, object], objec
 
 
 def _get_data(self: Tensor) -> Tensor:
-    """The elements without the graph: a tensor on the same memory, whose writes are not recorded."""
-    return self.detach()
+    """The elements without the graph: a tensor on the same memory with a version of its own.
+
+    Writes into it are neither recorded nor counted in ``x._version``, as in PyTorch: a derivative that needs the old
+    elements is then wrong, where a write into ``x.detach()`` is an error.
+    """
+    result = self.detach()
+    if type(self) is Tensor and type(result) is Tensor and type(result._storage) is not Number:
+        result._storage = Storage(storage_of(self).owner)
+    return result
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:

@@ -21,8 +21,7 @@ from ...operators.creation.devices import assumed_device
 from ...registry.dtypes import DType, as_dtype, default_complex, default_float, uint64
 from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
-from ...registry.schemas.binding import to_device_name
-from ...registry.values import SCALARS, describe, traced_number_types
+from ...registry.values import SCALARS, describe, to_device_name, traced_number_types
 from ..autograd.autograd_meta import make_leaf
 from ..meta.tensor import meta_like
 from .tensor import EAGER, Tensor, wrap
@@ -232,17 +231,20 @@ def _array_of(obj: object, wanted: DType | None) -> Array:
     elif hasattr(obj, "__dlpack__"):
         array = _dlpack.import_array(obj)
     else:
-        array = _from_buffer(obj)
+        array = _from_buffer(obj, wanted)
     _check_elements(array, obj)
     return array
 
 
-def _from_buffer(obj: Any) -> Array:
+def _from_buffer(obj: Any, wanted: DType | None) -> Array:
+    """Convert an object with the buffer protocol, or a sequence such as a range."""
     if isinstance(obj, (str, bytes)):
         raise DTypeError(f"asarray: {describe(obj)} is text; a tensor holds numbers or booleans")
     try:
         return np.asarray(memoryview(obj))
     except TypeError:
+        if isinstance(obj, Sequence):
+            return _from_python(list(obj), wanted)
         raise ArgumentError(
             f"asarray takes numbers, nested lists of them, NumPy arrays, tensors and objects with __dlpack__ or "
             f"__array__, not {describe(obj)}"
@@ -327,3 +329,19 @@ def _check_elements(array: Array, obj: object) -> None:
             "give the array a numeric dtype first"
         )
     as_dtype(array.dtype)
+
+
+def make_float_array(data: tuple[Any, ...]) -> Array:
+    """The array of ``Tensor(*data)``: a copy of data in the default float dtype, or zeros of the sizes given.
+
+    Raises:
+        ArgumentError: the data are a tensor of a transform or a trace.
+    """
+    dtype = default_float()
+    if len(data) != 1 or isinstance(data[0], (int, np.integer)):
+        return np.zeros(data or (0,), dtype.np)
+    made = asarray(data[0]) if not isinstance(data[0], Tensor) else data[0]
+    if type(made) is not Tensor:
+        raise ArgumentError(f"Tensor(...) takes data, not {describe(made)}; use x.clone()")
+    array: Array = np.array(made.detach().numpy(), dtype.np)
+    return array

@@ -95,8 +95,16 @@ def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
     copy: Tensor = make(*arguments)  # type: ignore[assignment]
     memo[id(self)] = copy
     if self.grad is not None:
-        copy.grad = copying.deepcopy(self.grad, memo)
+        set_gradient(copy, copying.deepcopy(self.grad, memo))
     return copy
+
+
+def set_gradient(tensor: Tensor, gradient: Tensor) -> None:
+    """Set the gradient of a leaf, which need not require one: ``requires_grad_(False)`` keeps the gradient too."""
+    is_frozen = not tensor.requires_grad
+    requires_grad_(tensor).grad = gradient
+    if is_frozen:
+        requires_grad_(tensor, False)
 
 
 def shallow_copy(self: Tensor) -> Tensor:
@@ -106,7 +114,7 @@ def shallow_copy(self: Tensor) -> Tensor:
         return self
     copy = rebuild(np.array(self._host("copying")), self.requires_grad)
     if self.grad is not None:
-        copy.grad = copying.deepcopy(self.grad)
+        set_gradient(copy, copying.deepcopy(self.grad))
     return copy
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...operators.indexing.masks import MaskedElements
 from ...registry.dispatch.keys import CPU_KEYS
 from ...registry.function import functions
 from ...registry.lazy_operators import is_lazy, materialize
@@ -47,6 +48,8 @@ UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
 def is_operand(value: object) -> bool:
     """Whether an operator accepts a value for a tensor argument."""
     kind = type(value)
+    if kind is MaskedElements:
+        return False  # its own special methods apply the operator
     return kind in SCALARS or kind in converters or isinstance(value, (TensorBase, *SCALARS, *converters))
 
 
@@ -162,7 +165,10 @@ def attach() -> None:
         _method(f"__r{name}__", by_name(operator), True)
         if is_lazy(f"td::{operator}_"):
             _method(f"__i{name}__", by_name(f"{operator}_"))
+        if by_name(operator).decl.is_elementwise:
+            MaskedElements.add_operator(name, by_name(operator))
     for name, operator in COMPARISON.items():
         _method(f"__{name}__", by_name(operator))
     for name, operator in UNARY.items():
         setattr(Tensor, f"__{name}__", by_name(operator))
+        MaskedElements.add_operator(name, by_name(operator))

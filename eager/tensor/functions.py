@@ -39,6 +39,7 @@ MODULES_OF_METHODS: dict[str, str] = {
         "is_sparse map_ mH ndimension nelement new_empty new_full new_ones new_tensor new_zeros numel "
         "reshape_as retains_grad stride _version view view_as"
     ),
+    ".eager.tensor.deletion": "delete is_deleted",
     ".eager.tensor.forwards": (
         "det digamma erfinv index_put index_put_ inverse lgamma logit masked_select matrix_power pinverse select xlogy"
     ),
@@ -75,9 +76,16 @@ MODULES_OF_METHODS: dict[str, str] = {
 # Attributes of NumPy's arrays and PyTorch's tensors that tensors lack; reading one raises an error that names the
 # tandem spelling, from spellings/foreign_names.py.
 FOREIGN_ATTRIBUTES = (
-    "as_strided as_subclass base byteswap chalf choose ctypes dump dumps flat getfield indices is_pinned "
-    "is_shared module_load partition resize setfield setflags share_memory_ smm sparse_mask sspaddmm storage_type "
-    "to_sparse_bsc to_sparse_bsr to_sparse_csc values"
+    "as_strided as_strided_ as_strided_scatter as_subclass base byteswap ccol_indices chalf choose col_indices "
+    "crow_indices ctypes dequantize dump dumps eig flat getfield grad_dtype hash_tensor index indices int_repr "
+    "ipu is_coalesced is_distributed is_ipu is_maia is_mkldnn is_mps is_mtia is_neg is_nested is_pinned "
+    "is_quantized is_shared is_sparse_csr is_vulkan is_xla is_xpu lstsq map2_ module_load mtia name new "
+    "new_empty_strided output_nr partition prelu q_per_channel_axis q_per_channel_scales "
+    "q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as "
+    "resize_as_sparse_ row_indices setfield setflags share_memory_ slice_inverse smm solve sparse_mask "
+    "sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type symeig to_mkldnn to_padded_tensor "
+    "to_sparse_bsc to_sparse_bsr to_sparse_csc unsafe_chunk unsafe_split unsafe_split_with_sizes values "
+    "volatile xpu"
 ).split()
 
 

@@ -14,6 +14,7 @@ from ...errors import ArgumentError, ShapeAttributeError
 from ...operators.declare.aliases import aliases_of
 from ...operators.declare.declaration import declared_operators, on_declaration
 from ...operators.indexing import subscript as indexing
+from ...operators.indexing.masks import MaskedElements
 from ...operators.shape.rearrange import full_plan
 from ...operators.shape.views import permute
 from ...registry.dispatch.keys import BACKEND_OF_DEVICE
@@ -22,8 +23,7 @@ from ...registry.function import functions
 from ...registry.lazy_operators import materialize
 from ...registry.native_type import add_buffer_protocol
 from ...registry.operator import Operator
-from ...registry.schemas.binding import to_device_name
-from ...registry.values import MAX_RANK
+from ...registry.values import MAX_RANK, to_device_name
 from ..autograd.autograd_meta import mark_detached, requires_grad_
 from . import dunders, inplace, layouts
 from .at import At
@@ -48,9 +48,12 @@ _printing = lazy.Module(".eager.tensor.printing")
 def getitem(self: Tensor, index: object) -> Tensor:
     """The elements that an index selects: a view for ints, slices, ``...`` and None, else a copy.
 
+    Where the number of true elements of a mask is unknown, in a trace, they can be written at the same mask only.
+
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:subscript
     """
-    return indexing.getitem(self, index)
+    elements: Tensor = indexing.getitem(self, index)
+    return elements
 
 
 def setitem(self: Tensor, index: object, value: object) -> None:
@@ -58,7 +61,7 @@ def setitem(self: Tensor, index: object, value: object) -> None:
 
     Native twin: backends/cpu/fastpath/entries/rt_assign.py:assign
     """
-    given = value if is_operand(value) else asarray(value)
+    given = value if is_operand(value) or type(value) is MaskedElements else asarray(value)
     if not (isinstance(given, Tensor) and _is_own_view(self, index, given)):
         indexing.setitem(self, index, given)
 
@@ -170,6 +173,7 @@ def to(
     device: str | None = None,
     copy: bool = False,
     non_blocking: bool = False,
+    memory_format: object = None,
 ) -> Tensor:
     """Convert the tensor to another dtype, another device, or both.
 
@@ -182,6 +186,7 @@ def to(
         non_blocking: return before a copy between the host and a CUDA device is done. Copies to the device need
             page-locked memory (:func:`pin_memory`), which must not be written meanwhile; a result on the host can be
             read after ``td.synchronize()``.
+        memory_format: accepted for programs of PyTorch, whose results do not depend on it.
 
     On ``"meta"`` there are no elements: the result has the shape, the dtype and the order of the axes in memory. It is
     a leaf that requires a gradient if the tensor does: no gradient flows back.

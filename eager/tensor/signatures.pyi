@@ -2089,11 +2089,15 @@ class TensorMethods(TensorBase):
         """The outer product of two vectors."""
     def pad(
         self,
-        width: _b.int | Sequence[_b.int | Sequence[_b.int]],
+        width: _b.int | Sequence[_b.int | Sequence[_b.int]] | dict[_b.int, _b.int | Sequence[_b.int]],
+        mode: _b.str = "constant",
         *,
-        value: _Number = 0,
+        value: complex | Tensor | Sequence[object] | None = None,
+        stat_length: _b.int | Sequence[object] | None = None,
+        end_values: complex | Tensor | Sequence[object] | None = None,
+        reflect_type: _b.str | None = None,
     ) -> Tensor:
-        """The tensor padded with a constant."""
+        """The tensor padded: with a constant, copies or reflections of elements, ramps, or statis..."""
     @overload
     def permute(
         self,
@@ -3286,13 +3290,17 @@ class TensorMethods(TensorBase):
         """Move the tensor to a CUDA device; return the tensor itself if it is there."""
     @property
     def data(self) -> Tensor:
-        """The elements without the graph: a tensor on the same memory, whose writes are not recor..."""
+        """The elements without the graph: a tensor on the same memory with a version of its own."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def data_ptr(
         self,
     ) -> _b.int:
         """The address of the first element."""
+    def delete(
+        self,
+    ) -> None:
+        """Release a tensor's memory, as ``jax.Array.delete`` does; its later use is an error. Vie..."""
     def dense_dim(
         self,
     ) -> _b.int:
@@ -3527,6 +3535,10 @@ class TensorMethods(TensorBase):
     @property
     def is_cuda(self) -> _b.bool:
         """Whether the tensor is on the device 'cuda'."""
+    def is_deleted(
+        self,
+    ) -> _b.bool:
+        """Whether the memory of a tensor is gone, as for JAX's arrays."""
     def is_floating_point(
         self,
     ) -> _b.bool:
@@ -3975,6 +3987,7 @@ class TensorMethods(TensorBase):
         device: _b.str | None = None,
         copy: _b.bool = False,
         non_blocking: _b.bool = False,
+        memory_format: object = None,
     ) -> Tensor:
         """Convert the tensor to another dtype, another device, or both."""
     def to_dense(
@@ -4051,6 +4064,9 @@ class TensorMethods(TensorBase):
         return_inverse: _b.bool = False,
         return_counts: _b.bool = False,
         dim: _b.int | None = None,
+        *,
+        size: _b.int | None = None,
+        fill_value: _b.float | None = None,
     ) -> Tensor | tuple[Tensor, ...]:
         """The different elements, or slices along ``dim``, always in ascending order; their group..."""
     def unique_consecutive(
@@ -4071,9 +4087,10 @@ class TensorMethods(TensorBase):
         """The memory that it shares with its views: its address and size in bytes."""
     def view(
         self,
-        *shape: _b.int | Sequence[_b.int],
+        *shape: _b.int | Sequence[_b.int] | _DTypeLike,
+        dtype: _DTypeLike | None = None,
     ) -> Tensor:
-        """A view of the same elements in another shape; one size may be -1: it follows from the o..."""
+        """A view of the same elements in another shape, or of the same memory as elements of anot..."""
     def view_as(
         self,
         other: Tensor,

@@ -20,7 +20,7 @@ from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, with_au
 from ...registry.dispatch.state import state
 from ...registry.dtypes import DType, as_dtype
 from ...registry.layouts import Layout, strided
-from ...registry.values import TensorBase, TensorSpec, converters
+from ...registry.values import Device, TensorBase, TensorSpec, as_device, converters, make_device_getter
 from ..layers.level_allocations import note_allocation, open_level_count
 from .storage import Number, Storage, is_sole_owner, owner_of
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 else:
     Base = TensorBase
 
+_construct = lazy.Module(".eager.tensor.construct")
 _dlpack = lazy.Module(".eager.tensor.dlpack")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
 
@@ -88,9 +89,10 @@ def has_array(cls: Any) -> bool:
 class Tensor(Base):
     """An n-dimensional array.
 
-    Created by :func:`tandem.asarray` and the creation functions, not by its constructor. Slots: ``_array`` the ndarray,
-    ``_keys`` the key set, ``_meta`` the AutogradMeta or None, ``_storage`` the storage that it shares with its views,
-    or None if it was never viewed or written.
+    Created by :func:`tandem.asarray` and the creation functions. The constructor is PyTorch's old one: ``Tensor(data)``
+    copies data to the default float dtype, and ``Tensor(2, 3)`` is a tensor of these sizes. Slots: ``_array`` the
+    ndarray, ``_keys`` the key set, ``_meta`` the AutogradMeta or None, ``_storage`` the storage that it shares with its
+    views, or None if it was never viewed or written.
 
     >>> import tandem as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -105,11 +107,21 @@ class Tensor(Base):
     _storage: Storage | None
     _make_wrapper: ClassVar[Callable[..., Any]]  # set by :mod:`..layers.subclass`
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Let ``device`` return a Device in classes of other packages, which return its name."""
+        super().__init_subclass__(**kwargs)
+        device = vars(cls).get("device")
+        if isinstance(device, property) and device.fget is not None:
+            cls.device = property(make_device_getter(device.fget), doc=device.__doc__)  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **kwargs: object) -> None:
         if not hasattr(self, "_keys"):  # False if a subclass has initialized it in __new__
-            raise ArgumentError(
-                "tensors are made by td.asarray(data), td.zeros(shape) and the like, not by Tensor(...)"
-            )
+            if type(self) is not Tensor or kwargs:
+                raise ArgumentError(
+                    "tensors are made by td.asarray(data), td.zeros(shape) and others; Tensor(...) takes data or sizes"
+                )
+            array = _construct.make_float_array(args)
+            self._array, self._keys, self._meta, self._storage = array, CPU_KEYS, None, None
 
     # -- attributes ------------------------------------------------------------------------------------------------
     @property
@@ -123,9 +135,9 @@ class Tensor(Base):
         return dtype_of(self._array)
 
     @property
-    def device(self) -> str:
-        """The device of the data."""
-        return "cpu"
+    def device(self) -> Device:
+        """The device of the data: a str such as ``"cuda:0"``, with the attributes ``type`` and ``index``."""
+        return as_device("cpu")
 
     @property
     def layout(self) -> Layout:

@@ -17,8 +17,7 @@ from ...registry.external_devices import EXTERNAL_KEYS, Transfers, device_listen
 from ...registry.function import make_function
 from ...registry.library import Library
 from ...registry.operator import operators
-from ...registry.schemas.binding import to_device_name
-from ...registry.values import TensorSpec, describe
+from ...registry.values import TensorSpec, describe, to_device_name
 from ..meta.tensor import MetaTensor
 from .dunders import by_name
 from .tensor import EAGER, Tensor

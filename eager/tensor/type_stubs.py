@@ -37,8 +37,8 @@ _DTypeLike = DType | _b.str | _b.type[Any] | _np.dtype[Any]
 """
 # Names of PyTorch that the stubs show besides those of the schemas; binding accepts more.
 PYTORCH_NAMES = {"axis": "dim", "keepdims": "keepdim"}
-# The overloads that a keyword selects.
-KEYWORD_OVERLOADS = ("dim", "alpha", "mode", "decimals")
+# The overloads that a keyword, or fewer arguments, select.
+KEYWORD_OVERLOADS = ("dim", "alpha", "mode", "decimals", "condition")
 STARS = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
 NAMES = {
     "Tensor": "_TensorLike",

@@ -1,16 +1,19 @@
-"""Guards on the tensors that a function captures: their layout is part of the specialization, their data are not."""
+"""Guards on the tensors that a function captures: on their layout, and on the data of masks with constant positions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
 from ...eager.tensor.tensor import Tensor
 from ...named_tuple import NamedTuple
 from ...registry.values import describe
-from .leaves import LeafGuard, device_key, make_guard
+from .leaves import LeafGuard, NotNative, device_key, make_guard
 
 if TYPE_CHECKING:
+    from ...registry.types import Array
     from ..native_record import GuardBuilder
 
 
@@ -44,6 +47,34 @@ class CapturedGuard(NamedTuple):
         builder.guards.add(GuardCode.OBJECT)
         builder.guards.same(self.tensor)
         builder.add_array(self.leaf, self.parameter)
+
+
+class MaskGuard(NamedTuple):
+    """A guard that a captured mask has the elements that it had during the trace, which made its positions constants.
+
+    Attributes:
+        mask: the mask.
+        elements: a copy of its elements.
+    """
+
+    mask: Tensor
+    elements: Array
+
+    def check(self) -> bool:
+        """Whether the mask has the same elements."""
+        return np.array_equal(self.mask._array, self.elements)
+
+    def explain(self) -> str:
+        """Describe what has changed since the trace; return an empty text if the guard holds."""
+        return "" if self.check() else f"the elements of a captured mask {describe(self.mask)} have changed"
+
+    def emit(self, builder: GuardBuilder) -> None:
+        """Refuse a native entry, which would not compare elements.
+
+        Raises:
+            NotNative: always.
+        """
+        raise NotNative("a captured mask whose positions are constants")
 
 
 def guard_captured(tensor: Tensor, parameter: int) -> CapturedGuard:

@@ -278,8 +278,10 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _make_subclass_error(value: object) -> Exception:
+def _make_subclass_error(value: Tensor) -> Exception:
     check_alive(value)
+    if value.is_deleted():
+        value._host("a jitted call")
     return UnsupportedError(
         f"a jitted function was called with a {type(value).__name__}; jit takes Tensor itself, not its subclasses"
     )

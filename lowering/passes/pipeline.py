@@ -45,7 +45,7 @@ def _to_key(argument: object) -> object:
 
 
 def merge_common_subexpressions(graph: Graph) -> Graph:
-    """Compute the same operator on the same arguments once."""
+    """Compute the same operator on the same arguments once: common subexpression elimination (CSE)."""
     seen: dict[object, tuple[Value, ...]] = {}
 
     def visit(node: Node) -> Replacement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...eager.tensor.generator import default_generator
 from ...operators.elementwise import activation
@@ -17,6 +17,7 @@ from ...operators.reductions.folds import argmax
 from ...operators.shape.rearrange import moveaxis
 
 if TYPE_CHECKING:
+    from ...eager.tensor.generator import Generator
     from ...registry.types import DTypeLike, Tensor
 
 
@@ -205,3 +206,41 @@ def gumbel_softmax(
     index = argmax(soft, dim)
     hot = moveaxis(one_hot(index, soft.shape[dim], dtype=soft.dtype), -1, dim)
     return hot - soft.detach() + soft
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """The positive elements, and the others times a slope: the mean of two bounds, or when training random ones.
+
+    Args:
+        input: the tensor.
+        lower, upper: the bounds of the slopes.
+        training: whether each element has its own slope, uniform between the bounds.
+        inplace: whether to write the result into the tensor.
+        generator: the generator of the slopes; None: that of ``td.nn``.
+    """
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slopes = (generator or default_generator).uniform(input.shape, input.dtype, lower, upper)
+    return _apply(lambda x: where(x >= 0, x, x * slopes), input, inplace)
+
+
+def _write_into_input(function: Any) -> Callable[..., Tensor]:  # noqa: ANN401  # a function, or an object that is called
+    def apply(input: Tensor, *args: object, **options: object) -> Tensor:
+        result: Tensor = function(input, *args, **options, inplace=True)
+        return result
+
+    apply.__name__ = apply.__qualname__ = f"{function.__name__}_"
+    apply.__doc__ = f":func:`{function.__name__}` with the result written into the input."
+    return apply
+
+
+relu_, elu_, celu_, selu_, leaky_relu_, hardtanh_, threshold_, rrelu_ = map(
+    _write_into_input, (relu, elu, celu, selu, leaky_relu, hardtanh, threshold, rrelu)
+)

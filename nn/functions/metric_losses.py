@@ -14,8 +14,10 @@ from ...operators.elementwise.exponential import exp, log, sqrt
 from ...operators.elementwise.selection import maximum, minimum, where
 from ...operators.indexing.take import take, take_along_axis
 from ...operators.nn.losses import check_reduction, reduce_losses
-from ...operators.reductions.folds import max, sum
+from ...operators.reductions.cumulative import cumulative_prod
+from ...operators.reductions.folds import any, max, sum
 from ...operators.reductions.statistics import mean
+from ...registry.dtypes import int64
 from ..compiled import compile_when_hot
 
 if TYPE_CHECKING:
@@ -163,8 +165,29 @@ def multi_margin_loss(
     losses = relu(margin - take_along_axis(input, index, -1) + input) ** p
     if weight is not None:
         losses = losses * take(weight, index)
-    others = arange(count) != index
+    others = arange(count, device=input.device) != index
     return reduce_losses(sum(where(others, losses, 0.0), -1) / count, reduction)
+
+
+@compile_when_hot
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The sum over the target's classes and the others of ``1 - (score - other score)``, at least 0.
+
+    Args:
+        input: scores ``(batch, classes)`` or ``(classes,)``.
+        target: the classes as integers, of the input's shape; those from the first -1 on are ignored.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    check_reduction("multilabel_margin_loss", reduction)
+    count = input.shape[-1]
+    is_listed = cumulative_prod((target >= 0).to(int64), axis=-1) == 1
+    index = where(is_listed, target, 0)
+    classes = arange(count, device=input.device)
+    is_class = any(is_listed.unsqueeze(-1) & (index.unsqueeze(-1) == classes), -2)
+    scores = take_along_axis(input, index, -1)
+    losses = relu(1 - scores.unsqueeze(-1) + input.unsqueeze(-2))
+    is_counted = is_listed.unsqueeze(-1) & ~is_class.unsqueeze(-2)
+    return reduce_losses(sum(where(is_counted, losses, 0.0), (-2, -1)) / count, reduction)
 
 
 @compile_when_hot

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...errors import ShapeError, ValueArgumentError
-from ...operators.indexing.take import take
-from ...operators.shape.repeating import pad as _pad
+from ...operators.shape.padding import pad as _pad
 
 if TYPE_CHECKING:
-    from ...registry.types import Array, Tensor
+    from ...registry.types import Tensor
 
-_NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+"""The modes of PyTorch, and NumPy's names of them."""
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -35,22 +33,38 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     >>> td.nn.functional.pad(td.arange(3), (1, 2), mode="replicate").tolist()
     [0, 0, 1, 2, 2, 2]
     """
-    if mode != "constant" and mode not in _NUMPY_MODES:
-        raise ValueArgumentError(
-            f"pad: mode must be one of constant, {', '.join(_NUMPY_MODES)}, not {mode!r}"
-        )
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ValueArgumentError(f"pad: takes two numbers for each of at most {input.ndim} axes, not {pad}")
     pairs = [(pad[at], pad[at + 1]) for at in range(0, len(pad), 2)]
     if mode == "constant":
         input, pairs = _crop(input, pairs)
-        width = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
-        return _pad(input, width, value=0.0 if value is None else value)
+    return pad_last_axes("pad", input, pairs, mode, value)
+
+
+def pad_last_axes(
+    name: str, input: Tensor, pairs: Sequence[tuple[int, int]], mode: str, value: float | None = None
+) -> Tensor:
+    """Pad the last axes, the last one first, in a mode of PyTorch.
+
+    Args:
+        name: the caller, for messages.
+        input: the tensor.
+        pairs: the numbers of elements before and after each axis.
+        mode, value: those of :func:`pad`.
+    """
+    if mode not in MODES:
+        raise ValueArgumentError(f"{name}: mode must be one of {', '.join(MODES)}, not {mode!r}")
     for at, (before, after) in enumerate(pairs):
-        axis = input.ndim - 1 - at
-        if before or after:
-            input = take(input, _source(input.shape[axis], before, after, mode), axis)
-    return input
+        size = input.shape[-1 - at]
+        limit = {"reflect": size - 1, "circular": size}.get(mode, before + after)
+        if min(before, after) < 0 or max(before, after) > limit:
+            raise ShapeError(
+                f"{name}: mode {mode!r} cannot pad an axis of {size} elements by {before} and {after}"
+            )
+    width = [(0, 0)] * (input.ndim - len(pairs)) + [*pairs][::-1]
+    if mode == "constant":
+        return _pad(input, width, value=0.0 if value is None else value)
+    return _pad(input, width, MODES[mode])
 
 
 def _crop(input: Tensor, pairs: list[tuple[int, int]]) -> tuple[Tensor, list[tuple[int, int]]]:
@@ -62,18 +76,6 @@ def _crop(input: Tensor, pairs: list[tuple[int, int]]) -> tuple[Tensor, list[tup
             input = input[(slice(None),) * axis + (slice(first, last),)]
             pairs[at] = (max(0, before), max(0, after))
     return input, pairs
-
-
-def _source(size: int, before: int, after: int, mode: str) -> Array:
-    """The index of the element that each position of a padded axis shows."""
-    reach = max(before, after)
-    if (
-        min(before, after) < 0
-        or (mode == "reflect" and reach >= size)
-        or (mode == "circular" and reach > size)
-    ):
-        raise ShapeError(f"pad: mode {mode!r} cannot pad an axis of {size} elements by {before} and {after}")
-    return np.pad(np.arange(size), (before, after), mode=_NUMPY_MODES[mode])  # type: ignore[call-overload,no-any-return]
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:

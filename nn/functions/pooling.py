@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ...errors import ShapeError, ValueArgumentError
+from ...errors import ShapeError
 from ...operators.contraction.matmul import matmul
 from ...operators.elementwise.activation import relu
 from ...operators.elementwise.arithmetic import abs, sign
@@ -17,12 +17,14 @@ from ...operators.nn import pooling as _operators
 from ...operators.reductions.folds import max
 from ...operators.reductions.statistics import mean
 from .padding import pad
+from .unpooling import find_largest
+from .windows import Sizes, Windows, bounds, covering_positions, expand
 
 if TYPE_CHECKING:
     from ...registry.types import Array, Tensor
 
-Sizes = int | Sequence[int]
 Counts = int | Sequence[int | None]
+Pooled: TypeAlias = "Tensor | tuple[Tensor, Tensor]"  # with indices
 
 
 def _pair(value: Sizes) -> tuple[int, int]:
@@ -35,15 +37,7 @@ def adaptive_pool(
     name: str, input: Tensor, output_size: Counts, rank: int, *, largest: bool = False
 ) -> Tensor:
     """The means, or largest elements, of so many windows that the result has a size; None keeps that of an axis."""
-    sizes = input.shape[-rank:]
-    wanted = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
-    if len(wanted) == 1:
-        wanted *= rank
-    if len(wanted) != rank or input.ndim < rank:
-        raise ShapeError(f"{name}: takes {rank} sizes, and an input of at least {rank} axes")
-    counts = [size if count is None else count for size, count in zip(sizes, wanted, strict=True)]
-    if any(count < 1 for count in counts):
-        raise ShapeError(f"{name}: the sizes {tuple(counts)} must be positive")
+    sizes, counts = count_windows(name, input, output_size, rank)
     if not any(size % count for size, count in zip(sizes, counts)):
         split = [part for size, count in zip(sizes, counts) for part in (count, size // count)]
         windows = input.reshape((*input.shape[:-rank], *split))
@@ -55,32 +49,42 @@ def adaptive_pool(
     return input
 
 
-def _bounds(size: int, count: int) -> tuple[Array, Array]:
-    """The first index of each window, and that after its last."""
-    at = np.arange(count)
-    return at * size // count, -(-(at + 1) * size // count)
+def count_windows(
+    name: str, input: Tensor, output_size: Counts, rank: int
+) -> tuple[tuple[int, ...], list[int]]:
+    """The sizes of the last axes, and the numbers of windows that cover them."""
+    sizes = input.shape[-rank:]
+    wanted = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
+    if len(wanted) == 1:
+        wanted *= rank
+    if len(wanted) != rank or input.ndim < rank:
+        raise ShapeError(f"{name}: takes {rank} sizes, and an input of at least {rank} axes")
+    counts = [size if count is None else count for size, count in zip(sizes, wanted, strict=True)]
+    if any(count < 1 for count in counts):
+        raise ShapeError(f"{name}: the sizes {tuple(counts)} must be positive")
+    return sizes, counts
 
 
 def _average(input: Tensor, axis: int, count: int) -> Tensor:
     size = input.shape[axis]
-    first, end = _bounds(size, count)
+    first, end = bounds(size, count)
     position = np.arange(size)[:, None]
     weights = ((position >= first) & (position < end)) / (end - first)
     return matmul(input.swapaxes(axis, -1), weights.astype(input.dtype.np)).swapaxes(axis, -1)
 
 
 def _largest(input: Tensor, axis: int, count: int) -> Tensor:
-    first, end = _bounds(input.shape[axis], count)
+    first, end = bounds(input.shape[axis], count)
     width = int((end - first).max())
     index = np.minimum(first[:, None] + np.arange(width), end[:, None] - 1)
     windows = take(input.swapaxes(axis, -1), index.reshape(-1), -1)
     return max(windows.reshape((*windows.shape[:-1], count, width)), -1).swapaxes(axis, -1)
 
 
-def _make_adaptive(name: str, rank: int, largest: bool) -> Callable[..., Tensor]:
-    def pool(input: Tensor, output_size: Counts, return_indices: bool = False) -> Tensor:
+def _make_adaptive(name: str, rank: int, largest: bool) -> Callable[..., Any]:
+    def pool(input: Tensor, output_size: Counts, return_indices: bool = False) -> Pooled:
         if return_indices:
-            raise ValueArgumentError(f"{name}: return_indices must be False; there is no unpooling")
+            return find_largest(input, covering_positions(*count_windows(name, input, output_size, rank)))
         return adaptive_pool(name, input, output_size, rank, largest=largest)
 
     pool.__name__ = pool.__qualname__ = name
@@ -101,8 +105,8 @@ adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
 def _lp_pool(
     rank: int, input: Tensor, norm_type: float, kernel: Sizes, stride: Sizes | None, ceil: bool
 ) -> Tensor:
-    count = int(np.prod(_expand(kernel, rank)))
-    averages = (avg_pool1d, avg_pool2d)[rank - 1](input**norm_type, kernel, stride, 0, ceil)
+    count = int(np.prod(expand(kernel, rank)))
+    averages = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input**norm_type, kernel, stride, 0, ceil)
     return (sign(averages) * relu(abs(averages)) * count) ** (1 / norm_type)
 
 
@@ -118,6 +122,13 @@ def lp_pool2d(
 ) -> Tensor:
     """The p-norms of windows of the last two axes."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The p-norms of windows of the last three axes."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 # -- windows as columns ------------------------------------------------------------------------------------------------
@@ -183,57 +194,7 @@ _MAX: tuple[Any, ...] = tuple(getattr(_operators, f"max_pool{rank}d") for rank i
 _AVERAGE: tuple[Any, ...] = tuple(getattr(_operators, f"avg_pool{rank}d") for rank in (1, 2, 3))
 
 
-def _expand(value: Sizes, rank: int) -> tuple[int, ...]:
-    return (value,) * rank if isinstance(value, int) else tuple(value) * (rank if len(value) == 1 else 1)
-
-
-class _Windows:
-    """The windows of the last axes of an input, with the padding that each axis needs."""
-
-    def __init__(
-        self,
-        rank: int,
-        sizes: tuple[int, ...],
-        kernel: Sizes,
-        stride: Sizes | None,
-        padding: Sizes,
-        dilation: Sizes,
-        ceil: bool,
-    ):
-        self.kernel, self.padding = _expand(kernel, rank), _expand(padding, rank)
-        self.stride, self.dilation = _expand(stride or kernel, rank), _expand(dilation, rank)
-        self.sizes, self.ceil = sizes, ceil
-        if any(2 * p > k for p, k in zip(self.padding, self.kernel)):
-            raise ShapeError(f"pooling: the padding {self.padding} is more than half of {self.kernel}")
-
-    def count(self, axis: int) -> int:
-        """The number of windows along an axis; with ``ceil``, of those too that begin inside and end outside."""
-        size, p, s = self.sizes[axis], self.padding[axis], self.stride[axis]
-        room = size + 2 * p - self.dilation[axis] * (self.kernel[axis] - 1) - 1
-        count = (-(-room // s) if self.ceil else room // s) + 1
-        return count - (self.ceil and (count - 1) * s >= size + p)
-
-    def pads(self) -> list[int]:
-        """The numbers for :func:`pad` with which all windows are inside."""
-        result = []
-        for axis in reversed(range(len(self.sizes))):
-            reach = (
-                (self.count(axis) - 1) * self.stride[axis] + self.dilation[axis] * (self.kernel[axis] - 1) + 1
-            )
-            before = self.padding[axis]
-            result += [before, reach - self.sizes[axis] - before]
-        return result
-
-    def lengths(self, axis: int, include_pad: bool) -> Array:
-        """The number of elements of each window that count."""
-        start = np.arange(self.count(axis)) * self.stride[axis] - self.padding[axis]
-        border = self.padding[axis] if include_pad else 0
-        end = np.minimum(start + self.kernel[axis], self.sizes[axis] + border)
-        lengths: Array = end - np.maximum(start, -border)
-        return lengths
-
-
-def _make_max_pool(rank: int) -> Callable[..., Tensor]:
+def _make_max_pool(rank: int) -> Callable[..., Any]:
     name = f"max_pool{rank}d"
 
     def pool(
@@ -244,18 +205,18 @@ def _make_max_pool(rank: int) -> Callable[..., Tensor]:
         dilation: Sizes = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> Tensor:
-        if return_indices:
-            raise ValueArgumentError(f"{name}: return_indices must be False; there is no unpooling")
+    ) -> Pooled:
         function: Callable[..., Tensor] = _MAX[rank - 1]
-        if not ceil_mode:
+        if not ceil_mode and not return_indices:
             return function(input, kernel_size, stride, padding, dilation)
-        windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, dilation, True)
+        windows = Windows(rank, input.shape[-rank:], kernel_size, stride, padding, dilation, ceil_mode)
+        if return_indices:
+            return find_largest(input, windows.positions())
         padded = pad(input, windows.pads(), value=-float("inf"))
         return function(padded, windows.kernel, windows.stride, 0, windows.dilation)
 
     pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = f"The largest elements of windows of the last {rank} axes."
+    pool.__doc__ = f"The largest elements of windows of the last {rank} axes, and their indices if asked for."
     return pool
 
 
@@ -272,7 +233,7 @@ def _make_avg_pool(rank: int) -> Callable[..., Tensor]:
         function: Callable[..., Tensor] = _AVERAGE[rank - 1]
         if not ceil_mode and divisor_override is None:
             return function(input, kernel_size, stride, padding, count_include_pad=count_include_pad)
-        windows = _Windows(rank, input.shape[-rank:], kernel_size, stride, padding, 1, ceil_mode)
+        windows = Windows(rank, input.shape[-rank:], kernel_size, stride, padding, 1, ceil_mode)
         means = function(pad(input, windows.pads()), windows.kernel, windows.stride, 0)
         total = float(np.prod(windows.kernel))
         if divisor_override is not None:
@@ -289,3 +250,22 @@ def _make_avg_pool(rank: int) -> Callable[..., Tensor]:
 
 max_pool1d, max_pool2d, max_pool3d = map(_make_max_pool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(_make_avg_pool, (1, 2, 3))
+
+
+def _return_indices(pool: Callable[..., Any]) -> Callable[..., Any]:
+    def pool_with_indices(*args: object, **options: object) -> tuple[Tensor, Tensor]:
+        result: tuple[Tensor, Tensor] = pool(*args, **options | {"return_indices": True})
+        return result
+
+    name = f"{pool.__name__}_with_indices"
+    pool_with_indices.__name__ = pool_with_indices.__qualname__ = name
+    pool_with_indices.__doc__ = f":func:`{pool.__name__}` with ``return_indices=True``."
+    return pool_with_indices
+
+
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
+    _return_indices, (max_pool1d, max_pool2d, max_pool3d)
+)
+adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
+    _return_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d)
+)

@@ -144,3 +144,21 @@ def upsample(
 ) -> Tensor:
     """:func:`interpolate`, under its old name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """:func:`interpolate` with the nearest elements."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """:func:`interpolate` with ``mode="bilinear"`` and ``align_corners=True``."""
+    return interpolate(input, size, scale_factor, "bilinear", True)

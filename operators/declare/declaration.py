@@ -145,6 +145,7 @@ class Declaration(NamedTuple):
         aliases: other public names of the operator's function and method.
         spellings: other names of arguments -> names in the schema, besides those that all operators accept
             (:mod:`...registry.schemas.spellings`).
+        ignored: keywords of other libraries that calls may have, and that change nothing here.
         variadic: whether the last positional argument, a list, may also be given item by item; None: if it is the only
             list and has no default, as in ``reshape``. A str: calls with more ints than the schema has arguments are
             calls of the overload of this name, whose last argument is the list of ints.
@@ -181,6 +182,7 @@ class Declaration(NamedTuple):
     autocast: str = ""
     aliases: tuple[str, ...] = ()
     spellings: Mapping[str, str] = {}
+    ignored: tuple[str, ...] = ()
     variadic: bool | str | None = None
     result_type: type[tuple[Any, ...]] | None = None
     effects: frozenset[str] = frozenset()

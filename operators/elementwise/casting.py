@@ -141,6 +141,7 @@ clone = array_op(
     samples="samples.elementwise.layout_samples",
     errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
     aliases=("copy",),
+    ignored=("memory_format",),
 )
 
 contiguous = array_op(
@@ -161,6 +162,7 @@ contiguous = array_op(
     """,
     reference="references.basic.identity",
     dtypes=ALL,
+    ignored=("memory_format",),
     derivative=Linear({"self": lambda g: g}),
     batching=batching.pointwise,
     samples="samples.elementwise.layout_samples",

@@ -1,12 +1,13 @@
-"""Masks in subscripts: their positions, and writes that need no positions."""
+"""Masks in subscripts: their positions, and reads and writes that need no positions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ...errors import UnsupportedError
 from ...registry.dtypes import bool_
 from ...registry.schemas.binding import to_tensor_or_number
 from ...registry.values import TensorBase, converters, traced_number_types
@@ -22,16 +23,105 @@ if TYPE_CHECKING:
     from ...registry.types import Array, Tensor, TensorLike
 
 
+# Called with a mask that is a tensor: a function that returns its elements if a trace may rely on them, else None.
+constant_mask_hooks: list[Callable[[Any], Array | None]] = []
+
+
 def is_mask(item: Any) -> bool:
     """Whether a part of a key is a mask, as a tensor or an array."""
     return isinstance(item, np.ndarray) or (isinstance(item, TensorBase) and spec_of(item).dtype is bool_)
 
 
+def read_if_constant(mask: Tensor | Array) -> Tensor | Array:
+    """The elements of a mask as an array if a trace may rely on them, because the mask is captured; else the mask."""
+    if isinstance(mask, np.ndarray):
+        return mask
+    return next((array for read in constant_mask_hooks if (array := read(mask)) is not None), mask)
+
+
 def mask_positions(mask: Tensor | Array) -> tuple[Tensor, ...]:
-    """The positions of the true elements of a mask, one tensor for each of its axes."""
+    """The positions of the true elements of a mask, one tensor for each of its axes; constants if they are known."""
+    mask = read_if_constant(mask)
     if isinstance(mask, np.ndarray):
         return tuple(converters[np.ndarray](one) for one in mask.nonzero())
     return tuple(nonzero(mask))
+
+
+class MaskedElements:
+    """``x[mask]`` where the number of true elements is unknown: in a trace, and for a mask of a batch.
+
+    It has no shape, so it is not a tensor. Elementwise operators apply to all elements of ``x``, also where the mask is
+    false, and a write at the same mask stores the others: ``x[mask] += 1``, ``x[mask] = 2 * y[mask] + z[mask]``. Every
+    other use raises the error of a mask whose positions are unknown.
+
+    Attributes:
+        dense: a tensor with the elements, in which the axes of the mask are consecutive.
+        mask: the mask.
+        axis: the first of its axes.
+        fault: the error of other uses.
+
+    >>> import tandem as td
+    >>> def f(x):
+    ...     y = x * 1
+    ...     y[y > 1] *= 10
+    ...     return y
+    >>> td.jit(f)(td.asarray([3.0, 1.0])).tolist()
+    [30.0, 1.0]
+    """
+
+    __slots__ = ("axis", "dense", "fault", "mask")
+
+    def __init__(self, dense: Any, mask: Tensor | Array, axis: int, fault: UnsupportedError):
+        self.dense, self.mask, self.axis, self.fault = dense, mask, axis, fault
+
+    def align(self, value: Any) -> Any:
+        """A value, or other elements at the same mask, for all elements of ``dense``.
+
+        Raises:
+            UnsupportedError: the value has an axis for the true elements, or the masks differ.
+        """
+        if type(value) is MaskedElements:
+            if value.mask is self.mask and value.axis == self.axis and value._after == self._after:
+                return value.dense
+            raise self.fault
+        covered, rank = len(self.mask.shape), len(self.dense.shape)
+        aligned = _align_with_mask(to_tensor_or_number(value), covered, self._after, rank)
+        if aligned is None:
+            raise self.fault
+        return aligned
+
+    @property
+    def _after(self) -> int:
+        return len(self.dense.shape) - self.axis - len(self.mask.shape)
+
+    def apply(self, function: Callable[..., Any], *values: object, swapped: bool = False) -> MaskedElements:
+        """The results of an elementwise function of the elements and values."""
+        given = [self.dense, *map(self.align, values)]
+        return MaskedElements(
+            function(*(given[::-1] if swapped else given)), self.mask, self.axis, self.fault
+        )
+
+    @classmethod
+    def add_operator(cls, name: str, function: Callable[..., Any]) -> None:
+        """Let an elementwise operator with a special method apply to the elements."""
+        setattr(cls, f"__{name}__", lambda self, *values: self.apply(function, *values))
+        setattr(cls, f"__r{name}__", lambda self, value: self.apply(function, value, swapped=True))
+
+    def refuse(self, *_: object) -> NoReturn:
+        """Raise the error of uses that need the number of true elements."""
+        raise self.fault
+
+    __array__ = __bool__ = __float__ = __getitem__ = __int__ = __iter__ = __len__ = __setitem__ = refuse
+    __eq__ = __ge__ = __gt__ = __le__ = __lt__ = __matmul__ = __ne__ = __rmatmul__ = refuse
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.fault
+
+
+converters[MaskedElements] = MaskedElements.refuse
 
 
 def write_at_mask(
@@ -53,7 +143,10 @@ def write_at_mask(
         ShapeError, DTypeError: the value does not fit.
     """
     after = len(view.shape) - axis - len(mask.shape)
-    aligned = _align_with_mask(to_tensor_or_number(value), len(mask.shape), after, len(view.shape))
+    if type(value) is MaskedElements:
+        aligned = MaskedElements(view, mask, axis, value.fault).align(value)
+    else:
+        aligned = _align_with_mask(to_tensor_or_number(value), len(mask.shape), after, len(view.shape))
     if aligned is None:
         return None
     spec = spec_of(view)

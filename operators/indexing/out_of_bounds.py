@@ -10,15 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeGuard
 
+import numpy as np
+
 from ...errors import OutOfBoundsError, ValueArgumentError
 from ...registry.dtypes import DType, bool_, int64
-from ...registry.values import TensorBase
-from ..creation.creation import full
+from ...registry.values import TensorBase, converters
+from ..creation.creation import arange, full
 from ..declare.shape_rules import spec_of
 from ..elementwise.casting import astype
+from ..elementwise.comparison import lt
 from ..elementwise.selection import clip, where
+from ..reductions.folds import sum as sum_of
 from ..shape.joining import concat
-from .subscript import count_axes, getitem, normalize_item, put
+from ..shape.views import reshape
+from .gather import index
+from .subscript import count_axes, getitem, normalize_item, parse_subscript, put
+from .take import nonzero
 
 if TYPE_CHECKING:
     from ...registry.types import IndexItem, Number, Tensor, TensorLike
@@ -29,7 +36,34 @@ MODES = ("promise_in_bounds", "clip", "fill", "drop")
 def get_with_mode(x: Tensor, key: object, mode: str | None, wraps: bool, fill: TensorLike | None) -> Tensor:
     """The elements that a key selects, by a mode for out-of-bounds positions; see ``x.at[...].get``."""
     within, axes = _bound_key(x, key, mode, wraps)
-    return getitem(_append_slots(x, axes, _default_fill(spec_of(x).dtype) if fill is None else fill), within)
+    elements: Tensor = getitem(
+        _append_slots(x, axes, _default_fill(spec_of(x).dtype) if fill is None else fill), within
+    )
+    return elements
+
+
+def get_sized(x: Tensor, key: object, size: int, fill: TensorLike | None) -> Tensor:
+    """The first ``size`` elements at a mask, padded with a fill value; see ``x.at[mask].get``.
+
+    Raises:
+        ValueArgumentError: the key has no mask, or index tensors beside it.
+    """
+    subscript = parse_subscript(x, key)
+    if subscript.mask is None:
+        raise ValueArgumentError(
+            "at: size is the number of elements at a mask, and the key is not a single mask"
+        )
+    view = subscript.view(x)
+    mask = (
+        converters[np.ndarray](subscript.mask) if isinstance(subscript.mask, np.ndarray) else subscript.mask
+    )
+    positions = nonzero(mask, size=size)
+    is_element = lt(arange(size, device=spec_of(x).device), sum_of(astype(mask, int64)))
+    selected = index(view, positions, subscript.axis)
+    after = len(spec_of(selected).shape) - subscript.axis - 1
+    dtype = spec_of(x).dtype
+    value = full((), _default_fill(dtype) if fill is None else fill, dtype=dtype, device=spec_of(x).device)
+    return where(reshape(is_element, (size, *(1,) * after)), selected, value)
 
 
 def put_with_mode(
@@ -41,9 +75,10 @@ def put_with_mode(
     if not axes:
         return written
     shape = spec_of(x).shape
-    return getitem(
+    result: Tensor = getitem(
         written, tuple([slice(n) if axis in axes else slice(None) for axis, n in enumerate(shape)])
     )
+    return result
 
 
 def _bound_key(
@@ -57,9 +92,9 @@ def _bound_key(
     missing = len(shape) - sum(map(count_axes, items))
     if missing < 0:
         raise OutOfBoundsError(f"index: {len(shape) - missing} indices are too many for shape {shape}")
-    for index, item in enumerate(items):
+    for number, item in enumerate(items):
         if _is_position(item):
-            value[index] = _bound_positions(item, shape[axis], mode == "clip", wraps)
+            value[number] = _bound_positions(item, shape[axis], mode == "clip", wraps)
             axes.append(axis)
         axis += missing if item is Ellipsis else count_axes(item)
     return tuple(value), axes if mode in ("fill", "drop") else []

@@ -1,4 +1,4 @@
-"""argwhere, flatnonzero, extract and compress: the positions and the elements that a condition selects."""
+"""argwhere, flatnonzero, where, extract and compress: the positions and the elements that a condition selects."""
 
 from __future__ import annotations
 
@@ -116,6 +116,39 @@ Raises:
 )
 def flatnonzero(self: Tensor, *, size: int | None, fill_value: int) -> Tensor:
     return _positions("flatnonzero", _flatten(self), size, fill_value)[0]
+
+
+@composite(
+    "where.condition(Tensor condition, *, int? size=None, int fill_value=0) -> Tensor[]",
+    doc=make_docstring(
+        "The positions where a condition is true: `td.where` of a condition alone.",
+        f"""Args:
+    condition: any tensor.{_SIZE.format(what="positions")}
+
+Returns:
+    A tuple of int64 tensors of one axis, one for each axis of the condition: ``td.nonzero(condition)``.
+
+Raises:
+    ShapeError: ``size`` is negative, or the condition is 0-d.{_RAISES.format(tensor="condition")}""",
+        "td.where(td.asarray([False, True, True]))[0] -> [1, 2]",
+    ),
+    reference="references.basic.nonzero",
+    derivative=NotDifferentiable("where of a condition alone returns integers"),
+    shape_rule=lambda condition, *, size=None, fill_value=0: (
+        (
+            TensorSpec(
+                (_check_size("where", spec_of(condition), size),), DEFAULT_INT, spec_of(condition).device
+            ),
+        )
+        * len(spec_of(condition).shape)
+    ),
+    samples="samples.indexing.where_condition_samples",
+    errors="samples.indexing.size_errors",
+    dtypes=ALL,
+    method=False,
+)
+def where_condition(condition: Tensor, *, size: int | None, fill_value: int) -> tuple[Tensor, ...]:
+    return _positions("where", condition, size, fill_value)
 
 
 # -- elements ----------------------------------------------------------------------------------------------------------

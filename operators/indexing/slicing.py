@@ -243,6 +243,6 @@ basic_put: OperatorFunction[Tensor] = array_op(
 
 
 def put_into_zeros(g: Tensor, plan: Plan, spec: TensorSpec) -> Tensor:
-    """Zeros of a spec with ``g`` at the selection of a plan: the transpose of ``basic_index``."""
+    """Zeros of a spec with ``g`` at the selection of a plan: the gradient of ``x[i]``, ``basic_index`` transposed."""
     where = {} if spec.device == "cpu" else {"device": spec.device}
     return basic_put(zeros(spec.shape, dtype=g.dtype, **where), g, plan)

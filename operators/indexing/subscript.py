@@ -26,12 +26,19 @@ from ..creation.creation import arange, full
 from ..creation.full import ones_like
 from ..declare.shape_rules import spec_of
 from ..elementwise.arithmetic import add, div, mul, pow
-from ..elementwise.casting import astype
+from ..elementwise.casting import astype, clone
 from ..elementwise.selection import maximum, minimum
 from ..shape.rearrange import full_plan
 from ..shape.views import inverse_permutation, permute
 from .gather import index, index_put
-from .masks import is_mask, mask_positions, without_leading_ones, write_at_mask
+from .masks import (
+    MaskedElements,
+    is_mask,
+    mask_positions,
+    read_if_constant,
+    without_leading_ones,
+    write_at_mask,
+)
 from .slicing import Plan, basic_index, basic_put, check_storable, plan_shape
 
 if TYPE_CHECKING:
@@ -65,7 +72,7 @@ class Subscript(NamedTuple):
         return seen if self.order is None else permute(seen, self.order)
 
 
-def getitem(x: Tensor, key: object) -> Tensor:
+def getitem(x: Tensor, key: object) -> Any:
     """``x[key]``: a view if the key has no tensor, list or mask, else a new tensor.
 
     Args:
@@ -75,10 +82,18 @@ def getitem(x: Tensor, key: object) -> Tensor:
     Raises:
         OutOfBoundsError: a position is out of bounds, there are too many indices, or a mask has another shape.
         IndexArgumentError: a part of the key is of another type.
-        UnsupportedError: a traced mask, whose number of true elements is unknown.
+        UnsupportedError: two masks, or index tensors beside one, where the number of true elements is unknown.
+
+    Returns:
+        A tensor; for a single mask whose number of true elements is unknown a :class:`.masks.MaskedElements`.
     """
-    result = parse_subscript(x, key).with_positions()
+    result = parse_subscript(x, key)
     seen = result.view(x)
+    if result.mask is not None:
+        try:
+            result = result.with_positions()
+        except UnsupportedError as fault:
+            return MaskedElements(clone(seen), result.mask, result.axis, fault)
     if result.indices:
         return index(seen, result.indices, result.axis)
     return basic_index(x, tuple(full_plan(x.shape))) if seen is x else seen
@@ -380,7 +395,7 @@ def _parse_mask(parser: _SubscriptParser, mask: Any) -> None:
     _check_mask(parser, mask)
     entries: list[Any] = [(0, size, 1) for size in mask.shape]
     if not entries:  # the view has a new axis for it
-        mask, entries = mask.reshape((1,)), [None]
+        mask, entries = read_if_constant(mask).reshape((1,)), [None]
     indices: Sequence[Any] = [None] * len(entries)
     if parser.mask is None:
         indices = mask_positions(mask)

@@ -122,7 +122,7 @@ def take_along_axis(self: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 # -- positions of a mask -----------------------------------------------------------------------------------------------
 _ADVICE = (
-    "Use where(mask, x, other) instead of x[mask], x.at[mask].add(v) instead of x[mask] += v, or "
+    "Use where(mask, x, other) instead of x[mask], x.at[mask].get(size=n) for at most n elements, or "
     "nonzero(mask, size=n) for at most n positions; a NumPy array is a mask whose positions are known"
 )
 

@@ -143,4 +143,5 @@ def _convolve_by_scatter(
             )
             result[(slice(at, at + step), ..., *target)] += parts[:, :, tap]
     cut: tuple[Any, ...] = tuple(slice(extra, extra + size) for extra, size in zip(margin, out))
-    return result[(..., *cut)].reshape(count, w.shape[0], *out)
+    result = xp.ascontiguousarray(result[(..., *cut)])  # does not hold the memory of the margins
+    return result.reshape(count, w.shape[0], *out)

@@ -23,7 +23,7 @@ from ..elementwise.casting import astype
 from ..elementwise.comparison import gt, isnan, logical_or
 from ..elementwise.selection import where
 from ..indexing.slicing import basic_index
-from ..shape.repeating import pad
+from ..shape.padding import pad
 from ..shape.views import reshape
 from .convolution import Ints, Pairs, dilated_size
 from .convolution_layers import ensure_example_axis, expand_per_axis, normalize_padding

@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+from ... import lazy as _lazy
 from .continuous import (
     cauchy,
     exponential,
@@ -86,3 +87,5 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+_lazy.refuse_unknown(__name__, "td.random.")

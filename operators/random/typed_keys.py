@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...registry.schemas.binding import key_types
-from ...registry.values import converters
+from ...registry.values import Device, as_device, converters
 from ..declare.shape_rules import check_shape, spec_of
 from . import key_bits as raw
 from .key_bits import check_key
@@ -57,9 +57,9 @@ class Key:
         return spec_of(self.words).size // 4
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         """The device of the keys."""
-        return spec_of(self.words).device
+        return as_device(spec_of(self.words).device)
 
     def __len__(self) -> int:
         if not self.shape:

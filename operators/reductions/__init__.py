@@ -11,6 +11,7 @@ order_statistics.py: kthvalue, topk, mode
 partitions.py: lexsort, partition, argpartition, sort_complex
 searching.py: searchsorted and isin
 sets.py: unique_all, unique_counts, unique_inverse, unique_values
+unique.py: unique, also of slices along an axis
 statistics.py: mean, var, std, count_nonzero
 nan_reductions.py: reductions and scans that skip NaN
 quantiles.py: median, quantile, percentile

@@ -12,18 +12,19 @@ from ...errors import ShapeError, UnsupportedError
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import ALL, DEFAULT_INT, bool_
 from ...registry.values import TensorSpec
-from ..creation.creation import full
+from ..creation.creation import arange, full
 from ..declare.kinds import composite
 from ..declare.named_results import NamedResults
 from ..declare.shape_rules import check_shape, spec_of
 from ..elementwise.casting import cast
-from ..elementwise.comparison import eq, ne
+from ..elementwise.comparison import eq, isnan, logical_and, logical_not, ne
 from ..elementwise.complex_parts import imag, real
 from ..elementwise.selection import where
 from ..indexing.take import nonzero, take
-from ..shape.joining import concat
+from ..shape.joining import concat, unstack
 from ..shape.splitting import slice_axis
 from ..shape.views import reshape
+from .folds import any as any_of
 from .scans import cumsum
 from .sorting import argsort
 
@@ -64,10 +65,10 @@ def _check_size(name: str, self: Tensor | TensorSpec, size: int | None) -> int:
 
 
 class _Groups(NamedTuple):
-    """The elements of a tensor in groups of equal ones.
+    """The elements of a tensor, or the rows of a matrix, in groups of equal ones.
 
     Attributes:
-        order: the flat positions of the elements in ascending order.
+        order: the positions of the elements in ascending order.
         is_first: for each of these whether it is the first of its group.
         bounds: the starts of the groups in ``order``, and the end of the last.
         ordered: the elements in ascending order.
@@ -85,7 +86,7 @@ class _Groups(NamedTuple):
 
     def values(self) -> Tensor:
         """The element of each group."""
-        return take(self.ordered, self.starts())
+        return take(self.ordered, self.starts(), 0)
 
     def indices(self) -> Tensor:
         """The flat position of the first element of each group."""
@@ -110,21 +111,52 @@ def _order_of(flat: Tensor) -> Tensor:
     return take(by_imaginary, argsort(take(real(flat), by_imaginary)))
 
 
-def _group(name: str, self: Tensor, size: int | None) -> _Groups:
-    spec = spec_of(self)
+def _order_of_rows(rows: Tensor) -> Tensor:
+    """The positions that sort the rows of a matrix in lexicographic order."""
+    spec = spec_of(rows)
+    order = arange(spec.shape[0], device=spec.device)
+    for column in reversed(unstack(rows, 1)):
+        order = take(order, _order_of(take(column, order)))
+    return order
+
+
+def _differ(one: Tensor, other: Tensor, equal_nan: bool) -> Tensor:
+    """Whether elements, or rows, differ."""
+    result = ne(one, other)
+    if equal_nan and spec_of(one).dtype.is_inexact:
+        result = logical_and(result, logical_not(logical_and(isnan(one), isnan(other))))
+    return any_of(result, 1) if len(spec_of(one).shape) == 2 else result
+
+
+def group(name: str, rows: Tensor, size: int | None, equal_nan: bool = False) -> _Groups:
+    """Group the equal elements of a tensor of one axis, or the equal rows of a matrix.
+
+    Args:
+        name: the caller, for messages.
+        rows: the tensor.
+        size: the number of groups to return; None: all.
+        equal_nan: whether NaNs are equal.
+    """
+    spec = spec_of(rows)
+    count = spec.shape[0]
     if size is not None:
-        _check_size(name, self, size)
-    flat = reshape(self, (spec.size,))
-    order = _order_of(flat)
-    ordered = take(flat, order)
+        _check_size(name, rows, size)
+    order = _order_of(rows) if len(spec.shape) == 1 else _order_of_rows(rows)
+    ordered = take(rows, order, 0)
     edge = full((1,), True, dtype=bool_, device=spec.device)
-    differ = ne(slice_axis(ordered, 0, 1, spec.size), slice_axis(ordered, 0, 0, max(spec.size - 1, 0)))
-    ends = concat([edge, differ, edge] if spec.size else [edge], 0)  # of groups, and the start of the first
+    differ = _differ(
+        slice_axis(ordered, 0, 1, count), slice_axis(ordered, 0, 0, max(count - 1, 0)), equal_nan
+    )
+    ends = concat([edge, differ, edge] if count else [edge], 0)  # of groups, and the start of the first
     try:
-        bounds = nonzero(ends, size=None if size is None else size + 1, fill_value=spec.size)[0]
+        bounds = nonzero(ends, size=None if size is None else size + 1, fill_value=count)[0]
     except UnsupportedError:
         raise _data_dependent_error(name) from None
-    return _Groups(order, slice_axis(ends, 0, 0, spec.size), bounds, ordered)
+    return _Groups(order, slice_axis(ends, 0, 0, count), bounds, ordered)
+
+
+def _group(name: str, self: Tensor, size: int | None) -> _Groups:
+    return group(name, reshape(self, (spec_of(self).size,)), size)
 
 
 def _spec(name: str, self: TensorSpec, size: int | None, integers: int) -> tuple[TensorSpec, ...]:

@@ -5,7 +5,9 @@ parts.py: chunk, narrow, split_with_sizes, unflatten, unfold, t, block_diag
 rearrange.py: views composed of these: transpose, squeeze, flip, ...
 joining.py: concat, stack, unstack
 splitting.py: split and diff
-repeating.py: roll, repeat, tile, pad
+bitcast.py: bitcast, a view as elements of another dtype
+repeating.py: roll, repeat, tile
+padding.py: pad, with the modes of NumPy
 grids.py: broadcast_arrays and meshgrid
 diagonals.py: diagonal, trace, diag
 triangles.py: tril and triu

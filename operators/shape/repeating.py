@@ -1,4 +1,4 @@
-"""roll, repeat, tile and pad; ``repeat.ints`` is PyTorch's ``repeat``."""
+"""roll, repeat and tile; ``repeat.ints`` is PyTorch's ``repeat``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import numpy as np
 from ...errors import ArgumentError, ConcretizationError, ShapeError, UnsupportedError, ValueArgumentError
 from ...registry.dtypes import ALL
 from ...registry.values import TensorBase, converters, describe
-from ..creation.creation import full
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
-from ..indexing.slicing import basic_index, basic_put
+from ..indexing.slicing import basic_index
 from ..indexing.take import take
 from .joining import concat
 from .rearrange import full_plan
@@ -24,7 +23,7 @@ from .views import broadcast_to, reshape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...registry.types import Number, Tensor
+    from ...registry.types import Tensor
 
 
 @composite(
@@ -249,65 +248,3 @@ def repeat_ints(self: Tensor, repeats: tuple[int, ...]) -> Tensor:
     if len(repeats) < rank:
         raise ShapeError(f"repeat: {len(repeats)} numbers for {rank} axes; pass one for each axis")
     return tile(self, repeats)
-
-
-# -- pad ---------------------------------------------------------------------------------------------------------------
-def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:  # noqa: ANN401
-    """The padding before and after each axis, from an int, a pair, or one pair per axis."""
-    if type(width) is int:
-        width = (width, width)
-    try:
-        pairs = [width] * rank if all(type(one) is int for one in width) else list(width)
-        if len(pairs) == rank and all(
-            type(n) is int and n >= 0 for before, after in pairs for n in (before, after)
-        ):
-            return [(before, after) for before, after in pairs]
-    except (TypeError, ValueError):
-        pass
-    raise ValueArgumentError(
-        f"pad: width {width!r} is neither a non-negative int, nor (before, after), nor {rank} such pairs"
-    )
-
-
-@composite(
-    "pad(Tensor self, Any width, *, Scalar value=0) -> Tensor",
-    doc="""The tensor padded with a constant.
-
-    Args:
-        self: any tensor.
-        width: the padding: an int, ``(before, after)`` for all axes, or such a pair for each axis.
-        value: the padding value.
-
-    Returns:
-        A new tensor.
-
-    Raises:
-        ValueArgumentError: the widths do not fit the axes.
-
-    >>> td.pad(td.ones(2), (1, 2)).tolist()
-    [0.0, 1.0, 1.0, 0.0, 0.0]
-    """,
-    reference="references.basic.pad",
-    samples=lambda dtype: [
-        *(SampleInput((TensorSample((3, 4), layout=layout), ((1, 2), (0, 1)))) for layout in LAYOUTS),
-        SampleInput((TensorSample((2, 3)), 1), {"value": True}),
-        SampleInput((TensorSample((2,)), (0, 3))),
-        SampleInput((TensorSample((0,)), 1)),
-        SampleInput((TensorSample(()), 2)),
-    ],
-    errors=lambda: [
-        ErrorInput((TensorSample((3,)), -1), ValueError, "width"),
-        ErrorInput((TensorSample((3,)), ((1, 1), (1, 1))), ValueError, "width"),
-        ErrorInput((TensorSample((3,)), 0.5), ValueError, "width"),
-    ],
-    dtypes=ALL,
-)
-def pad(self: Tensor, width: int | Sequence[int | Sequence[int]], *, value: Number) -> Tensor:
-    spec = spec_of(self)
-    pad_widths = _pad_widths(width, len(spec.shape))
-    shape = [before + size + after for size, (before, after) in zip(spec.shape, pad_widths)]
-    padded = full(shape, value, dtype=spec.dtype, device=spec.device)
-    plan = tuple(
-        (before, size, 1) if size else (0, 0, 1) for size, (before, _) in zip(spec.shape, pad_widths)
-    )
-    return basic_put(padded, self, plan)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ArgumentError, DeviceError, TandemError
-from ..dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
+from ...errors import ArgumentError, TandemError
+from ..dispatch.keys import DispatchKey
 from ..dtypes import as_dtype, check_range, uint64
 from ..layouts import LAYOUTS
-from ..values import SCALARS, TensorBase, converters, describe, traced_number_types
+from ..values import SCALARS, TensorBase, converters, describe, to_device_name, traced_number_types
 from .defaults import MEMORY_FORMATS
 from .schema import MISSING, Argument, Schema, Type
 
@@ -153,21 +153,6 @@ def _to_str(value: object) -> str:
     raise ConversionError("a str")
 
 
-def to_device_name(value: object) -> str:
-    """Check the name of a device: ``cpu``, ``meta``, ``cuda`` or ``cuda:1``.
-
-    Raises:
-        DeviceError: the device does not exist.
-    """
-    name = str(value)
-    kind, colon, index = name.partition(":")
-    if not isinstance(value, str) or kind not in BACKEND_OF_DEVICE or (colon and not index.isdigit()):
-        raise DeviceError(
-            f"unknown device {value!r}; the devices are {', '.join(BACKEND_OF_DEVICE)} and cuda:<index>"
-        )
-    return name
-
-
 def _make_choice_converter(what: str, names: Mapping[str, object]) -> Converter:
     accepted = f"{what}: {', '.join(map(repr, sorted(map(str, names))))}"
 
@@ -289,6 +274,7 @@ class Binder:
 
     Attributes:
         limit: the number of positional arguments.
+        needed: the number of arguments without a default.
         tensors_only: whether all arguments are positional tensors, so that a call with tensors and numbers needs no
             conversion.
     """
@@ -324,6 +310,7 @@ class Binder:
         self._required = sum(default is MISSING for default in self._defaults)
         self._keyword_defaults = {argument.name: self._default(argument) for argument in self.keyword}
         self._keywords_needed = any(argument.default is MISSING for argument in self.keyword)
+        self.needed = self._required + sum(argument.default is MISSING for argument in self.keyword)
 
     def bind(self, args: Args, kwargs: Kwargs) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return all arguments of the schema, checked and converted.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..types import Args, Kwargs
     from .binding import Binder
 
-# argument: its names in NumPy, the array API and PyTorch. A name stands for the argument only in schemas without an
-# argument of that name.
+# argument: its other names in NumPy, the array API and PyTorch, such as `dim` for `axis`. A name stands for the
+# argument only in schemas without an argument of that name.
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "self": (
         "input",
@@ -80,7 +80,7 @@ FOREIGN_ARGUMENTS: dict[str, str] = {
     "layout": "tensors are dense; td.sparse_coo_tensor makes sparse ones",
     "like": "results are tensors of tandem",
     "memory_format": "elements are in row-major order; x.permute changes the order of axes",
-    "mode": "td.clip the indices, or td.pad with a value",
+    "mode": "td.clip the indices",
     "order": "elements are in row-major order; td.permute or x.T changes the order of axes",
     "out_sharding": "a program runs on one device",
     "overwrite_input": "arguments are not overwritten",

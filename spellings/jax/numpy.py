@@ -17,7 +17,6 @@ from ..numpy.memory import fromstring as fromstring
 from ..numpy.memory import savez as savez
 from ..numpy.searching import argsort as argsort
 from ..numpy.searching import sort as sort
-from ..numpy.searching import unique as unique
 from ..numpy.writing import put_values as _put_values
 from ..numpy.writing import replace_at_mask as _place_values
 from ..operators.elementwise.selection import where as _where
@@ -93,6 +92,6 @@ ndarray, dtype = _Tensor, _DType
 __all__ = [
     "ComplexWarning", "argsort", "array", "character", "dtype", "fill_diagonal", "flexible", "frombuffer",
     "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis",
-    "savez", "sort", "unique", "where",
+    "savez", "sort", "where",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -7,7 +7,7 @@ shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
 floating_errors.py: ``errstate``, ``seterr``
 methods.py: methods of NumPy's arrays, such as ``x.fill`` and ``x.tobytes``
 memory.py: memory, files and text as tensors, and questions about memory
-searching.py: sort, unique, argwhere, flatnonzero
+searching.py: sort, argwhere, flatnonzero
 writing.py: functions that write into a tensor
 
 All other names are those of ``tandem``, which follows NumPy.
@@ -84,7 +84,6 @@ from .searching import argsort as argsort
 from .searching import argwhere as argwhere
 from .searching import flatnonzero as flatnonzero
 from .searching import sort as sort
-from .searching import unique as unique
 from .shapes import around as around
 from .shapes import clip as clip
 from .shapes import concat as concat

@@ -8,7 +8,6 @@ from ..eager.tensor.construct import asarray
 from ..operators.declare.shape_rules import is_tensor, spec_of
 from ..operators.indexing.take import nonzero
 from ..operators.reductions import sorting
-from ..operators.reductions.sets import unique_all, unique_values
 from ..operators.shape.joining import stack
 from ..operators.shape.views import reshape
 
@@ -78,31 +77,3 @@ def _along(a: TensorLike, axis: int | None) -> tuple[Tensor, int]:
     """A tensor and an axis; for None, the flattened tensor and its axis."""
     tensor: Tensor = a if is_tensor(a) else asarray(a)  # type: ignore[assignment]
     return (reshape(tensor, (-1,)), 0) if axis is None else (tensor, axis)
-
-
-def unique(
-    ar: Tensor,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    *,
-    size: int | None = None,
-) -> Tensor | tuple[Tensor, ...]:
-    """The different elements in ascending order, with the other requested results.
-
-    Args:
-        ar: a tensor; it is flattened. NaNs are different from each other.
-        return_index: whether to return the position of the first occurrence of each.
-        return_inverse: whether to return for each element the index of its value.
-        return_counts: whether to return how often each occurs.
-        size: the number of values to return, for traces.
-
-    >>> import tandem.numpy as np
-    >>> np.unique(np.array([3, 1, 3])).tolist()
-    [1, 3]
-    """
-    if not (return_index or return_inverse or return_counts):
-        return unique_values(ar, size=size)
-    groups = unique_all(ar, size=size)
-    chosen = (return_index, return_inverse, return_counts)
-    return (groups[0], *(part for part, wanted in zip(groups[1:], chosen) if wanted))

@@ -1,7 +1,7 @@
 """``tandem.torch``: tandem with PyTorch's meaning of calls that PyTorch and NumPy both have.
 
 reductions.py: max, min, median, std, var, sort, ...: values with indices, and N - 1
-groups.py: unique, unique_consecutive
+groups.py: unique_consecutive
 positions.py: bucketize, searchsorted, msort
 histograms.py: histc, histogram, histogramdd
 shapes.py: split, transpose, repeat, nonzero, meshgrid, ...
@@ -17,12 +17,17 @@ linear_algebra.py: cholesky_solve, svd, logdet, ...
 spectra.py: stft, istft, windows
 calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
-devices.py: device, Size
+devices.py: device, Size, memory_format
 typed_tensors.py: FloatTensor, LongTensor, ...
+files.py: load, save
 func.py: torch.func, and vmap
+amp.py: autocast and GradScaler
+distributions: ``torch.distributions``
 autograd: ``torch.autograd`` and its modules
-cuda.py, fft.py, linalg.py, special.py: the modules of these names
+cuda: ``torch.cuda`` and ``torch.cuda.amp``
+fft.py, linalg.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
+utils: checkpoints, and data sets, samplers and loaders
 optim: the optimizers and schedulers of ``tandem.optim``
 
 All other names are those of ``tandem``. There is one class of tensors: methods follow NumPy, except for calls with a
@@ -101,9 +106,12 @@ _own = _lazy.attach(
         ".torch.calls": "cond is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
         ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
-        ".torch.devices": "Size device",
+        ".torch.devices": (
+            "Size channels_last channels_last_3d contiguous_format device memory_format preserve_format"
+        ),
         ".torch.diagonals": "diag_embed diagonal_scatter narrow_copy select_scatter slice_scatter",
         ".torch.distances": "cdist dist norm pdist renorm",
+        ".torch.files": "load save",
         ".torch.func": "vmap",
         ".torch.groups": "unique_consecutive",
         ".torch.histograms": "histc histogram histogramdd",
@@ -126,6 +134,13 @@ _own = _lazy.attach(
             "ShortTensor"
         ),
     },
-    {"autograd": ".torch.autograd", "func": ".torch.func"},
+    {
+        "amp": ".torch.amp",
+        "autograd": ".torch.autograd",
+        "distributions": ".torch.distributions",
+        "func": ".torch.func",
+        "nn": ".torch.nn",
+        "utils": ".torch.utils",
+    },
 )
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..nn.calls import functional_call as functional_call
+from ..nn.calls import stack_module_state as stack_module_state
 from ..spellings.forwarding import forward_to as _forward_to
 from ..transforms.reverse import value_and_grad
 from ..transforms.vmap import vmap as _vmap
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
     from ..registry.types import Function, Pytree
 
 
-def vmap(func: Function, in_dims: Pytree = 0, out_dims: Pytree = 0) -> Callable[..., Any]:
+def vmap(
+    func: Function, in_dims: Pytree = 0, out_dims: Pytree = 0, *, chunk_size: int | None = None
+) -> Callable[..., Any]:
     """Vectorize a function, as :func:`tandem.vmap`; ``in_dims`` and ``out_dims`` are the axes of the examples.
 
     >>> import tandem.torch as torch
     >>> torch.vmap(lambda x: x.sum(), in_dims=1)(torch.ones(2, 3)).tolist()
     [2.0, 2.0, 2.0]
     """
-    return _vmap(func, in_dims, out_dims)
+    return _vmap(func, in_dims, out_dims, chunk_size=chunk_size)
 
 
 def grad_and_value(func: Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Function:

@@ -1,4 +1,4 @@
-"""The different elements of a tensor, or slices along an axis."""
+"""``unique_consecutive``: the first of each run of equal elements, or slices along an axis."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from ..operators.elementwise.casting import astype
 from ..operators.elementwise.comparison import ne
 from ..operators.indexing.take import nonzero
 from ..operators.reductions.folds import any as any_along
-from ..operators.reductions.partitions import lexsort
 from ..operators.reductions.scans import cumsum
-from ..operators.reductions.sorting import argsort
-from ..operators.shape.joining import concat, unstack
+from ..operators.shape.joining import concat
 from ..operators.shape.rearrange import moveaxis
 from ..operators.shape.views import reshape
 from ..registry.dtypes import bool_, int64
@@ -65,13 +63,3 @@ def unique_consecutive(
     if dim is None:
         return _select(values, reshape(inverse, spec_of(input).shape), counts, return_inverse, return_counts)
     return _select(moveaxis(values, 0, dim), inverse, counts, return_inverse, return_counts)
-
-
-def unique_slices(
-    input: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
-) -> Tensor | tuple[Tensor, ...]:
-    """The different slices along an axis, in lexicographic order."""
-    rows = moveaxis(input, dim, 0)
-    order = lexsort(unstack(_flatten(rows).flip(1), 1))
-    values, groups, counts = _group_rows(rows[order])
-    return _select(moveaxis(values, 0, dim), groups[argsort(order)], counts, return_inverse, return_counts)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..eager.tensor import forwards as _forwards
 from ..eager.tensor.attributes import become_view
+from ..eager.tensor.construct import asarray
 from ..eager.tensor.inplace import check_fits
 from ..eager.tensor.tensor import Tensor
 from ..errors import ShapeError
@@ -131,6 +132,7 @@ def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> 
         raise ShapeError(
             f"fill_diagonal_: needs a matrix, or more axes of equal lengths, not shape {self.shape}"
         )
+    fill_value = asarray(fill_value).to(self.dtype)
     rows, columns = self.shape[:2]
     if self.ndim > 2:
         for at in range(rows):

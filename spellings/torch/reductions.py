@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from ..operators.declare.named_results import ValuesAndIndices
 from ..operators.elementwise.selection import maximum, minimum
-from ..operators.reductions import extrema, folds, order_statistics, quantiles, sets, sorting, statistics
+from ..operators.reductions import extrema, folds, order_statistics, quantiles, sorting, statistics
 from ..operators.reductions.calculus import trapezoid
 from ..operators.reductions.scans import cumsum
+from ..operators.reductions.unique import unique as _unique
 from ..operators.shape.rearrange import moveaxis
 from ..operators.shape.splitting import diff
 from ..operators.shape.views import reshape
 from ..registry.values import TensorBase
-from .groups import unique_slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,22 +179,26 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: float | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """The different elements, or slices along ``dim``, always in ascending order; their groups and counts if wanted.
+
+    Args:
+        input: any tensor, which is flattened without ``dim``. NaNs are different from each other.
+        sorted: accepted for compatibility with PyTorch.
+        return_inverse: whether to return the group of each element, too.
+        return_counts: whether to return the sizes of the groups, too.
+        dim: the axis of the slices.
+        size, fill_value: those of :func:`tandem.unique`, for traces.
 
     >>> import tandem.torch as torch
     >>> torch.unique(torch.tensor([[2, 1], [0, 5], [2, 1]]), dim=0).tolist()
     [[0, 5], [2, 1]]
     """
-    if dim is not None:
-        return unique_slices(input, dim, return_inverse, return_counts)
-    if not (return_inverse or return_counts):
-        return sets.unique_values(input)
-    groups = sets.unique_all(input)
-    return (
-        groups.values,
-        *([groups.inverse_indices] if return_inverse else []),
-        *([groups.counts] if return_counts else []),
+    return _unique(
+        input, False, return_inverse, return_counts, dim, equal_nan=False, size=size, fill_value=fill_value
     )
 
 

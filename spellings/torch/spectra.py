@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import fft
 from ..errors import ArgumentError, ShapeError, ValueArgumentError
+from ..nn.functions.padding import pad_last_axes
 from ..operators.creation import windows as _windows
 from ..operators.creation.creation import arange, full
 from ..operators.creation.full import ones
@@ -13,10 +14,9 @@ from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise.trigonometry import cos
 from ..operators.indexing.along_axis import index_add
 from ..operators.reductions.folds import any
-from ..operators.shape.joining import concat
+from ..operators.shape.padding import pad
 from ..operators.shape.parts import unfold
-from ..operators.shape.rearrange import flip, matrix_transpose
-from ..operators.shape.repeating import pad
+from ..operators.shape.rearrange import matrix_transpose
 from ..operators.shape.views import reshape
 from ..registry.dtypes import as_dtype, default_float, float64
 from .complex_views import view_as_real
@@ -140,26 +140,6 @@ def _full_window(name: str, window: Tensor | None, length: int, count: int, like
     return pad(values, ((before, count - length - before),))
 
 
-def _pad_signal(signals: Tensor, count: int, mode: str) -> Tensor:
-    """The signals with ``count`` values at each end: 0, the nearest, or those around the end or the start."""
-    if mode == "constant":
-        return pad(signals, ((0, 0), (count, count)))
-    if mode == "replicate":
-        first, last = signals[:, :1], signals[:, -1:]
-        return concat([first.tile((1, count)), signals, last.tile((1, count))], 1)
-    length = spec_of(signals).shape[1]
-    if mode == "reflect" and count < length:
-        return concat(
-            [flip(signals[:, 1 : count + 1], 1), signals, flip(signals[:, length - count - 1 : -1], 1)], 1
-        )
-    if mode == "circular" and count <= length:
-        return concat([signals[:, length - count :], signals, signals[:, :count]], 1)
-    raise ValueArgumentError(
-        f'stft: pad_mode {mode!r} for {count} values at the ends of {length}; it is "reflect", "constant", '
-        '"replicate" or "circular", and the signal must be long enough'
-    )
-
-
 def stft(
     input: Tensor,
     n_fft: int,
@@ -205,7 +185,7 @@ def stft(
         raise ShapeError(f"stft: signals are a vector or a matrix, not of shape {spec.shape}")
     signals = reshape(input, (-1, spec.shape[-1]))
     if center:
-        signals = _pad_signal(signals, n_fft // 2, pad_mode)
+        signals = pad_last_axes("stft", signals, [(n_fft // 2, n_fft // 2)], pad_mode)
     if spec_of(signals).shape[-1] < n_fft:
         raise ShapeError(
             f"stft: a signal of {spec_of(signals).shape[-1]} values has no part of length {n_fft}"

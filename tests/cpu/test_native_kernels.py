@@ -6,6 +6,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
+from rotation import is_tried, one_each_commit
 from tandem import config, errors, lazy
 from tandem.operators.declare.declaration import declared_operators
 
@@ -29,6 +30,7 @@ CALLBACKS = {
     "td::random_draw_poisson": "rejection sampling",
     "td::random_gamma_slope": "a series without fixed length",
 }
+REACHED_BY_COMPOSITES: set[str] = set()  # by a few composites only, which not every commit tries
 
 
 def spd(*shape, dtype=np.float64):
@@ -46,9 +48,10 @@ def bits(result):
 
 
 @pytest.mark.parametrize("name", sorted({*NATIVE, *DECOMPOSED, *COMPOSED}))
-def test_jit_returns_the_bits_of_eager_calls(name):
+@pytest.mark.parametrize("part", one_each_commit(0, 1))
+def test_jit_returns_the_bits_of_eager_calls(name, part):
     op = optable.table()[name]
-    for dtype in op.decl.dtypes:
+    for dtype in op.decl.dtypes[part::2]:
         for sample in optable.samples_of(op, dtype):
             found = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
             f, tensors = optable.as_function(op, *optable.to_tensors(found))
@@ -63,8 +66,8 @@ def test_jit_returns_the_bits_of_eager_calls(name):
 @native
 def test_callbacks_of_the_operator_table_are_named():
     found = {}
-    for op in declared_operators():
-        for dtype in op.decl.dtypes:
+    for op in filter(is_tried, declared_operators()):
+        for dtype in {(dtype.kind, dtype.itemsize > 2): dtype for dtype in op.decl.dtypes}.values():
             for sample in optable.samples_of(op, dtype)[:6]:
                 given = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
                 try:
@@ -74,7 +77,9 @@ def test_callbacks_of_the_operator_table_are_named():
                     continue  # nothing to compute, or the shape of the result depends on data
                 found |= {row.op: row.why for row in table if row.choice == "callback"}
     assert not found.keys() - CALLBACKS, {name: found[name] for name in found.keys() - CALLBACKS}
-    assert not CALLBACKS.keys() - found, "these are not callbacks any more: shorten the list"
+    assert not CALLBACKS.keys() - found.keys() - REACHED_BY_COMPOSITES, (
+        "these are not callbacks any more: shorten the list"
+    )
 
 
 @native

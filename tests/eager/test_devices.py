@@ -1,6 +1,7 @@
 """Devices of other packages: names, creation, transfers, gradients and errors."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -63,6 +64,17 @@ def test_round_trip(device):
     assert td.asarray(x, device="cpu").tolist() == [1.0, 2.0]
     assert td.asarray([1.0]).to("far:0").device == "far"
     assert td.asarray([1.0]).to(device="far", dtype=td.float64).dtype is td.float64
+
+
+def test_device_has_type_and_index_in_every_class(device):
+    x = td.zeros((2, 2))
+    classes = [x, x.to("meta"), x.to_sparse(), x.to("far")]
+    seen = [(one.device.type, one.device.index) for one in classes]
+    assert seen == [("cpu", None), ("meta", None), ("cpu", None), ("far", None)]
+    assert td.jit(lambda x: x + (1 if x.device.type == "cpu" else 2))(x)[0, 0] == 1
+    assert td.vmap(lambda x: x + (x.device.index is None))(x)[0, 0] == 1
+    assert pickle.loads(pickle.dumps(x.device)).type == "cpu"
+    assert repr(x.device) == "'cpu'"
 
 
 def test_gradients_follow(device):

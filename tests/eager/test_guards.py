@@ -466,10 +466,10 @@ def test_references_stay_flat(name):
     many(20)
     gc.collect()
     references = sys.getrefcount(states.ACTIVE)
-    growth = smallest_block_growth(lambda: many(150))
+    growth = smallest_block_growth(lambda: many(40))
     left = sys.getrefcount(states.ACTIVE) - references
     assert left == 0
-    assert growth < 60, "one block that is kept in each call is too much"
+    assert growth < 40, "one block that is kept in each call is too much"
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,15 @@ def test_compiled_composites_have_the_same_bits(op, dtype):
         assert bits(results_and_gradients(op, args, kwargs)) == bits(hot)
 
 
+@pytest.mark.parametrize("lengths", [None, [5, 3]])
 @pytest.mark.parametrize(("cell", "gates", "states"), [(lstm_cell, 4, 2), (gru_cell, 3, 1)])
-def test_recurrent_layers_are_compiled(cell, gates, states):
+def test_recurrent_layers_are_compiled(cell, gates, states, lengths):
     rng = np.random.default_rng(1)
     draw = [td.asarray(rng.standard_normal(n).astype("float32")) for n in [(5, 2, 3), *[(2, 4)] * states]]
     weights = [td.asarray(rng.standard_normal((4 * gates, n)).astype("float32")) for n in (3, 4)]
     biases = [td.asarray(rng.standard_normal(4 * gates).astype("float32")) for _ in range(2)]
-    args = [cell, draw[0], tuple(draw[1:]), tuple(weights), tuple(biases), True]
+    counts = None if lengths is None else td.asarray(lengths)
+    args = [cell, draw[0], tuple(draw[1:]), (*weights, None), tuple(biases), counts, True]
     compiled = hot_calls(run_layer._fn)
     hot = results_and_gradients(compiled.call, args, {})
     assert [*compiled.counts.values()] == [COMPILED]
@@ -133,6 +135,42 @@ def test_hot_calls_of_arguments_that_are_not_constants_run_the_function():
     function = compile_when_hot(lambda xs: xs[0] + 1)
     assert function([td.ones(2)]).tolist() == [2.0, 2.0]
     assert not function._run.__self__.counts
+
+
+SPELLED = {
+    "dim": lambda x: td.softmax(x, dim=0),
+    "input, keepdim": lambda x: td.std(input=x, dim=0, keepdim=True),
+    "keyword-only by position": lambda x: td.std(x, 0, 1),
+    "axis as dim": lambda x: td.mean(x, dim=0, keepdim=True),
+    "within a derivative": lambda x: td.linalg.cholesky(x @ x.T + 3 * td.eye(3)),
+    "method": lambda x: x.var(0, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_hot_calls_of_other_spellings(name):
+    def slope(x):
+        y = SPELLED[name](x)
+        y.sum().backward()
+        return np.concatenate([y.detach().numpy().ravel(), x.grad.numpy().ravel()])
+
+    def make():
+        return td.asarray(np.arange(9.0).reshape(3, 3) ** 2 / 9, requires_grad=True)
+
+    with config.override(hot_composites=10**9):
+        wanted = slope(make())
+    for _ in range(8):  # more than the kinds that are tried in vain
+        np.testing.assert_allclose(slope(make()), wanted, rtol=1e-14)
+
+
+def test_spelled_calls_are_compiled_in_their_canonical_form():
+    function = td.softmax
+    x = td.ones((2, 3))
+    for dim in (0, 1, -1, -2, 0):
+        for _ in range(3):
+            td.softmax(x, dim=dim)
+    hot_calls = function.target.__self__
+    assert hot_calls.compiled_kinds >= 4
 
 
 def test_calls_that_read_data_are_not_compiled():

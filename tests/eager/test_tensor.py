@@ -28,7 +28,7 @@ assert_close = functools.partial(assert_same, rtol=1e-6)
     ],
 )  # fmt: skip
 def test_dtype_of_what_is_given(value, dtype):
-    assert td.asarray(list(value) if isinstance(value, range) else value).dtype is dtype
+    assert td.asarray(value).dtype is dtype
 
 
 def test_arrays_are_not_copied_and_share_both_ways():
@@ -50,6 +50,8 @@ def test_other_sources():
     assert_close(td.asarray(X.astype(">f4")), X)
     assert_close(td.asarray(memoryview(X[0].copy())), X[0])
     assert_close(td.asarray([td.asarray(1.0), td.asarray(2.0)]), np.float32([1, 2]))
+    assert td.asarray(range(2, 5)).tolist() == td.Tensor(range(2, 5)).tolist() == [2, 3, 4]
+    assert td.asarray(range(3), dtype=td.int8).dtype is td.int8
     assert_close(td.asarray([[1, 2], [3, 4]], dtype="int8"), np.int8([[1, 2], [3, 4]]))
 
     class Exporter:

@@ -1,5 +1,7 @@
 """Attributes and small methods of tensors with PyTorch's names."""
 
+import weakref
+
 import numpy as np
 import pytest
 import tandem as td
@@ -123,12 +125,78 @@ def test_graph_of_a_result():
     y = x * 2.0
     z = td.concat([y, x])
     assert x.grad_fn is None and td.zeros(2).grad_fn is None
-    assert (y.grad_fn.name(), repr(y.grad_fn)) == ("mul", "<mul>")
+    assert (y.grad_fn.name(), repr(y.grad_fn)) == ("MulBackward0", "<MulBackward0>")
     assert y.grad_fn == y.grad_fn and hash(y.grad_fn) == hash(y.grad_fn) and y.grad_fn != z.grad_fn
     names = [(function.name(), index) for function, index in z.grad_fn.next_functions]
-    assert names == [("mul", 0), ("AccumulateGrad", 0)]
+    assert names == [("MulBackward0", 0), ("AccumulateGrad", 0)]
     assert z.grad_fn.next_functions[0][0] == y.grad_fn
     assert not z.grad_fn.next_functions[1][0].next_functions
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (lambda x: x * 2, "Mul"),
+        (lambda x: (x / x).sum(), "Sum Div"),
+        (lambda x: (-x).exp(), "Exp Neg"),
+        (lambda x: x.sqrt().clone(), "Clone Sqrt"),
+        (lambda x: (x - 1).permute(0), "Permute Sub"),
+        (lambda x: x.index_select(0, td.asarray([1])).add_(1), "Add"),
+    ],
+)
+def test_names_of_graph_functions_are_those_of_pytorch(function, names):
+    node, seen = function(td.asarray([1.0, 2.0], requires_grad=True)).grad_fn, []
+    while node.next_functions and len(seen) < len(names.split()):
+        seen.append(node.name())
+        node = node.next_functions[0][0]
+    assert seen == [f"{name}Backward0" for name in names.split()]
+
+
+def test_name_of_a_function_of_the_user():
+    x = td.asarray([1.0], requires_grad=True)
+
+    class Double(td.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    assert Double.apply(x).grad_fn.name() == "DoubleBackward"
+
+
+def test_accumulate_grad_has_the_leaf():
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    weight = td.nn.Parameter(td.ones(2))
+    y = x + weight
+    variables = [function.variable for function, _ in y.grad_fn.next_functions]
+    assert variables[0] is x
+    assert variables[1] is weight
+    with pytest.raises(AttributeError, match="AddBackward0"):
+        _ = y.grad_fn.variable
+    reference = weakref.ref(x)
+    del x, variables
+    assert reference() is None  # the graph refers to the leaf's gradient only
+    assert y.grad_fn.next_functions[0][0].variable is None
+
+
+def test_writes_through_data_are_not_counted():
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    y = x * x
+    data = x.data
+    data[0] = 5.0
+    data.add_(1.0)
+    assert (x._version, data._version) == (0, 2)
+    assert x.tolist() == [6.0, 3.0]
+    y.sum().backward()
+    assert x.grad.tolist() == [12.0, 6.0]  # of the new elements
+    z = x * x
+    x.detach().add_(1.0)
+    assert x._version == 1
+    with pytest.raises(td.errors.VersionError):
+        z.sum().backward()
 
 
 def test_state_of_autograd():

@@ -103,6 +103,24 @@ def test_attention(batch, steps, heads):
     assert_close(mean, weights.mean(1))
 
 
+def test_heads_of_keys_serve_groups_of_queries():
+    q, k, v = draw(2, 6, 3, 4), draw(2, 2, 5, 4), draw(2, 2, 5, 4) + 1
+    got = F.scaled_dot_product_attention(*map(td.asarray, (q, k, v)), enable_gqa=True)
+    k, v = (x.repeat(3, axis=1) for x in (k, v))
+    assert_close(got, softmax(q @ k.swapaxes(-1, -2) / 2) @ v)
+
+
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_table_is_taken_from_a_tensor(kind):
+    table = draw(5, 3)
+    layer = kind.from_pretrained(td.asarray(table), padding_idx=1)
+    assert not layer.weight.requires_grad and list(layer.state_dict()) == ["weight"]
+    assert [name for name, _ in layer.named_parameters()] == ["weight"] and layer.padding_idx == 1
+    assert kind.from_pretrained(td.asarray(table), freeze=False).weight.requires_grad
+    index = np.array([[0, 4]])
+    assert_close(layer(td.asarray(index)), table[index] if kind is nn.Embedding else table[index].mean(1))
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 6), st.integers(1, 5), st.booleans())
 def test_cross_entropy(count, classes, is_weighted):
@@ -172,7 +190,17 @@ CALLS = {
     ),
     "convolution of odd groups": (lambda: nn.Conv2d(3, 4, 1, groups=2), ShapeError, "2 groups"),
     "convolution of other padding": (
-        lambda: nn.Conv2d(3, 4, 1, padding_mode="circular"),
+        lambda: nn.Conv2d(3, 4, 1, padding_mode="mirror"),
+        ValueArgumentError,
+        "one of zeros, reflect",
+    ),
+    "convolution to another size": (
+        lambda: nn.ConvTranspose1d(2, 2, 3, stride=2)(td.ones((1, 2, 4)), output_size=(12,)),
+        ShapeError,
+        r"\[9\] up to the stride",
+    ),
+    "transposed convolution of other padding": (
+        lambda: nn.ConvTranspose1d(2, 2, 3, padding_mode="reflect"),
         ValueArgumentError,
         "zeros",
     ),
@@ -191,7 +219,7 @@ CALLS = {
     ),
     "gain": (lambda: nn.init.calculate_gain("step"), ValueArgumentError, "step"),
     "fan": (lambda: nn.init.xavier_normal_(td.ones(3)), ShapeError, "two axes"),
-    "loss arguments": (lambda: nn.MSELoss(None, None), ArgumentError, "one positional argument"),
+    "loss arguments": (lambda: nn.MSELoss(1, 2, 3, 4), TypeError, "MSELoss: too many positional"),
 }
 
 
@@ -234,6 +262,24 @@ def test_orthogonal_and_identity_matrices():
         assert_close(small, 4 * np.eye(len(small)))
     assert_close(nn.init.eye_(td.empty((2, 3))), np.eye(2, 3))
     assert nn.init.zeros_(td.ones(2)).tolist() == [0, 0] and nn.init.ones_(td.zeros(1)).tolist() == [1]
+
+
+def test_dirac_weight_keeps_channels():
+    x = draw(2, 4, 5, 5)
+    for groups, channels in ((1, 4), (2, 4), (2, 2)):
+        layer = nn.Conv2d(4, channels, 3, padding=1, groups=groups, bias=False)
+        nn.init.dirac_(layer.weight, groups)
+        kept = [group * 4 // groups + at for group in range(groups) for at in range(channels // groups)]
+        assert_close(layer(td.asarray(x)), x[:, kept])
+    with pytest.raises(ShapeError, match="3 to 5 axes"):
+        nn.init.dirac_(td.ones((2, 2)))
+
+
+def test_sparse_matrix_has_a_share_of_zeros():
+    values = nn.init.sparse_(td.empty((20, 30)), 0.25, std=2.0, generator=td.Generator(0)).numpy()
+    assert (np.sum(values == 0, 0) == 5).all() and abs(values[values != 0].std() - 2) < 0.2
+    with pytest.raises(ShapeError, match="a matrix"):
+        nn.init.sparse_(td.ones(3), 0.5)
 
 
 def test_parameters_become_a_vector():

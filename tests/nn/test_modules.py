@@ -73,6 +73,8 @@ def test_wrong_state_is_refused_whole(net):
     with pytest.raises(ArgumentError, match=r"no value for scale.*unknown names scales"):
         net.load_state_dict({**{k: v for k, v in state.items() if k != "scale"}, "scales": state["scale"]})
     assert net.load_state_dict({"offset": np.ones(4)}, strict=False).missing_keys[0] == "scale"
+    with pytest.raises(RuntimeError, match="no value"):
+        net.load_state_dict({})
     with pytest.raises(ShapeError, match=r"output.weight has shape \(2, 4\)"):
         net.load_state_dict({**state, "output.weight": np.ones((4, 2))})
     assert net.scale.tolist() == before
@@ -165,7 +167,7 @@ def test_containers_hold_modules():
     assert len(model) == 3 and model[-1] is list(model)[2] and len(model[:2]) == 2
     model[1] = nn.Tanh()
     assert isinstance(model[1], nn.Tanh) and list(model.state_dict())[-1] == "2.bias"
-    with pytest.raises(OutOfBoundsError, match="3 modules"):
+    with pytest.raises(OutOfBoundsError, match="3 items"):
         model[3]
     modules = nn.ModuleList([nn.Linear(1, 1)]).extend([nn.Linear(1, 2)])
     assert [module.out_features for module in modules] == [1, 2]
@@ -363,3 +365,63 @@ def test_recurrent_layer_is_jitted_as_a_loop():
     (lstm(x)[0] ** 2).sum().backward()
     for one, parameter in zip(got, lstm.parameters()):
         assert_close(one, parameter.grad, 1e-5)
+
+
+def test_frozen_parameter_is_written_and_copied_with_its_gradient():
+    layer = nn.Linear(2, 3)
+    layer(td.ones(2)).sum().backward()
+    layer.requires_grad_(False)
+    with td.no_grad():
+        layer.weight *= 2
+    assert list(layer.state_dict()) == ["weight", "bias"]
+    other = copy.deepcopy(layer).to(td.float64)
+    assert other.weight.grad.tolist() == layer.weight.grad.tolist() == [[1.0, 1.0]] * 3
+    assert not other.weight.requires_grad and len(list(other.parameters())) == 2
+    holder = nn.Module()
+    holder.weight = layer.weight
+    assert [name for name, _ in holder.named_parameters()] == ["weight"]
+    assert copy.copy(layer.bias).grad.tolist() == [1.0] * 3
+
+
+def test_gradient_of_a_padded_convolution_can_be_viewed():
+    x = td.ones((2, 1, 8, 8)).requires_grad_()
+    nn.Conv2d(1, 4, 4, 2, 1)(x).sum().backward()
+    (gradient,) = td.autograd.grad(nn.Conv2d(1, 4, 4, 2, 1)(x).sum(), x)
+    assert gradient.view(2, -1).shape == (2, 64)
+
+
+def test_states_of_several_modules_are_stacked():
+    nets = [nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).eval() for _ in range(4)]
+    params, buffers = nn.stack_module_state(nets)
+    assert params["0.weight"].shape == (4, 2, 3) and params["0.weight"].requires_grad
+    assert buffers["1.running_mean"].shape == (4, 2)
+    x = td.asarray(X)
+    results = td.vmap(lambda p, b: nn.functional_call(nets[0], (p, b), x))(params, buffers)
+    for result, net in zip(results.detach().numpy(), nets):
+        assert_close(result, net(x).detach())
+    with pytest.raises(ArgumentError, match="at least one"):
+        nn.stack_module_state([])
+    with pytest.raises(ArgumentError, match="one class"):
+        nn.stack_module_state([nets[0], nn.Linear(3, 2)])
+
+
+def test_functional_call_is_strict_and_untied_on_request(net):
+    net.again = net.hidden
+    values = {"hidden.weight": td.zeros((4, 3))}
+    with pytest.raises(ArgumentError, match=r"hidden\.bias"):
+        nn.functional_call(net, values, td.asarray(X), strict=True)
+
+    def read(tie_weights):
+        seen = []
+        handle = net.register_forward_pre_hook(
+            lambda module, args: seen.append(module.again.weight.sum().item())
+        )
+        nn.functional_call(net, values, td.asarray(X), tie_weights=tie_weights)
+        handle.remove()
+        return seen[0]
+
+    assert (
+        read(True) == 0
+        and read(False) == pytest.approx(net.hidden.weight.sum().item())
+        and net.hidden.weight.sum().item() != 0
+    )

@@ -1,5 +1,7 @@
 """Layers, functions and losses against PyTorch: values, and gradients of inputs and parameters."""
 
+import re
+
 import numpy as np
 import pytest
 import tandem as td
@@ -83,6 +85,16 @@ LAYERS = {
     ),
     "Conv2d of one example": ("Conv2d", (2, 3, 1), {"bias": False}, [(2, 4, 4)]),
     "Conv3d": ("Conv3d", (1, 2, 2), {}, [(1, 1, 3, 4, 3)]),
+    **{
+        f"Conv1d padded by {mode}": ("Conv1d", (2, 3, 4), {"padding": 2, "padding_mode": mode}, [(2, 2, 6)])
+        for mode in ("zeros", "reflect", "replicate", "circular")
+    },
+    "Conv2d padded by reflection to the same size": (
+        "Conv2d",
+        (2, 3, (4, 3)),
+        {"padding": "same", "padding_mode": "reflect", "dilation": (1, 2)},
+        [(2, 2, 6, 7)],
+    ),
     "ConvTranspose1d": ("ConvTranspose1d", (3, 2, 3), {"stride": 2}, [(2, 3, 4)]),
     "ConvTranspose2d": (
         "ConvTranspose2d",
@@ -101,6 +113,11 @@ LAYERS = {
     "BatchNorm2d": ("BatchNorm2d", (3,), {"momentum": 0.3}, [(4, 3, 2, 5)]),
     "BatchNorm2d without statistics": ("BatchNorm2d", (3,), {"track_running_stats": False}, [(4, 3, 2, 5)]),
     "BatchNorm3d": ("BatchNorm3d", (2,), {"affine": False}, [(2, 2, 2, 2, 3)]),
+    "BatchNorm1d without bias": ("BatchNorm1d", (4,), {"bias": False}, [(6, 4)]),
+    "InstanceNorm1d": ("InstanceNorm1d", (4,), {"affine": True}, [(6, 4, 3)]),
+    "InstanceNorm2d": ("InstanceNorm2d", (3,), {"track_running_stats": True}, [(2, 3, 4, 5)]),
+    "InstanceNorm2d of one example": ("InstanceNorm2d", (3,), {}, [(3, 4, 5)]),
+    "InstanceNorm3d": ("InstanceNorm3d", (2,), {"affine": True, "bias": False}, [(2, 2, 2, 2, 3)]),
     "ReLU": ("ReLU", (), {}, [(7,)]),
     "ReLU6": ("ReLU6", (), {}, [(7,)]),
     "LeakyReLU": ("LeakyReLU", (0.2,), {}, [(7,)]),
@@ -134,12 +151,41 @@ LAYERS = {
 }
 
 
+REPRS = [
+    "Linear(2, 3, bias=False)",
+    "Conv2d(2, 4, 3, stride=2, padding=1, dilation=2, groups=2, bias=False)",
+    "Conv1d(2, 4, 3, padding='same', padding_mode='circular')",
+    "ConvTranspose2d(2, 4, 3, output_padding=1, stride=2)",
+    "BatchNorm2d(3)",
+    "BatchNorm1d(3, momentum=None, affine=False)",
+    "InstanceNorm2d(3, affine=True)",
+    "LayerNorm((3, 2), bias=False)",
+    "RMSNorm(4)",
+    "GroupNorm(2, 4)",
+    "ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])",
+    "ModuleDict({'a': nn.ReLU(), 'b': nn.ModuleList([nn.Linear(1, 2)])})",
+    "Sequential(nn.Linear(2, 3), nn.ReLU(True))",
+]
+REPRS = [re.sub(r"\b([A-Z]\w+)\(", r"nn.\1(", text.replace("nn.", "")) for text in REPRS]
+
+
 @pytest.mark.parametrize("case", LAYERS)
 def test_layer_agrees(case):
     name, args, kwargs, shapes = LAYERS[case]
     torch.manual_seed(0)
     ours, theirs = getattr(td.nn, name)(*args, **kwargs), getattr(torch.nn, name)(*args, **kwargs)
     assert_layers_agree(ours, theirs, *(draw(*shape) for shape in shapes))
+
+
+def test_output_size_agrees():
+    ours, theirs = (nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1) for nn in (td.nn, torch.nn))
+    assert_layers_agree(ours, theirs, draw(1, 2, 4, 3), output_size=[8, 5])
+
+
+@pytest.mark.parametrize("text", REPRS)
+def test_repr_agrees(text):
+    ours, theirs = (eval(text, {"nn": library}) for library in (td.nn, torch.nn))
+    assert repr(ours) == repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear")
 
 
 @pytest.mark.parametrize("name", ["BatchNorm1d", "Dropout"])
@@ -167,6 +213,11 @@ def test_recurrent_state_agrees():
 
 
 ATTENTION = {
+    "more keys": (
+        {"add_bias_kv": True, "add_zero_attn": True},
+        {"attn_mask": np.triu(np.ones((5, 5), bool), 1)},
+    ),
+    "a key of zeros": ({"add_zero_attn": True}, {}),
     "plain": ({}, {}),
     "batch first": ({"batch_first": True}, {"average_attn_weights": False}),
     "without weights": ({}, {"need_weights": False}),

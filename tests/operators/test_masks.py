@@ -200,3 +200,201 @@ def test_failed_hot_writes_leave_the_version():
         x[mask] = td.ones(3)
     product.backward()
     assert y.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize("size", [0, 2, 30])
+def test_sized_get_pads_the_selected_elements(key, size):
+    (position,) = (i for i, part in enumerate(key) if isinstance(part, np.ndarray))
+    known = td.asarray(X).at[tensors(key)]
+    want = known.get().numpy()
+    view = X[(*key[:position], np.ones_like(key[position]), *key[position + 1 :])]
+    axis = next((i for i, (n, m) in enumerate(zip(want.shape, view.shape)) if n != m), 0)
+
+    def get(x, mask):
+        return x.at[(*key[:position], mask, *key[position + 1 :])].get(size=size, fill_value=-1.0)
+
+    x, mask = td.asarray(X), td.asarray(key[position])
+    for result in (get(x, mask), td.jit(get)(x, mask), td.vmap(get)(td.stack([x]), td.stack([mask]))[0]):
+        kept = min(size, want.shape[axis])
+        found = np.moveaxis(result.numpy(), axis, 0)
+        assert found.shape == (size, *np.moveaxis(want, axis, 0).shape[1:])
+        assert np.array_equal(found[:kept], np.moveaxis(want, axis, 0)[:kept])
+        assert (found[kept:] == -1).all()
+
+
+def test_errors_of_traced_masks_name_size():
+    for function in (lambda x: x[x > 1], td.nonzero, lambda x: td.where(x > 1), td.unique, td.argwhere):
+        with pytest.raises(UnsupportedError, match="size=n"):
+            td.jit(function)(td.asarray(X))
+    with pytest.raises(ValueError, match="single mask"):
+        td.asarray(X).at[0].get(size=2)
+
+
+def test_where_of_a_condition_returns_positions():
+    x = td.asarray(X)
+    want = np.where(X > 4)
+    assert all(np.array_equal(a.numpy(), b) for a, b in zip(td.where(x > 4), want, strict=True))
+    padded = td.jit(lambda x: td.where(x > 4, size=10, fill_value=-1))(x)
+    assert [part.tolist() for part in padded] == [[*part.tolist(), -1, -1] for part in want]
+    with pytest.raises(TypeError, match="'other'"):
+        td.where(x > 4, x)
+
+
+# -- elements at traced masks ------------------------------------------------------------------------------------------
+def _add(y, x, key):
+    y[key] += 2.5
+
+
+def _combine(y, x, key):
+    y[key] = 2 * y[key] - x[key] ** 2
+
+
+def _divide(y, x, key):
+    y[key] /= -abs(y[key])
+
+
+def _keep(y, x, key):
+    before = y[key]
+    y[key] = 0.0
+    y[key] = y[key] - before
+
+
+UPDATES = {"add": _add, "combine": _combine, "divide": _divide, "read before a write": _keep}
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+@pytest.mark.parametrize(
+    "key", [KEYS[name] for name in KEYS if name != "0-d"]
+)  # which is reshaped at each use
+def test_assignments_of_elements_at_the_same_mask_trace(key, update):
+    (position,) = (i for i, part in enumerate(key) if isinstance(part, np.ndarray))
+
+    def run(x, mask):
+        whole = (*key[:position], mask, *key[position + 1 :])
+        y = x * 1
+        update(y, x, whole if len(whole) > 1 else mask)
+        return y
+
+    want = run(X, key[position])
+    x, mask = td.asarray(X), td.asarray(key[position])
+    two = td.stack([x, x]), td.stack([mask, mask])
+    assert np.allclose(td.jit(run)(x, mask).numpy(), want, rtol=1e-15)
+    assert np.allclose(td.vmap(run)(*two)[1].numpy(), want, rtol=1e-15)
+    assert np.allclose(td.jit(td.vmap(run))(*two)[1].numpy(), want, rtol=1e-15)
+    slope = td.grad(lambda x: run(x, mask).sum())(x).numpy()
+    assert np.allclose(td.jit(td.grad(lambda x, mask: run(x, mask).sum()))(x, mask).numpy(), slope)
+
+
+USES = {
+    "result": lambda e, x: e,
+    "reduction": lambda e, x: td.sum(e),
+    "method": lambda e, x: e.sum(),
+    "shape": lambda e, x: e.shape,
+    "len": lambda e, x: len(e),
+    "iteration": lambda e, x: [*e],
+    "comparison": lambda e, x: e == 1,
+    "tensor with an axis": lambda e, x: x[0] + e,
+    "product": lambda e, x: e @ e,
+    "other mask": lambda e, x: e + x[x > 3],
+    "asarray": lambda e, x: td.asarray(e),
+    "numpy": lambda e, x: np.asarray(e),
+    "write elsewhere": lambda e, x: x.at[0].set(e),
+    "write at another mask": lambda e, x: x.at[x > 3].set(e),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_other_uses_of_elements_at_traced_masks_raise(use):
+    for run, x in ((td.jit, td.asarray(X)), (td.vmap, td.stack([td.asarray(X)] * 2))):
+        with pytest.raises(UnsupportedError, match="size=n"):
+            run(lambda x: use(x[x > 2], x))(x)
+
+
+# -- constant masks ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("make", [np.copy, td.asarray], ids=["array", "tensor"])
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_captured_masks_have_known_positions(key, make):
+    def prepare(part):
+        return make(part) if isinstance(part, np.ndarray) else part
+
+    whole = tuple(map(prepare, key))
+    values = np.arange(X[key].size).reshape(X[key].shape) + 0.5
+
+    def run(x, v):
+        y = x * 1
+        y[whole] += v
+        return y, x.at[whole].set(v), x.at[whole].add(2 * v), x[whole]
+
+    want = X.copy(), X.copy(), X.copy(), X[key]
+    want[0][key] += values
+    want[1][key] = values
+    want[2][key] += 2 * values
+    x, v = td.asarray(X), td.asarray(values)
+    for results in (
+        td.jit(run)(x, v),
+        [one[0] for one in td.jit(td.vmap(run))(td.stack([x]), td.stack([v]))],
+    ):
+        for one, other in zip(results, want, strict=True):
+            assert np.array_equal(one.numpy(), other)
+
+
+def test_changed_captured_mask_is_traced_again():
+    mask = td.asarray([True, False, True])
+    jitted = td.jit(lambda x: x[mask] * 2)
+    scanned = td.jit(lambda x: td.scan(lambda c, _: (c.at[mask].add(1.0), c[mask]), x, None, length=2)[0])
+    x = td.asarray([1.0, 2.0, 3.0])
+    for _ in range(100):
+        assert jitted(x).tolist() == [2.0, 6.0]
+    assert scanned(x).tolist() == [3.0, 2.0, 5.0]
+    mask[1] = True
+    assert jitted(x).tolist() == [2.0, 4.0, 6.0]
+    assert scanned(x).tolist() == [3.0, 4.0, 5.0]
+    mask[0] = mask[1] = False
+    assert "captured mask" in jitted.explain(x)
+    assert jitted(x).tolist() == [6.0]
+    mask[0] = True
+    assert jitted(x).tolist() == [2.0, 6.0]
+    assert jitted.cache_info().specializations == 3
+
+
+def test_in_place_operators_rebind_loop_carries():
+    def step(_, carry):
+        carry += 1
+        carry[carry > 2] *= 10
+        return carry
+
+    want = np.array([1.0, 2.0, 3.0])
+    for _ in range(3):
+        want = step(None, want.copy())
+    x = td.asarray([1.0, 2.0, 3.0])
+    run = lambda x: td.fori_loop(0, 3, step, x)  # noqa: E731
+    assert td.jit(run)(x).tolist() == run(x).tolist() == want.tolist()
+    assert td.vmap(run)(td.stack([x]))[0].tolist() == want.tolist()
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "key", [False, np.zeros(0, np.int64), np.zeros(2, bool)], ids=["False", "indices", "mask"]
+)
+def test_jitted_write_at_no_position_keeps_a_computed_tensor(key):
+    index = td.asarray([-2])
+
+    def run(x, a, b):
+        y = x - a
+        y = y.at[index].set(y[index] >> b)
+        return y.at[key].set(1), y.at[key].add(1), y.at[key].max(1)
+
+    arguments = td.asarray([0, 2]), td.asarray([1, 2]), td.asarray([2])
+    assert [one.tolist() for one in td.jit(run)(*arguments)] == [one.tolist() for one in run(*arguments)]
+
+
+@pytest.mark.parametrize("method", ["add", "set", "max", "multiply"])
+def test_jitted_update_of_a_view_keeps_other_elements(method):
+    def run(x, a):
+        return getattr(x.at[:, True], method)(a), getattr(x[:, None].at[:, [0]], method)(a)
+
+    x, a = td.asarray([0.0, 2.0]), td.asarray([[-0.5], [-2.0]])
+    for one, other in zip(td.jit(run)(x, a), run(x, a), strict=True):
+        assert one.tolist() == other.tolist()

@@ -34,9 +34,17 @@ def test_tensordot_of_too_many_axes_raises():
             td.tensordot(td.ones((2, 2)), td.ones((2, 2)), axes)
 
 
-def test_tensor_class_is_not_a_constructor():
-    with pytest.raises(errors.ArgumentError, match="asarray"):
-        td.Tensor([1.0])
+def test_tensor_class_is_constructor_of_pytorch():
+    x = td.Tensor(np.array([[1, 2]]))
+    assert x.dtype is td.float32 and x.tolist() == [[1.0, 2.0]] and type(x) is td.Tensor
+    assert td.Tensor(2, 3).shape == (2, 3) and td.Tensor().shape == (0,) and td.Tensor([2]).tolist() == [2.0]
+    assert (td.Tensor(x).requires_grad_() * 2).sum().requires_grad
+    source = np.ones(2, np.float32)
+    td.Tensor(source)[0] = 5.0
+    assert source[0] == 1
+    for call in (lambda: td.Tensor([1.0], dtype=td.int8), lambda: td.jit(lambda x: td.Tensor(x))(x)):
+        with pytest.raises(errors.ArgumentError, match=r"asarray|Tensor\(\.\.\.\)"):
+            call()
 
 
 def test_too_much_memory_names_the_operator():

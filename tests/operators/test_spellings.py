@@ -50,6 +50,13 @@ def test_reductions_take_the_names_of_pytorch(name, axis, keepdims, method):
     same(wanted, (method_of if method else lambda **k: function(input=X, **k))(dim=axis, keepdim=keepdims))
 
 
+def test_overload_takes_out():
+    out = td.zeros((2, 3))
+    assert td.add(X, X, alpha=3, out=out) is out and td.sub(X, X, alpha=3, out=out) is out
+    same(out, X * -2)
+    assert td.add(X, X, out=out) is out
+
+
 def test_options_are_taken_by_position():
     same(td.sum(X, 0, td.float64), td.sum(X, axis=0, dtype=td.float64))
     same(X.sum(1, True), td.sum(X, axis=1, keepdims=True))

@@ -122,15 +122,72 @@ def test_schedule_goes_on_from_its_state():
     scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
     for _ in range(4):
         scheduler.step()
-    other = optim.lr_scheduler.CosineAnnealingLR(optim.SGD([make_parameter()], lr=1.0), 3)
+    other_optimizer = optim.SGD([make_parameter()], lr=1.0)
+    other = optim.lr_scheduler.CosineAnnealingLR(other_optimizer, 3)
+    other_optimizer.load_state_dict(optimizer.state_dict())
     other.load_state_dict(scheduler.state_dict())
     scheduler.step()
     other.step()
     assert other.get_last_lr() == scheduler.get_last_lr()
 
 
+def test_chained_schedules_multiply():
+    make = optim.lr_scheduler
+    rates = []
+    for saves in (False, True):
+        optimizer = optim.SGD([make_parameter()], lr=1.0)
+        parts = [make.ConstantLR(optimizer, 0.1, 2), make.ExponentialLR(optimizer, 0.5)]
+        scheduler = make.ChainedScheduler(parts)
+        for _ in range(3):
+            scheduler.step()
+        if saves:
+            state, state_of_optimizer = scheduler.state_dict(), optimizer.state_dict()
+            optimizer = optim.SGD([make_parameter()], lr=1.0)
+            parts = [make.ConstantLR(optimizer, 0.1, 2), make.ExponentialLR(optimizer, 0.5)]
+            scheduler = make.ChainedScheduler(parts)
+            optimizer.load_state_dict(state_of_optimizer)
+            scheduler.load_state_dict(state)
+        scheduler.step()
+        rates.append(scheduler.get_last_lr()[0])
+    assert rates == pytest.approx([0.0625, 0.0625])
+    with pytest.raises(ValueArgumentError, match="several optimizers"):
+        make.ChainedScheduler([*parts, make.StepLR(optim.SGD([make_parameter()]), 1)])
+    with pytest.raises(ValueArgumentError, match="at least one"):
+        make.ChainedScheduler([])
+
+
+def test_own_schedule_may_be_recursive():
+    from tandem.torch.optim.lr_scheduler import _LRScheduler
+
+    class Halve(_LRScheduler):
+        def get_lr(self):
+            rates = [group["lr"] for group in self.optimizer.param_groups]
+            return rates if self.last_epoch == 0 else [rate / 2 for rate in rates]
+
+    optimizer = optim.SGD([make_parameter()], lr=1.0)
+    scheduler = Halve(optimizer)
+    scheduler.step()
+    optimizer.param_groups[0]["lr"] = 8.0
+    scheduler.step()
+    assert scheduler.get_last_lr() == [4.0]
+
+
+def test_cycle_changes_the_momentum():
+    optimizer = optim.Adam([make_parameter()], lr=1.0)
+    scheduler = optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
+    scheduler.step()
+    assert scheduler.get_last_lr() == pytest.approx([0.3])
+    assert optimizer.param_groups[0]["betas"] == pytest.approx((0.85, 0.999))
+    with pytest.raises(ValueArgumentError, match="cycle_momentum=False"):
+        optim.lr_scheduler.CyclicLR(optim.Adagrad([make_parameter()]), 0.1, 0.5)
+    with pytest.raises(ValueArgumentError, match="'square'"):
+        optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, mode="square")
+    with pytest.raises(ValueArgumentError, match="2 values for 1 groups"):
+        optim.lr_scheduler.CyclicLR(optimizer, 0.1, [0.5, 0.6])
+
+
 def test_schedule_starts_late_from_its_first_rate():
-    optimizer = optim.SGD([{"params": [make_parameter()], "lr": 0.25, "initial_lr": 1.0}], lr=1.0)
+    optimizer = optim.SGD([{"params": [make_parameter()], "lr": 0.5, "initial_lr": 1.0}], lr=1.0)
     assert optim.lr_scheduler.StepLR(optimizer, 2, 0.5, last_epoch=3).get_last_lr() == [0.25]
 
 

@@ -17,6 +17,20 @@ OPTIMIZERS = {
     "Adam": [{}, {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.1}, {"amsgrad": True, "maximize": True}],
     "AdamW": [{"lr": 0.02}, {"amsgrad": True, "eps": 1e-3}],
     "RMSprop": [{}, {"momentum": 0.9, "centered": True}, {"alpha": 0.5, "weight_decay": 0.1}],
+    "Adagrad": [
+        {},
+        {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2, "maximize": True},
+    ],
+    "Adadelta": [{}, {"lr": 0.5, "rho": 0.7, "weight_decay": 0.1}],
+    "Adamax": [{}, {"betas": (0.8, 0.9), "weight_decay": 0.1}],
+    "NAdam": [{}, {"weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "RAdam": [
+        {},
+        {"betas": (0.8, 0.9), "weight_decay": 0.1},
+        {"decoupled_weight_decay": True, "weight_decay": 0.1},
+    ],
+    "Rprop": [{}, {"etas": (0.4, 1.3), "step_sizes": (1e-3, 0.02)}],
+    "ASGD": [{}, {"lr": 0.1, "lambd": 0.1, "t0": 3, "weight_decay": 0.1}],
 }
 CASES = [(name, options) for name, cases in OPTIMIZERS.items() for options in cases]
 
@@ -44,7 +58,7 @@ def assert_parameters_agree(mine, other):
 def test_steps_agree(name, options):
     mine, other = make_parameters()
     ours, theirs = getattr(td.optim, name)(mine, **options), getattr(torch.optim, name)(other, **options)
-    for seed in range(6):
+    for seed in range(50):
         set_gradients(mine, other, seed)
         ours.step()
         theirs.step()
@@ -80,20 +94,73 @@ SCHEDULERS = {
     "LinearLR": {"total_iters": 4},
     "CosineAnnealingLR": {"T_max": 6, "eta_min": 0.01},
     "LambdaLR": {"lr_lambda": lambda epoch: 0.95**epoch},
+    "MultiplicativeLR": {"lr_lambda": lambda epoch: 0.95},
+    "ConstantLR": {"factor": 0.5, "total_iters": 3},
+    "PolynomialLR": {"total_iters": 7, "power": 1.5},
+    "CosineAnnealingWarmRestarts": {"T_0": 3, "T_mult": 2, "eta_min": 0.01},
+    "OneCycleLR": {"max_lr": 0.5, "total_steps": 12},
+    "OneCycleLR-linear": {"max_lr": 0.5, "total_steps": 12, "three_phase": True, "anneal_strategy": "linear"},
+    "CyclicLR": {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 3, "step_size_down": 2},
+    "CyclicLR-2": {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 2, "mode": "triangular2"},
+    "CyclicLR-exp": {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 2, "mode": "exp_range", "gamma": 0.9},
 }
 
 
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 @pytest.mark.parametrize("name", SCHEDULERS)
-def test_learning_rates_agree(name):
+def test_learning_rates_agree(name, optimizer):
+    mine, other = make_parameters()
+    options = {"lr": 0.3, "momentum": 0.7} if optimizer == "SGD" else {"lr": 0.3}
+    ours, theirs = (
+        getattr(lib.optim, optimizer)(parameters, **options)
+        for lib, parameters in ((td, mine), (torch, other))
+    )
+    one = getattr(td.optim.lr_scheduler, name.partition("-")[0])(ours, **SCHEDULERS[name])
+    two = getattr(torch.optim.lr_scheduler, name.partition("-")[0])(theirs, **SCHEDULERS[name])
+    for _ in range(10):
+        np.testing.assert_allclose(one.get_last_lr(), two.get_last_lr(), rtol=1e-6)
+        for key in {"momentum", "betas"} & {*ours.param_groups[0]}:
+            np.testing.assert_allclose(ours.param_groups[0][key], theirs.param_groups[0][key], rtol=1e-6)
+        theirs.step()
+        one.step()
+        two.step()
+
+
+def make_chained(schedulers, optimizer):
+    parts = [schedulers.ConstantLR(optimizer, 0.1, 3), schedulers.ExponentialLR(optimizer, 0.9)]
+    return schedulers.ChainedScheduler([*parts, schedulers.CosineAnnealingLR(optimizer, 8, 0.001)])
+
+
+def make_sequence(schedulers, optimizer):
+    parts = [schedulers.LinearLR(optimizer, 0.1, 1.0, 3), schedulers.CosineAnnealingLR(optimizer, 6)]
+    return schedulers.SequentialLR(optimizer, parts, [3])
+
+
+@pytest.mark.parametrize("make", [make_chained, make_sequence])
+def test_combined_learning_rates_agree(make):
     mine, other = make_parameters()
     ours, theirs = td.optim.SGD(mine, lr=0.3), torch.optim.SGD(other, lr=0.3)
-    one = getattr(td.optim.lr_scheduler, name)(ours, **SCHEDULERS[name])
-    two = getattr(torch.optim.lr_scheduler, name)(theirs, **SCHEDULERS[name])
-    for _ in range(10):
+    one, two = make(td.optim.lr_scheduler, ours), make(torch.optim.lr_scheduler, theirs)
+    for _ in range(8):
         np.testing.assert_allclose(one.get_last_lr(), two.get_last_lr(), rtol=1e-6)
         theirs.step()
         one.step()
         two.step()
+
+
+def test_changed_learning_rate_is_scaled():
+    mine, other = make_parameters()
+    rates = []
+    for lib, parameters in ((td, mine), (torch, other)):
+        optimizer = lib.optim.SGD(parameters, lr=0.3)
+        scheduler = lib.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+        for step in range(6):
+            optimizer.step()
+            scheduler.step()
+            if step == 2:
+                optimizer.param_groups[0]["lr"] = 1.0
+        rates.append(scheduler.get_last_lr())
+    assert rates[0] == rates[1] == [0.25]
 
 
 @pytest.mark.parametrize(

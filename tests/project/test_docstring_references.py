@@ -74,18 +74,16 @@ def is_found(path, target):
     return hasattr(builtins, first) or first in sys.stdlib_module_names or is_object(f"tandem.{target}")
 
 
-def references():
-    for path, tree in syntax_trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield from ((path, target) for target in ROLE.findall(node.value))
-
-
-@pytest.mark.parametrize(
-    ("path", "target"), sorted(set(references())), ids=lambda part: getattr(part, "stem", part)
-)
-def test_reference_exists(path, target):
-    assert is_found(path, target), f"{path.relative_to(ROOT)} names {target}, which does not exist"
+def test_references_exist():
+    missing = sorted(
+        f"{path.relative_to(ROOT)} names {target}"
+        for path, tree in syntax_trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for target in set(ROLE.findall(node.value))
+        if not is_found(path, target)
+    )
+    assert not missing, "references to what does not exist:\n" + "\n".join(missing)
 
 
 def test_missing_reference_is_found():

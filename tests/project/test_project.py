@@ -288,6 +288,18 @@ def test_other_lazy_imports_are_refused(tmp_path, use):
     assert [*write_source(tmp_path, {"eager/x.py": use}).other_mechanisms()] == ["eager/x.py:1"]
 
 
+def test_functions_of_code_keep_the_first_result():
+    """With functools.cache, code that one of several threads has compiled is freed while its callers run it."""
+    for path, tree in syntax_trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.returns is not None:
+                caches = {ast.unparse(d) for d in node.decorator_list} & {"cache", "functools.cache"}
+                returns_code = "engine.Code" in ast.unparse(
+                    node.returns
+                )  # executables hold that of lru_cache
+                assert not (returns_code and caches), f"{path}: {node.name}"
+
+
 def test_lazy_imports_have_one_mechanism():
     assert not [*Source(ROOT, syntax_trees()).other_mechanisms()]
 

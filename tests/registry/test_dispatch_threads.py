@@ -243,9 +243,9 @@ def test_registering_over_and_over_does_not_grow():
                 handle.remove()
                 td.exp(X)
 
-        cycle(30)
-        growth = smallest_block_growth(lambda: cycle(50))
-        assert growth < 50, "one block that is kept in each cycle is too much"
+        cycle(10)
+        growth = smallest_block_growth(lambda: cycle(20))
+        assert growth < 20, "one block that is kept in each cycle is too much"
 
 
 # -- the state of threads ----------------------------------------------------------------------------------------------

@@ -130,8 +130,15 @@ def test_strict_names_refuse_ambiguous_calls_only():
         ("linalg", "norm"),
         ("nn.functional", "relu"),
         ("nn.init", "zeros_"),
+        ("nn.modules", "Linear"),
+        ("nn.modules.batchnorm", "_BatchNorm"),
+        ("nn.modules.module", "Module"),
+        ("nn.modules.utils", "_pair"),
         ("nn.parameter", "Parameter"),
         ("nn.utils", "clip_grad_norm_"),
+        ("nn.utils.parametrizations", "weight_norm"),
+        ("nn.utils.parametrize", "is_parametrized"),
+        ("nn.utils.rnn", "pad_sequence"),
         ("optim.lr_scheduler", "OneCycleLR"),
         ("special", "erf"),
     ],
@@ -357,3 +364,68 @@ def test_number_of_elements_is_plain_int():
     x = td.zeros((2, 3))
     for count in (x.numel(), x.nelement(), td.numel(x), td.size(x), torch.numel(x), x.nbytes, x.size * 1):
         assert type(count) is int
+
+
+def test_order_of_elements_is_accepted():
+    x = torch.arange(6.0).reshape(1, 2, 3, 1)
+    for call in (
+        x.contiguous,
+        x.clone,
+        x.to,
+        lambda memory_format: torch.clone(x, memory_format=memory_format),
+    ):
+        result = call(memory_format=torch.channels_last)
+        assert result.tolist() == x.tolist() and result.stride() == x.stride()
+    assert x.to("cpu", torch.float64, memory_format=torch.preserve_format).dtype is torch.float64
+    assert repr(torch.channels_last_3d) == "torch.channels_last_3d"
+    assert isinstance(torch.contiguous_format, torch.memory_format)
+    with pytest.raises(TypeError, match="memory_format"):
+        td.exp(x, memory_format=torch.channels_last)
+
+
+def test_gradients_of_inputs_only_are_computed():
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    (gradient,) = torch.autograd.grad(outputs=(x * x).sum(), inputs=x, only_inputs=True)
+    assert gradient.tolist() == [2.0, 4.0]
+    with pytest.raises(td.errors.ArgumentError, match="only_inputs"):
+        torch.autograd.grad(x.sum(), x, only_inputs=False)
+
+
+def test_least_squares_are_named():
+    result = torch.linalg.lstsq(td.asarray([[1.0], [1.0]]), td.asarray([[1.0], [3.0]]))
+    np.testing.assert_allclose(result.solution.numpy(), [[2.0]], rtol=1e-6)
+    assert result.rank.item() == 1 and result.solution is result[0] and len(result) == 4
+
+
+def test_whole_modules_are_saved_as_pickles(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    path = tmp_path / "net.pth"
+    torch.save(net, path)
+    with pytest.raises(ValueError, match="weights_only=False"):
+        torch.load(path)
+    other = torch.load(path, map_location=lambda storage, location: storage, weights_only=False)
+    assert other(torch.ones(2)).tolist() == net(torch.ones(2)).tolist()
+    torch.save({"model_state_dict": net.state_dict(), "epoch": 3}, path)
+    assert torch.load(path, map_location="cpu", weights_only=True)["epoch"] == 3
+    buffer = io.BytesIO()
+    torch.save([torch.ones(2)], buffer)
+    buffer.seek(0)
+    assert torch.load(buffer)[0].tolist() == [1.0, 1.0]
+
+
+def test_diagonals_of_bools_are_filled_with_numbers():
+    assert torch.ones((2, 2), dtype=bool).fill_diagonal_(0).tolist() == [[False, True], [True, False]]
+    assert torch.zeros(2, 2).fill_diagonal_(True).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_base_classes_of_layers_are_found():
+    from tandem.torch.nn.modules.batchnorm import _BatchNorm
+    from tandem.torch.nn.modules.conv import Conv2d, _ConvNd
+    from tandem.torch.nn.modules.utils import _pair, _triple
+
+    assert Conv2d is torch.nn.Conv2d and isinstance(Conv2d(1, 1, 1), _ConvNd)
+    assert isinstance(torch.nn.BatchNorm2d(1), _BatchNorm) and not isinstance(
+        torch.nn.LayerNorm(1), _BatchNorm
+    )
+    assert _pair(3) == (3, 3) and _triple([1, 2, 3]) == (1, 2, 3)
+    assert torch.nn.modules.loss.MSELoss is torch.nn.MSELoss and torch.nn.init.normal is torch.nn.init.normal_

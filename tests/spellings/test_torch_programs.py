@@ -43,6 +43,7 @@ def test_program_computes_recorded_numbers(path):
     np.testing.assert_allclose(run(path, "tandem.torch"), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore")  # of PyTorch
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_program_agrees_with_torch(path):
     pytest.importorskip("torch")

@@ -167,6 +167,7 @@ BODIES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("rule", [scaled, weighed], ids=["jvp", "vjp"])
 @pytest.mark.parametrize("body", BODIES)
 def test_custom_rule_in_compiled_body_creates_array(body, rule):

@@ -216,6 +216,7 @@ BODIES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("make", [with_jvp, with_vjp])
 def test_tensors_that_rules_reach(way, make, body):

@@ -93,7 +93,7 @@ def test_stages_accept_objects_with_shape_and_dtype(given):
 
 
 # -- donated arguments ----------------------------------------------------------------------------------------------
-def test_donated_tensors_stay_what_they_are():
+def test_small_donated_tensors_stay_what_they_are():
     x = td.ones(3)
     f = td.jit(lambda x, y: x + y, donate_argnums=0, donate_argnames="y")
     assert f(x, x).tolist() == [2.0, 2.0, 2.0] and x.tolist() == [1.0, 1.0, 1.0]

@@ -428,3 +428,32 @@ def test_batched_values_are_tensors():
     td.vmap(lambda x: seen.append(x) or x)(X)
     assert type(seen[0]) is BatchedTensor
     assert isinstance(seen[0], td.Tensor)
+
+
+@pytest.mark.parametrize("vmap", [td.vmap, td.torch.vmap, td.torch.func.vmap])
+@pytest.mark.parametrize("chunk_size", [None, 1, 2, 3, 10])
+def test_torch_spellings_and_chunks(vmap, chunk_size):
+    x, w = td.reshape(td.arange(15.0), (5, 3)), td.asarray([1.0, 2.0, 3.0])
+
+    def f(x, w):
+        return x * w, {"sum": (x * w).sum(), "same": w}
+
+    want = f(x, w)[0].numpy().T, (x * w).sum(1).numpy()
+    run = vmap(f, in_dims=(1, None), out_dims=(1, {"sum": 0, "same": None}), chunk_size=chunk_size)
+    for function in (run, td.jit(run)):
+        product, rest = function(x.T, w)
+        assert np.array_equal(product.numpy(), want[0])
+        assert np.array_equal(rest["sum"].numpy(), want[1])
+        assert rest["same"].tolist() == w.tolist()
+
+
+@pytest.mark.parametrize("both", [{"in_axes": 0, "in_dims": 0}, {"out_axes": 0, "out_dims": 1}])
+def test_two_spellings_of_axes_are_refused(both):
+    with pytest.raises(TypeError, match="twice"):
+        td.vmap(lambda x: x, **both)
+
+
+@pytest.mark.parametrize("chunk_size", [0, -1, 2.0, True])
+def test_chunk_size_is_checked(chunk_size):
+    with pytest.raises(td.errors.ArgumentError, match="chunk_size"):
+        td.vmap(lambda x: x, chunk_size=chunk_size)

@@ -49,7 +49,7 @@ def constants() -> dict[str, int]:
     }
 
 
-@functools.cache
+@engine.KeepFirst
 def result_code() -> engine.Code:
     """Compile :mod:`.result_entries`, and install its ``finalize`` as the finalizer of buffers."""
     result = native_code("results", FUNCTIONS, constants())

@@ -21,7 +21,7 @@ from ....errors import ArgumentError
 from ....registry.dispatch.keys import AUTOGRAD, CUDA_KEYS
 from ....registry.dispatch.state import state
 from ....registry.dtypes import DType, uint8
-from ....registry.values import TensorSpec, describe
+from ....registry.values import Device, TensorSpec, as_device, describe
 from ..runtime import interop
 from ..runtime.arrays import DeviceArray, contiguous_layout, layout_of
 from ..runtime.copies import to_device, to_host
@@ -79,8 +79,8 @@ class CudaTensor(Tensor):
         return self._data.layout.dtype
 
     @property
-    def device(self) -> str:
-        return self._data.layout.spec.device
+    def device(self) -> Device:
+        return as_device(self._data.layout.spec.device)
 
     @property
     def spec(self) -> TensorSpec:

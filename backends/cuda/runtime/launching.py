@@ -204,7 +204,7 @@ def native_code(
     return engine.build(key, lambda: lang.emit(functions, known), list(functions), imports, level=1)
 
 
-@functools.cache
+@engine.KeepFirst
 def launch_code(product: bool) -> engine.Code:
     """The native code of all launches of kernels, or of all products of cuBLAS."""
     return native_code("launch", {"launch": rt.launch}, {"PRODUCT": int(product)})

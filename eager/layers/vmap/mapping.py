@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 
 
 def make_batch_function(
-    fun: Function, in_axes: Pytree, out_axes: Pytree, axis_name: Hashable, axis_size: int | None
+    fun: Function,
+    in_axes: Pytree,
+    out_axes: Pytree,
+    axis_name: Hashable,
+    axis_size: int | None,
+    chunk_size: int | None = None,
 ) -> Function:
     """Create the function of batches; see :func:`tandem.vmap` for the arguments."""
-    _check_call(fun, in_axes, axis_size)
+    _check_call(fun, in_axes, axis_size, chunk_size)
     name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
     prepared: dict[int, dict[Any, Any]] = {}  # by batch size
 
@@ -36,17 +41,31 @@ def make_batch_function(
         leaves, treedef = pytree.flatten((args, kwargs))
         axes = _axes_of_arguments(name, in_axes, args, treedef)
         batches, size = _batches(name, leaves, axes, treedef, axis_size)
-        with open_batch(name, size, prepared.setdefault(size, {}), axis_name) as level:
-            given = [leaf if axis is None else wrap_batched(level, leaf) for leaf, axis in zip(batches, axes)]
-            inner_args, inner_kwargs = treedef.unflatten(given)
-            result = fun(*inner_args, **inner_kwargs)
-        return _results(name, level, result, out_axes)
+
+        def run(batches: list[Any], size: int) -> Pytree:
+            with open_batch(name, size, prepared.setdefault(size, {}), axis_name) as level:
+                given = [
+                    leaf if axis is None else wrap_batched(level, leaf) for leaf, axis in zip(batches, axes)
+                ]
+                inner_args, inner_kwargs = treedef.unflatten(given)
+                result = fun(*inner_args, **inner_kwargs)
+            return _results(name, level, result, out_axes)
+
+        if chunk_size is None or size <= chunk_size:
+            return run(batches, size)
+        starts = range(0, size, chunk_size)
+        chunks = [
+            ([leaf if axis is None else leaf[i : i + chunk_size] for leaf, axis in zip(batches, axes)], i)
+            for i in starts
+        ]
+        parts = [run(chunk, min(chunk_size, size - start)) for chunk, start in chunks]
+        return _join_chunks(name, parts, out_axes)
 
     return on_batches
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
-def _check_call(fun: object, in_axes: object, axis_size: object) -> None:
+def _check_call(fun: object, in_axes: object, axis_size: object, chunk_size: object) -> None:
     if not callable(fun):
         raise ArgumentError(f"vmap takes a function, not {describe(fun)}; call it as td.vmap(fun)(*args)")
     if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple | list)):
@@ -55,6 +74,8 @@ def _check_call(fun: object, in_axes: object, axis_size: object) -> None:
         )
     if axis_size is not None and (type(axis_size) is not int or axis_size < 0):
         raise ArgumentError(f"vmap: axis_size is a number of examples, not {axis_size!r}")
+    if chunk_size is not None and (type(chunk_size) is not int or chunk_size < 1):
+        raise ArgumentError(f"vmap: chunk_size is a number of examples, at least 1, not {chunk_size!r}")
 
 
 def _axes_of_arguments(name: str, in_axes: Any, args: Args, treedef: pytree.TreeDef) -> list[int | None]:
@@ -164,6 +185,17 @@ def _results(name: str, level: Level, result: Pytree, out_axes: Pytree) -> Pytre
     axes = _broadcast_prefix(name, "out_axes", out_axes, result, treedef)
     rows = enumerate(zip(leaves, axes))
     return treedef.unflatten([_result(name, level, leaf, axis, treedef, i) for i, (leaf, axis) in rows])
+
+
+def _join_chunks(name: str, parts: list[Pytree], out_axes: Pytree) -> Pytree:
+    """Join the results of chunks along the batch axis of each leaf; what all examples share is that of the first."""
+    leaves, treedefs = zip(*map(pytree.flatten, parts))
+    axes = _broadcast_prefix(name, "out_axes", out_axes, parts[0], treedefs[0])
+    joined = [
+        column[0] if axis is None else by_name("concat")(column, axis)
+        for column, axis in zip(zip(*leaves), axes)
+    ]
+    return treedefs[0].unflatten(joined)
 
 
 def _result(

@@ -94,6 +94,7 @@ from ...transforms.collectives import psum as psum
 from ...transforms.collectives import psum_scatter as psum_scatter
 from ...transforms.implicit import custom_linear_solve as custom_linear_solve
 from ...transforms.implicit import custom_root as custom_root
+from .elementwise import bitcast_convert_type as bitcast_convert_type
 from .elementwise import clamp as clamp
 from .elementwise import convert_element_type as convert_element_type
 from .elementwise import div as div

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import ArgumentError
-from ...operators.declare.shape_rules import promoted_dtype
+from ...errors import ArgumentError, ShapeError
+from ...operators.declare.shape_rules import promoted_dtype, spec_of
 from ...operators.elementwise import arithmetic
 from ...operators.elementwise.activation import sigmoid as logistic
-from ...operators.elementwise.casting import astype
+from ...operators.elementwise.casting import astype, clone
 from ...operators.elementwise.comparison import eq
 from ...operators.elementwise.selection import clip, where
+from ...operators.shape.bitcast import bitcast
+from ...operators.shape.rearrange import squeeze
+from ...operators.shape.views import reshape
+from ...registry.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from ...registry.types import DTypeLike, Tensor
 
-__all__ = ["clamp", "convert_element_type", "div", "integer_pow", "logistic", "select", "select_n"]
+__all__ = [
+    "bitcast_convert_type",
+    "clamp",
+    "convert_element_type",
+    "div",
+    "integer_pow",
+    "logistic",
+    "select",
+    "select_n",
+]
 
 
 def div(x: Tensor, y: Tensor) -> Tensor:
@@ -62,3 +75,27 @@ def integer_pow(x: Tensor, y: int) -> Tensor:
 def convert_element_type(operand: Tensor, new_dtype: DTypeLike) -> Tensor:
     """The elements in another dtype."""
     return astype(operand, new_dtype)
+
+
+def bitcast_convert_type(operand: Tensor, new_dtype: DTypeLike) -> Tensor:
+    """The bits of the elements as another dtype, in memory of its own.
+
+    Smaller elements are along a new last axis; for larger ones, the last axis has the parts of one.
+
+    Raises:
+        ShapeError: the last axis does not have the parts of one element.
+
+    >>> import tandem as td
+    >>> td.jax.lax.bitcast_convert_type(td.ones(2), td.uint16).shape
+    (2, 2)
+    """
+    spec, dtype = spec_of(operand), as_dtype(new_dtype)
+    old, new = spec.dtype.itemsize, dtype.itemsize
+    if new < old:
+        operand = reshape(operand, (*spec.shape, 1))
+    elif new > old and (not spec.shape or spec.shape[-1] != new // old):
+        raise ShapeError(
+            f"bitcast_convert_type: {new // old} elements of {spec.dtype} make one of {dtype}, not {spec.shape}"
+        )
+    bits = bitcast(operand, dtype)
+    return clone(squeeze(bits, -1) if new > old else bits)

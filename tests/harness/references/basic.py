@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tandem.registry.dtypes import as_dtype
 
 Array = Any
 
@@ -200,6 +201,15 @@ def unstack(x: Array, axis: int = 0) -> tuple[Array, ...]:
     return tuple(x.take(at, axis) for at in range(x.shape[axis]))
 
 
-def pad(x: Array, width: Any, *, value: Any = 0) -> Array:
-    """NumPy's pad with a constant."""
-    return np.pad(x, width, constant_values=value) if x.ndim else x
+def bitcast(x: Array, dtype: Any) -> Array:
+    """NumPy's view, of a contiguous copy."""
+    return np.frombuffer(x.tobytes(), as_dtype(dtype).np).reshape(
+        (*x.shape[:-1], -1) if x.ndim and x.size else x.shape
+    )
+
+
+def pad(x: Array, width: Any, mode: str = "constant", *, value: Any = None, **options: Any) -> Array:
+    """NumPy's pad."""
+    if value is not None:
+        options["constant_values"] = value
+    return np.pad(x, width, mode, **options) if x.ndim else x  # type: ignore[call-overload,no-any-return]

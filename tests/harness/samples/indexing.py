@@ -186,6 +186,10 @@ def argwhere_samples(dtype):
     yield SampleInput((TensorSample((2, 3), values=(0, 1, 0, 1, 1, 0)),), {"size": 4})
 
 
+def where_condition_samples(dtype):
+    return (sample for sample in argwhere_samples(dtype) if sample.args[0].shape)
+
+
 def size_errors():
     yield ErrorInput((TensorSample((2,)),), ValueError, "negative", {"size": -1})
 

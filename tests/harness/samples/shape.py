@@ -1,6 +1,20 @@
 """Sample inputs and error inputs of the operators of shape."""
 
 from tandem.operators.declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from tandem.registry.dtypes import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int64,
+    uint8,
+    uint32,
+)
 
 
 def diagonals_samples(dtype):
@@ -112,3 +126,68 @@ def broadcast_samples(dtype):
     yield SampleInput((TensorSample(()), (2,)))
     yield SampleInput((TensorSample((1, 0)), (2, 0)))
     yield SampleInput((TensorSample((3, 1)), (3, 0)))
+
+
+# -- padding -----------------------------------------------------------------------------------------------------------
+def pad_samples(dtype):
+    """Memory layouts, forms of widths and values, and each mode with widths beyond the axis."""
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), ((1, 2), (0, 1))))
+    yield SampleInput((TensorSample((2, 3)), 1), {"value": True})
+    yield SampleInput((TensorSample((2, 3)), ((1, 2), (3, 0))), {"value": ((1, 2), (3, 4))})
+    yield SampleInput((TensorSample((2,)), (0, 3)))
+    yield SampleInput((TensorSample((0,)), 1))
+    yield SampleInput((TensorSample(()), 2))
+    for mode in ("edge", "reflect", "symmetric", "wrap"):
+        yield SampleInput((TensorSample((3, 4)), ((1, 2), (5, 7)), mode))
+        yield SampleInput((TensorSample((1, 2)), 3, mode))
+    if dtype.kind == "b":
+        return
+    for mode in ("reflect", "symmetric"):
+        yield SampleInput((TensorSample((3, 2)), ((1, 2), (3, 5)), mode), {"reflect_type": "odd"})
+    yield SampleInput((TensorSample((3, 4)), ((1, 2), (5, 0)), "linear_ramp"))
+    if dtype.kind == "c":
+        return
+    yield SampleInput((TensorSample((3,)), (2, 3), "linear_ramp"), {"end_values": (1, 5)})
+    for mode in ("maximum", "mean", "median", "minimum"):
+        yield SampleInput((TensorSample((3, 4), distinct=True), ((1, 2), (0, 2)), mode))
+        yield SampleInput((TensorSample((5,), distinct=True), (2, 1), mode), {"stat_length": (2, 3)})
+
+
+def pad_errors():
+    yield ErrorInput((TensorSample((3,)), -1), ValueError, "width")
+    yield ErrorInput((TensorSample((3,)), ((1, 1), (1, 1))), ValueError, "width")
+    yield ErrorInput((TensorSample((3,)), 0.5), ValueError, "width")
+    yield ErrorInput((TensorSample((3,)), 1, "mirror"), ValueError, "mode is one of")
+    yield ErrorInput((TensorSample((0,)), 1, "edge"), ValueError, "needs elements")
+    yield ErrorInput((TensorSample((3,)), 1, "edge"), ValueError, "'constant'", {"value": 1})
+    yield ErrorInput((TensorSample((3,)), 1, "wrap"), ValueError, "reflect_type", {"reflect_type": "odd"})
+    yield ErrorInput((TensorSample((3,)), 1, "mean"), ValueError, "stat_length", {"stat_length": 0})
+    yield ErrorInput((TensorSample((3,)), 1), ValueError, "value", {"value": (1, 2, 3)})
+
+
+# -- bits --------------------------------------------------------------------------------------------------------------
+_OF_SIZE = {
+    1: (int8, uint8),
+    2: (int16, float16, bfloat16),
+    4: (uint32, float32),
+    8: (int64, float64, complex64),
+}
+
+
+def bitcast_samples(dtype):
+    """Layouts; dtypes of the same, a smaller and a larger size."""
+    same = _OF_SIZE.get(dtype.itemsize, (complex128,))
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), same[0]))
+    for other in same:
+        yield SampleInput((TensorSample(()), other))
+    yield SampleInput((TensorSample((2, 4)), uint8))
+    yield SampleInput((TensorSample((2, 16)), int64))
+    yield SampleInput((TensorSample((2, 16)), float32 if dtype.itemsize != 4 else float64))
+
+
+def bitcast_errors():
+    yield ErrorInput((TensorSample((3,)), float64), ValueError, "whole number")
+    yield ErrorInput((TensorSample(()), float64), ValueError, "0-d")
+    yield ErrorInput((TensorSample((3,)), bool_), TypeError, "bools")

@@ -2,10 +2,10 @@
 
 *Rows*, if the last axis is folded: the folded elements, in C order, are dealt to ``lane_count`` partial results. A
 sum runs in blocks of ``BLOCK_DEPTH`` elements for each lane; the blocks' sums are added with compensation (rounding
-errors are accumulated). Finally the lanes are joined in halves. *Columns*, if the last axis is kept: blocks of
-``BLOCK_DEPTH`` rows (fewer if there are few rows) are added in order, and their sums with compensation. So at most
-``BLOCK_DEPTH`` plain additions follow each other, and bits depend neither on strides nor on the vector width. Only
-compensated sums have blocks.
+errors are accumulated), which is at least as accurate as NumPy's pairwise summation. Finally the lanes are joined in
+halves. *Columns*, if the last axis is kept: blocks of ``BLOCK_DEPTH`` rows (fewer if there are few rows) are added in
+order, and their sums with compensation. So at most ``BLOCK_DEPTH`` plain additions follow each other, and bits depend
+neither on strides nor on the vector width. Only compensated sums have blocks.
 """
 
 from __future__ import annotations

@@ -30,8 +30,11 @@ class Advance(TargetCallable):
 class AdvanceStub(ColdCallable):
     """The native entry of reverse mode."""
 
+    record: StructMemory | None = None
+
     def _install(self) -> None:
-        self.record = make_backward_struct(self.runtime.process)
+        if self.record is None:  # several threads may find it hot, and some of them run the entry already
+            self.record = make_backward_struct(self.runtime.process)
         native_type.set_entry(self.function, self.runtime.entry("backward"), self.record.address)
 
 

@@ -155,11 +155,10 @@ class KernelStub(ColdCallable):
         return ENTRY in self.runtime.codes or super().is_hot
 
     def _install(self) -> None:
-        self.function.target = self.operator
         if self.hot_calls is None and is_compilable(self.operator):
             self.callable = TargetCallable(self.operator)
             self.hot_calls = HotCalls(self.function, self.callable, self.function)
-            self.function.target = self.hot_calls.call
+        self.function.target = self.operator if self.hot_calls is None else self.hot_calls.call
         try:
             if self.record is None and can_be_served(self.operator):
                 record = KernelStruct(self.runtime.process, self.operator)

@@ -187,7 +187,11 @@ def class_constants() -> dict[str, int]:
     result = {"AT_REST": AT_REST}
     for cls, struct in _CLASSES.items():
         known = vars(struct)["__annotations__"]
-        unknown = {name.strip("_") for name in cls.__slots__} - {*known, "weakref", "hooks"}
+        unknown = {name.strip("_") for name in cls.__slots__} - {
+            *known,
+            "weakref",
+            *getattr(cls, "OPTIONAL", ()),
+        }
         if unknown and cls in _CREATED:
             raise RuntimeError(f"native code does not know {cls.__name__}.{', '.join(sorted(unknown))}")
         result |= slot_constants(cls, struct, Hold(Storage(None)) if cls is Hold else None)

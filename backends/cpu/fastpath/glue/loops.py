@@ -1,6 +1,7 @@
-"""Loops of elementwise operators for one combination of operand types, the variants of their entries.
+"""The native loops of elementwise operators: choose and compile one for a combination of operand dtypes.
 
-The entry (entries/rt_elementwise.py:elementwise) finds the variant of a call's operand types and runs its loop.
+Such a loop with its dtypes is a variant of the operator's entry. The entry (entries/rt_elementwise.py:elementwise)
+finds the variant of a call's operand types and runs its loop.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def blas_imports(dtype: DType) -> dict[str, int]:
     return {f"blas_{name}": value[f"blas_{prefix}{name}"] for name in ("gemm", "gemv") if value}
 
 
-@cache
+@engine.KeepFirst
 def compile_product(dtype: DType) -> engine.Code | None:
     """Return the code of the products of a dtype, one for the process; None if there is none."""
     if not is_served(dtype):

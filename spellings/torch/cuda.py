@@ -1,5 +1,0 @@
-"""``tandem.torch.cuda``: the functions of ``tandem.cuda``."""
-
-from ..spellings.forwarding import forward_to as _forward_to
-
-__getattr__, __dir__ = _forward_to(__name__, "cuda")

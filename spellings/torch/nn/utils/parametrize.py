@@ -1,0 +1,5 @@
+"""``tandem.torch.nn.utils.parametrize``: the functions of ``tandem.nn.utils.parametrize``."""
+
+from ....spellings.forwarding import forward_to as _forward_to
+
+__getattr__, __dir__ = _forward_to(__name__, "nn.utils.parametrize")

@@ -1,0 +1,91 @@
+"""Names and native entries that several threads ask for at the same time, for the first time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tandem as td
+from tandem import config
+from tandem.backends.cpu import fastpath
+from tandem.eager.autograd import engine
+
+PROGRAM = """
+import sys, threading
+import numpy as np
+import tandem as td
+sys.setswitchinterval(1e-6)
+{setup}
+faults, barrier = [], threading.Barrier(8)
+def run():
+    try:
+        barrier.wait()
+        for _ in range({rounds}):
+            {body}
+    except BaseException as fault:
+        faults.append(repr(fault))
+threads = [threading.Thread(target=run) for _ in range(8)]
+[thread.start() for thread in threads], [thread.join() for thread in threads]
+print(faults, {result})
+"""
+PROGRAMS = {
+    "names": ("", "td.jit(lambda x: td.sin(x) + td.sort(x) + td.cumsum(x))(td.ones(3))", 5, "0", "[] 0"),
+    "attributes": ("", "[getattr(td, name) for name in td.__all__[::7]]", 1, "0", "[] 0"),
+    "methods": (
+        "x = td.ones((3, 3))",
+        "x.tanh_(), x.tril(), x.chunk(3), x.median(), x.cross(x)",
+        5,
+        "0",
+        "[] 0",
+    ),
+    "composites": (
+        "from tandem import config; config.flags.hot_composites = 8; x = td.ones((3, 3))",
+        "td.percentile(x, 30.0), td.softmax(x), td.cov(x), td.average(x)",
+        20,
+        "0",
+        "[] 0",
+    ),
+    "backward": (
+        "x = td.asarray(np.ones(3), requires_grad=True)",
+        "(x * 2.0).sum().backward()",
+        100,
+        "x.grad.tolist()",
+        "[] [1600.0, 1600.0, 1600.0]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("again", range(3))
+def test_first_lookups(name, again):
+    setup, body, rounds, result, wanted = PROGRAMS[name]
+    code = PROGRAM.format(setup=setup, body=body, rounds=rounds, result=result)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, wanted), done.stderr[-2000:]
+
+
+SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
+
+
+FULL = [pytest.param(number, marks=pytest.mark.full) for number in range(1, 100)]
+
+
+@pytest.mark.parametrize("way", ["eager", "transformed"])
+@pytest.mark.parametrize("number", [0, *FULL])
+def test_operators_that_become_hot(number, way):
+    program = Path(__file__).parents[1] / "harness/operator_threads.py"
+    command = [sys.executable, str(program), str(SEED + number), way]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
+
+
+@pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
+def test_entries_keep_their_structs_when_installed_again():
+    with config.override(hot_calls=1):
+        for _ in range(3):
+            (td.asarray([1.0], requires_grad=True) * 2.0).sum().backward()
+    stub = engine.node_sources[-1].stub
+    record = stub.record
+    stub.install()  # as by a thread that found it hot before another thread had installed it
+    assert record is not None and stub.record is record
