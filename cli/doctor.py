@@ -86,7 +86,7 @@ def describe_native_kernels() -> dict[str, Any]:
     counts: dict[str, list[bool]] = {}
     for op in declared_operators():
         for loop in op.decl.native.loops if op.decl.native is not None else ():
-            if loop.provider != "tandem":
+            if loop.provider in providers.UFUNC_MODULES:
                 counts.setdefault(loop.provider, []).append(providers.has_ufunc(loop.provider, loop.name))
     known = {name: f"{sum(usable)} of {len(usable)} loops" for name, usable in counts.items()}
     return known | {f"not used: {name}": why for name, why in providers.faults.items()}

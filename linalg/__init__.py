@@ -4,7 +4,8 @@ rules.py: declares operators on stacks of matrices; checks, the adjoint, Hermiti
 cholesky.py: Cholesky factors
 factorizations.py: QR, SVD and symmetric eigenvalues
 eigen.py: eigenvalues of general matrices
-solving.py: solve, inv, determinants, pinv, matrix_power
+solving.py: solve, inv, determinants, matrix_power
+pseudo_inverses.py: pinv
 norms.py: vector and matrix norms, matrix_rank
 results.py: named tuples of the functions with several results
 tensors.py: cond, lstsq, multi_dot, tensorinv, tensorsolve
@@ -42,6 +43,7 @@ from .norms import matrix_norm as matrix_norm
 from .norms import matrix_rank as matrix_rank
 from .norms import norm as norm
 from .norms import vector_norm as vector_norm
+from .pseudo_inverses import pinv as pinv
 from .results import EighResult as EighResult
 from .results import EigResult as EigResult
 from .results import LstsqResult as LstsqResult
@@ -57,7 +59,6 @@ from .results import svd as svd
 from .solving import det as det
 from .solving import inv as inv
 from .solving import matrix_power as matrix_power
-from .solving import pinv as pinv
 from .solving import solve as solve
 from .stacks import diagonal as diagonal
 from .stacks import trace as trace

@@ -5,18 +5,23 @@ Sources: Murray, Differentiation of the Cholesky decomposition, 2016; ``torch.li
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import ShapeError
 from ..operators.contraction.matmul import matmul
-from ..operators.declare.derivatives import Rule
+from ..operators.declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
+from ..operators.declare.declaration import ErrorInput, TensorSample
+from ..operators.declare.derivatives import NotDifferentiable, Rule
 from ..operators.declare.kinds import composite
 from ..operators.declare.native_kernel import NativeLoop
+from ..operators.declare.shape_rules import spec_of
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import matrix_transpose
 from ..operators.shape.triangles import tril
-from ..registry.dtypes import int32
+from ..registry.dtypes import complex128, float64, int32
 from ..registry.values import TensorSpec
 from .factorizations import conjugate, from_symmetric, real_diagonal, to_diagonal
 from .rules import (
@@ -25,7 +30,7 @@ from .rules import (
     adjoint,
     call_lapack,
     check_matrices,
-    hermitian_part,
+    emitted_lapack_kernel,
     is_unrolled,
     lapack_kernel,
     matrix_op,
@@ -35,10 +40,6 @@ from .solving import inv
 
 if TYPE_CHECKING:
     from ..registry.types import Array, ArrayModule, Tensor
-
-
-def _orient(xp: ArrayModule, lower: Array, upper: bool) -> Array:
-    return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
 
 
 def _cholesky_vjp(g: Tensor, out: Tensor, upper: bool) -> Tensor:
@@ -109,40 +110,99 @@ def cholesky(self: Tensor, *, upper: bool) -> Tensor:
 
 
 # -- without errors ----------------------------------------------------------------------------------------------------
-def _cholesky_ex_shape_rule(self: TensorSpec, *, upper: bool = False) -> tuple[TensorSpec, TensorSpec]:
-    spec = check_matrices("cholesky_ex", self, is_square=True)
-    return spec, TensorSpec(spec.shape[:-2], int32, spec.device)
-
-
-def _cholesky_ex_kernel(xp: ArrayModule, self: Array, *, upper: bool) -> tuple[Array, ...]:
-    whole = hermitian_part(xp, self)
-    info = np.zeros(whole.shape[:-2], np.int32)
+def _cholesky_or_nan_kernel(xp: ArrayModule, self: Array) -> Array:
     try:
-        lower = xp.linalg.cholesky(whole)
+        result: Array = xp.linalg.cholesky(self)
     except np.linalg.LinAlgError:
-        lower = xp.full(whole.shape, xp.nan, whole.dtype)
-        for index in np.ndindex(*info.shape):
-            try:
-                lower[index] = xp.linalg.cholesky(whole[index])
-            except np.linalg.LinAlgError:
-                info[index] = _find_indefinite_minor(xp, whole[index])
-    return _orient(xp, lower, upper), xp.asarray(info)
+        nan = complex(xp.nan, xp.nan) if self.dtype.kind == "c" else xp.nan
+        result = xp.full(self.shape, nan, self.dtype)
+        for index in np.ndindex(*self.shape[:-2]):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                result[index] = xp.linalg.cholesky(self[index])
+    return result
 
 
-def _find_indefinite_minor(xp: ArrayModule, matrix: Array) -> int:
-    """Return the order of the first leading minor that is not positive definite, of a matrix that has one."""
-    for order in range(1, len(matrix)):
-        try:
-            xp.linalg.cholesky(matrix[:order, :order])
-        except np.linalg.LinAlgError:
-            return order
-    return len(matrix)
+cholesky_or_nan = matrix_op(
+    "linalg_cholesky_or_nan(Tensor self) -> Tensor",
+    lambda self: check_matrices("cholesky_ex", self, is_square=True),
+    _cholesky_or_nan_kernel,
+    doc="""The Cholesky factors of matrices of which only the lower triangles are read; NaN where there is none.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        A lower triangular tensor of the same shape and dtype.
+
+    >>> td.ops.td.linalg_cholesky_or_nan(-td.eye(1)).tolist()
+    [[nan]]
+    """,
+    reference="numpy.linalg.cholesky",
+    derivative=Rule(vjp={"self": lambda g, out: from_symmetric(_cholesky_vjp(g, out, False))}),
+    samples="samples.linalg.definite_matrices",
+    native=lapack_kernel(NativeLoop("numpy.linalg", "cholesky_lo")),
+)
 
 
-cholesky_ex = matrix_op(
+def _minor_shape_rule(self: TensorSpec, factor: TensorSpec) -> TensorSpec:
+    spec = check_matrices("indefinite_minor", self, is_square=True)
+    if spec_of(factor).shape != spec.shape:
+        raise ShapeError(
+            f"indefinite_minor: the factors of {spec} do not have the shape {spec_of(factor).shape}"
+        )
+    return TensorSpec(spec.shape[:-2], int32, spec.device)
+
+
+def _minor_kernel(xp: ArrayModule, self: Array, factor: Array) -> Array:
+    """Eliminate column by column; the first pivot that is not positive names the minor."""
+    size = self.shape[-1]
+    info = xp.zeros(self.shape[:-2], xp.int32)
+    failed = xp.isnan(factor[..., -1:, -1:]).any((-2, -1))
+    if xp is np and not failed.any():
+        return info
+    rest: Array = self.astype((complex128 if self.dtype.kind == "c" else float64).np)
+    for k in range(size):
+        pivot = xp.real(rest[..., k, k])
+        is_bad = ~(pivot > 0)
+        info = xp.where((info == 0) & is_bad, xp.int32(k + 1), info)
+        column = rest[..., k] / xp.sqrt(xp.where(is_bad, 1, pivot))[..., None]
+        rest = rest - column[..., :, None] * xp.conj(column[..., None, :])
+    return xp.where(failed, xp.where(info == 0, xp.int32(size), info), xp.int32(0)).astype(xp.int32)
+
+
+def _minor_batched(info: BatchInfo, in_dims: Dims, self: Tensor, factor: Tensor) -> Batched:
+    pairs = zip((self, factor), in_dims)
+    return info.call(*(ensure_batch_axis(x, dim, info.batch_size) for x, dim in pairs)), 0
+
+
+indefinite_minor = matrix_op(
+    "linalg_indefinite_minor(Tensor self, Tensor factor) -> Tensor",
+    _minor_shape_rule,
+    _minor_kernel,
+    doc="""The order of the first leading minor of each matrix that is not positive definite.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``, of which the lower triangles are read.
+        factor: the Cholesky factors, NaN where there is none.
+
+    Returns:
+        An int32 tensor of shape ``(...)``: 0 for a matrix that has a factor.
+
+    >>> x = -td.eye(1)
+    >>> td.ops.td.linalg_indefinite_minor(x, td.ops.td.linalg_cholesky_or_nan(x)).item()
+    1
+    """,
+    reference="references.linear_algebra.indefinite_minor",
+    derivative=NotDifferentiable("it returns integers"),
+    samples="samples.linalg.minor_samples",
+    errors=lambda: [ErrorInput((TensorSample((2, 2)), TensorSample((3, 3))), ValueError, "shape")],
+    rule=_minor_batched,
+    native=emitted_lapack_kernel("cholesky_ex", NativeLoop("tandem", "indefinite_minor")),
+)
+
+
+@composite(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)",
-    _cholesky_ex_shape_rule,
-    _cholesky_ex_kernel,
     doc="""The Cholesky factors of a stack of matrices, without an error where a matrix is not positive definite.
 
     Args:
@@ -162,6 +222,15 @@ cholesky_ex = matrix_op(
     2
     """,
     reference="references.linear_algebra.cholesky_ex",
-    derivative=Rule(vjp={"self": lambda g, out, upper: _cholesky_vjp(g[0], out[0], upper)}),
     samples="samples.linalg.definite_samples",
+    errors="samples.linalg.square_errors",
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
+    method=False,
 )
+def cholesky_ex(self: Tensor, *, upper: bool) -> tuple[Tensor, Tensor]:
+    check_matrices("cholesky_ex", self, is_square=True)
+    whole = symmetrize(self)
+    lower: Tensor = cholesky_or_nan(whole)
+    info: Tensor = indefinite_minor(whole, lower)
+    return adjoint(lower) if upper else lower, info

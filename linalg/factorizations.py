@@ -37,6 +37,8 @@ from .rules import (
     adjoint,
     call_lapack,
     check_matrices,
+    emitted_lapack_kernel,
+    has_short_sides,
     lapack_kernel,
     matrix_op,
     real_dtype,
@@ -94,6 +96,11 @@ def _eigh_vjp(g: Tensor, out: Tensor) -> Tensor:
     return symmetrize(matmul(conjugate(vectors), matmul(inner, matrix_transpose(vectors))))
 
 
+def _eigvalsh_vjp(g: Tensor, self: Tensor) -> Tensor:
+    vectors = eigh_lower(self)[1]
+    return symmetrize(matmul(conjugate(vectors), matmul(to_diagonal(g), matrix_transpose(vectors))))
+
+
 eigh_lower = matrix_op(
     "linalg_eigh_lower(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     _eigh_lower_shape_rule,
@@ -145,6 +152,29 @@ def eigh(self: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
+eigvalsh_lower = matrix_op(
+    "linalg_eigvalsh_lower(Tensor self) -> Tensor",
+    lambda self: _eigh_lower_shape_rule(self)[0],
+    lambda xp, self: call_lapack("eigvalsh", lambda: xp.linalg.eigvalsh(self)),
+    doc="""The eigenvalues of matrices of which only the lower triangles are read.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        The eigenvalues as of :func:`eigvalsh`.
+
+    >>> td.ops.td.linalg_eigvalsh_lower(td.eye(2) * 3).tolist()
+    [3.0, 3.0]
+    """,
+    reference="numpy.linalg.eigvalsh",
+    derivative=Rule(vjp={"self": lambda g, self: from_symmetric(_eigvalsh_vjp(g, self))}),
+    native=lapack_kernel(
+        NativeLoop("numpy.linalg", "eigvalsh_lo"), failure="eigvalsh: Eigenvalues did not converge"
+    ),
+)
+
+
 @composite(
     "linalg_eigvalsh(Tensor self) -> Tensor",
     doc="""The eigenvalues of a stack of symmetric (Hermitian) matrices.
@@ -170,7 +200,8 @@ def eigh(self: Tensor) -> tuple[Tensor, Tensor]:
     method=False,
 )
 def eigvalsh(self: Tensor) -> Tensor:
-    result: Tensor = eigh(self)[0]
+    check_matrices("eigvalsh", self, is_square=True)
+    result: Tensor = eigvalsh_lower(symmetrize(self))
     return result
 
 
@@ -374,6 +405,13 @@ qr = matrix_op(
     [(3, 2), (2, 2)]
     """,
     reference="references.linear_algebra.qr",
+    native=emitted_lapack_kernel(
+        "qr",
+        NativeLoop("tandem", "qr", lambda self, *, mode: mode == "reduced" and has_short_sides(self)),
+        NativeLoop(
+            "tandem", "qr_complete", lambda self, *, mode: mode == "complete" and has_short_sides(self)
+        ),
+    ),
     derivative=Rule(vjp={"self": _qr_vjp}),
     samples="samples.linalg.qr_samples",
     errors="samples.linalg.qr_errors",

@@ -15,6 +15,7 @@ from ..named_tuple import NamedTuple
 from ..operators.contraction.matmul import matmul
 from ..operators.creation.creation import arange, eye
 from ..operators.declare.derivatives import Rule
+from ..operators.declare.native_kernel import NativeLoop
 from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise.casting import astype
 from ..operators.elementwise.comparison import eq
@@ -27,7 +28,7 @@ from ..operators.shape.triangles import tril, triu
 from ..operators.shape.views import broadcast_to
 from ..registry.dtypes import int32, int64
 from ..registry.values import TensorSpec
-from .rules import adjoint, check_matrices, matrix_op
+from .rules import adjoint, check_matrices, emitted_lapack_kernel, has_short_sides, matrix_op
 from .solving import solve_stack
 from .triangular import solve_triangular
 
@@ -131,6 +132,7 @@ lu_permuted = matrix_op(
     [1, 0]
     """,
     reference="references.linear_algebra.lu_permuted",
+    native=emitted_lapack_kernel("lu_factor", NativeLoop("tandem", "lu", has_short_sides)),
     derivative=Rule(vjp={"self": _vjp}),
     samples="samples.linalg.square_samples",
     errors="samples.linalg.rectangular_errors",

@@ -89,6 +89,16 @@ def is_unrolled(x: TensorSpec, *others: object, **options: object) -> bool:
     return 0 < x.shape[-1] <= MOST_UNROLLED
 
 
+def emitted_lapack_kernel(name: str, *loops: NativeLoop) -> NativeKernel:
+    """The native kernel of an operator whose emitted loops call LAPACK, in double precision."""
+    return NativeKernel(loops, f"{name}: there is no memory for the factors", DOUBLES, MemoryError)
+
+
+def has_short_sides(self: TensorSpec, **options: object) -> bool:
+    """Whether the sizes of matrices fit LAPACK's 32-bit integers, with those of work memory."""
+    return max(self.shape[-2:]) < 1 << 24
+
+
 def lapack_kernel(*loops: NativeLoop, failure: str = "") -> NativeKernel:
     """The native kernel of an operator that NumPy's LAPACK computes, in double precision as NumPy does."""
     return NativeKernel(loops, failure, DOUBLES)

@@ -1,4 +1,4 @@
-"""solve, inv, determinants, pinv and matrix_power."""
+"""solve, inv, determinants and matrix_power."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ..operators.declare.batching import (
     Batched,
     BatchInfo,
     Dims,
-    ensure_batch_axis,
     expand_rank,
     logical_shape,
 )
@@ -21,14 +20,13 @@ from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
 from ..operators.declare.native_kernel import NativeLoop
 from ..operators.declare.shape_rules import broadcast_shapes, common_device, compute_dtype, spec_of
-from ..operators.elementwise.complex_parts import conj, imag
+from ..operators.elementwise.complex_parts import imag
 from ..operators.shape.rearrange import expand_dims, matrix_transpose, squeeze
 from ..operators.shape.views import broadcast_to, reshape, sum_to
 from ..registry.values import TensorSpec
 from .rules import (
     DTYPES,
     TOLERANCE,
-    adjoint,
     call_lapack,
     check_matrices,
     is_unrolled,
@@ -249,69 +247,6 @@ slogdet = matrix_op(
     reference="references.linear_algebra.slogdet",
     native=lapack_kernel(NativeLoop("numpy.linalg", "slogdet")),
     derivative=Rule(vjp={"self": _slogdet_vjp}),
-)
-
-
-# -- pinv --------------------------------------------------------------------------------------------------------------
-def _pinv_shape_rule(self: TensorSpec, rtol: TensorSpec | float | None = None) -> TensorSpec:
-    spec = check_matrices("pinv", self)
-    _check_rtol(spec.shape[:-2], getattr(rtol, "shape", ()))
-    return TensorSpec((*spec.shape[:-2], *spec.shape[:-3:-1]), spec.dtype, spec.device)
-
-
-def _check_rtol(lead: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    if broadcast_shapes("pinv", shape, lead) != lead:
-        raise ShapeError(f"pinv: rtol of shape {shape} does not broadcast to {lead}, the shape of the stack")
-
-
-def _pinv_kernel(xp: ArrayModule, self: Array, rtol: Array | float | None = None) -> Array:
-    _check_rtol(self.shape[:-2], getattr(rtol, "shape", ()))
-    limit = max(self.shape[-2:]) * xp.finfo(self.dtype).eps if rtol is None else rtol
-    return call_lapack("pinv", lambda: xp.linalg.pinv(self, limit))
-
-
-def _pinv_batched(info: BatchInfo, in_dims: Dims, self: Tensor, *rtol: Tensor) -> Batched:
-    x = ensure_batch_axis(self, in_dims[0], info.batch_size)
-    aligned = [expand_rank(limit, dim, len(x.shape) - 3) for limit, dim in zip(rtol, in_dims[1:])]
-    return info.call(x, *aligned), 0
-
-
-def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
-    """Source: Golub and Pereyra, The differentiation of pseudo-inverses, 1973."""
-    p, gh = adjoint(out), matrix_transpose(g)
-    residual = gh - matmul(self, matmul(out, gh))
-    value = matmul(residual, matmul(out, p)) - matmul(p, matmul(adjoint(gh), p))
-    inner = matmul(p, matmul(out, gh))
-    value = value + inner - matmul(inner, matmul(out, self))
-    return conj(value) if spec_of(value).dtype.kind == "c" else value
-
-
-pinv = matrix_op(
-    "linalg_pinv(Tensor self, Tensor? rtol=None) -> Tensor",
-    _pinv_shape_rule,
-    _pinv_kernel,
-    doc="""The Moore-Penrose pseudo-inverses of a stack of matrices.
-
-    Args:
-        self: a tensor of shape ``(..., M, N)``.
-        rtol: singular values up to this share of the largest count as 0: a number, or a tensor that broadcasts to
-            ``(...)``; None: the dtype's precision times the longer side.
-
-    Returns:
-        A tensor of shape ``(..., N, M)`` and the same dtype; its derivative assumes a constant rank.
-
-    Raises:
-        ShapeError: there are fewer than two axes.
-        DTypeError: neither float32, float64 nor complex.
-
-    >>> td.linalg.pinv(td.eye(2) * 2).tolist()
-    [[0.5, 0.0], [0.0, 0.5]]
-    """,
-    reference="references.linear_algebra.pinv",
-    derivative=Rule(vjp={"self": _pinv_vjp}),
-    rule=_pinv_batched,
-    samples="samples.linalg.rectangular_samples",
-    errors="samples.linalg.rectangular_errors",
 )
 
 

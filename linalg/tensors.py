@@ -21,8 +21,9 @@ from ..operators.shape.rearrange import expand_dims, moveaxis, squeeze
 from ..operators.shape.views import reshape
 from .factorizations import svdvals
 from .norms import matrix_norm
+from .pseudo_inverses import pinv
 from .rules import DTYPES, TOLERANCE, check_matrices
-from .solving import inv, pinv, solve
+from .solving import inv, solve
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor

@@ -35,6 +35,7 @@ from .gammas import gammainc as gammainc
 from .gammas import gammaincc as gammaincc
 from .gammas import gammaln as gammaln
 from .gammas import polygamma as polygamma
+from .gammas import zeta as zeta
 from .normals import erfinv as erfinv
 from .normals import log_ndtr as log_ndtr
 from .normals import ndtr as ndtr

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import ValueArgumentError
+from ..operators.creation.creation import full
 from ..operators.declare.batching import Batched, BatchInfo, Dims
 from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..operators.declare.derivatives import Partials
 from ..operators.declare.docstrings import make_docstring
 from ..operators.declare.kinds import array_op
+from ..operators.declare.native_kernel import Decomposition, NativeLoop
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise.casting import cast
 from ..operators.elementwise.exponential import exp, log, log1p
+from ..registry.dtypes import float64
 from ..registry.values import TensorSpec
-from .rules import DTYPES, float_spec, scipy_kernel, scipy_op, scipy_reference
+from .rules import DTYPES, float_spec, scipy_kernel, scipy_op, scipy_reference, scipy_special
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
@@ -20,6 +25,21 @@ if TYPE_CHECKING:
 
 POSITIVE = (0.3, 5.0)
 BETWEEN = (0.05, 0.95)
+
+
+# -- the zeta function -------------------------------------------------------------------------------------------------
+zeta: OperatorFunction[Tensor] = scipy_op(
+    "zeta",
+    "The Hurwitz zeta function; differentiable by its second argument.",
+    "td.special.zeta(td.asarray([2.0]), 1.0).astype(td.float16) -> [1.64453125]",
+    (1.5, 5.0),
+    POSITIVE,
+    arguments=("x", "q"),
+    derivative={"q": lambda x, q: -x * zeta(x + 1, q)},
+    loop=NativeLoop("scipy.special._ufuncs", "_zeta"),
+    samples="samples.special.zeta_samples",
+    errors=lambda: [ErrorInput((2.5, "x"), TypeError, "must be a Tensor")],
+)
 
 
 # -- polygamma ---------------------------------------------------------------------------------------------------------
@@ -33,6 +53,15 @@ def _polygamma_shape_rule(n: int, self: TensorSpec) -> TensorSpec:
 
 def _polygamma_batched(info: BatchInfo, in_dims: Dims, n: int, self: Tensor) -> Batched:
     return info.call(n, self), 0
+
+
+def _polygamma_by_zeta(n: int, self: Tensor) -> Tensor:
+    """The formula of SciPy, in float64."""
+    dtype, x = _polygamma_shape_rule(n, spec_of(self)).dtype, cast(self, float64)
+    if n == 0:
+        return cast(digamma(x), dtype)
+    factor = float((-1.0) ** (n + 1) * scipy_special.gamma(n + 1.0))
+    return cast(factor * zeta(full((), n + 1, dtype=float64), x), dtype)
 
 
 polygamma: OperatorFunction[Tensor] = array_op(
@@ -55,6 +84,7 @@ Raises:
         "td.special.polygamma(1, td.asarray([1.0])).astype(td.float16) -> [1.64453125]",
     ),
     reference=scipy_reference("polygamma"),
+    decomposition=Decomposition(_polygamma_by_zeta),
     dtypes=DTYPES,
     derivative=Partials({"self": lambda n, self: polygamma(n + 1, self)}),
     batching=_polygamma_batched,

@@ -68,6 +68,7 @@ def scipy_op(
     derivative: dict[str, Function | int],
     samples: Samples | None = None,
     errors: Errors | None = None,
+    loop: NativeLoop | None = None,
 ) -> OperatorFunction[Tensor]:
     """Declare an operator that is a function of ``scipy.special``.
 
@@ -79,6 +80,7 @@ def scipy_op(
         arguments: their names.
         derivative: the partial derivatives by argument name; a missing argument has none.
         samples, errors: replacements of the default ones.
+        loop: its inner loop, where SciPy's function is not a ufunc.
 
     Returns:
         The operator's function.
@@ -95,7 +97,7 @@ def scipy_op(
         dtypes=DTYPES,
         derivative=Partials(derivative),
         batching=batching.elementwise,
-        native=NativeKernel((NativeLoop("scipy.special", name),), widen=_WIDEN),
+        native=NativeKernel((loop or NativeLoop("scipy.special", name),), widen=_WIDEN),
         samples=samples or ("samples.special.interval_samples", *spans),
         errors=errors or ("samples.kinds.elementwise_errors", len(arguments), DTYPES),
         method=False,

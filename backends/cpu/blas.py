@@ -7,8 +7,7 @@ from ...lowering.thunks import NodeThunk, is_matrix
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
-from .blas_pointers import find_blas_functions
-from .fastpath.glue.products import PREFIX, Axis, make_call_table
+from .fastpath.glue.products import PREFIX, Axis, is_served, make_call_table
 from .fastpath.runtime.rt_gemm import LARGEST, is_small_product
 
 SUM = "control::sum_products"
@@ -26,12 +25,16 @@ def explain_product(node: Node) -> str | None:
     dtype = node.outputs[0].spec.dtype
     shapes = [value.shape for value in (*node.inputs, *node.outputs)]
     fits = all(0 < size <= LARGEST for shape in shapes for size in shape)
-    if dtypes != {dtype} or dtype not in DTYPES or not fits or not find_blas_functions():
+    if dtypes != {dtype} or not fits or not is_served(dtype) or not (node.op.name != SUM or dtype in DTYPES):
         return None
+    if dtype.is_integer:
+        return "a product of integers is written out"
+    if dtype in dt.HALVES:
+        return "16-bit floats are multiplied as float32"
     rows, depth, columns = _sizes(*(value.shape for value in node.inputs))
-    if 1 in (rows, columns):
+    if dtype in DTYPES and 1 in (rows, columns):
         return "a product with a vector is written out"
-    if is_small_product(rows, depth, columns):
+    if dtype in DTYPES and is_small_product(rows, depth, columns):
         return "a small product is written out"
     return f"{PREFIX[dtype]}gemm of BLAS"
 

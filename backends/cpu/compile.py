@@ -39,6 +39,7 @@ from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_ti
 
 _loops, _scans = lazy.Module(".backends.cpu.loop_writer"), lazy.Module(".backends.cpu.scans")
 _calls = lazy.Module(".backends.cpu.native_kernels.calls")
+_decompose = lazy.Module(".backends.cpu.native_kernels.decompose")
 _expand = lazy.Module(".backends.cpu.native_kernels.expand")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
@@ -410,11 +411,13 @@ def _promotion_dtype(node: Node) -> DType:
 
 
 def _prepare(graph: Graph) -> Graph:
-    """Convert the operands of native kernels to the dtypes that they compute in."""
-    if all(getattr(node.op.decl, "native", None) is None for node in graph.nodes):
-        return graph
-    expanded: Graph = _expand.expand_native_calls(graph)
-    return expanded
+    """Decompose operators without a native kernel, and convert operands to the dtypes that loops compute in."""
+    decls = [node.op.decl for node in graph.nodes if node.op.decl is not None]
+    if any(decl.decomposition is not None or decl.explicit for decl in decls):
+        graph = _decompose.decompose(graph)
+    if any(getattr(node.op.decl, "native", None) for node in graph.nodes):
+        graph = _expand.expand_native_calls(graph)
+    return graph
 
 
 def _emits(dtype: DType) -> bool:

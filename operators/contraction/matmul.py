@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ArgumentError, OutOfBoundsError, ShapeError
 from ...registry.dtypes import NUMERIC, as_dtype, is_half, promote
 from ...registry.values import TensorSpec
+from ..creation.full import zeros
 from ..declare import batching
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import broadcast_shapes, common_device, compute_dtype, normalize_axis, spec_of
+from ..elementwise.casting import cast
 from ..reductions.folds import sum
 from ..shape.rearrange import matrix_transpose
 from ..shape.views import permute, reshape, sum_to
@@ -112,11 +115,24 @@ def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Bat
 # -- matmul ------------------------------------------------------------------------------------------------------------
 
 
+def _needs_decomposition(self: TensorSpec, other: TensorSpec) -> bool:
+    return spec_of(self).dtype is not spec_of(other).dtype or not (spec_of(self).size and spec_of(other).size)
+
+
+def _of_one_dtype(self: Tensor, other: Tensor) -> Tensor:
+    """The product of operands that are converted to one dtype; it is 0 where there is nothing to add."""
+    spec = _shape_rule(spec_of(self), spec_of(other))
+    if not (spec_of(self).size and spec_of(other).size):
+        return zeros(spec.shape, dtype=spec.dtype, device=spec.device)
+    return matmul(cast(self, spec.dtype), cast(other, spec.dtype))
+
+
 matmul: OperatorFunction[Tensor] = array_op(
     "contraction",
     "matmul(Tensor self, Tensor other) -> Tensor",
     _shape_rule,
     _kernel,
+    decomposition=Decomposition(_of_one_dtype, _needs_decomposition),
     doc="""The matrix product; also ``x @ y``.
 
     Args:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..scalar_ir.fold import Fold
-    from .native_kernel import NativeKernel
+    from .native_kernel import Decomposition, NativeKernel
     from .view_spec import ViewRule
 
     # The calls of a test: a function that returns them, or the dotted name of a generator in tests/harness/samples,
@@ -118,6 +118,8 @@ class Declaration(NamedTuple):
         fold: for reductions and scans: how elements are combined.
         index_spec: for gathers and scatters at integer positions: how they access elements.
         native: the C functions or emitted loops that compute the operator, see :mod:`.native_kernel`.
+        decomposition: for other kinds than composites: the operator in terms of others, for compiled code, see
+            :mod:`.native_kernel`.
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
@@ -163,6 +165,7 @@ class Declaration(NamedTuple):
     fold: Fold | None = None
     index_spec: IndexSpec | None = None
     native: NativeKernel | None = None
+    decomposition: Decomposition | None = None
     derivative: Derivative | None = None
     dtypes: Sequence[DType] = ()
     result: str = "same"

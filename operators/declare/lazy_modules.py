@@ -12,8 +12,8 @@ LAZY_OPERATORS: dict[str, str] = {
     ),
     ".linalg": (
         "linalg_solve_stack linalg_solve linalg_inv linalg_det linalg_slogdet linalg_pinv linalg_matrix_power "
-        "linalg_cholesky linalg_cholesky_lower linalg_cholesky_ex linalg_eig linalg_eigvals linalg_eigh "
-        "linalg_eigh_lower linalg_eigvalsh linalg_svd "
+        "linalg_cholesky linalg_cholesky_lower linalg_cholesky_ex linalg_cholesky_or_nan linalg_indefinite_minor "
+        "linalg_eig linalg_eigvals linalg_eigh linalg_eigh_lower linalg_eigvalsh linalg_eigvalsh_lower linalg_svd "
         "linalg_svdvals linalg_qr linalg_vector_norm linalg_matrix_norm linalg_norm linalg_matrix_rank "
         "linalg_lu_permuted linalg_cond linalg_lstsq linalg_multi_dot linalg_tensorinv linalg_tensorsolve"
     ),
@@ -119,8 +119,8 @@ LAZY_OPERATORS: dict[str, str] = {
     ".special": (
         "special_i0 special_i1 special_i0e special_i1e special_j0 special_j1 special_y0 special_y1 special_xlogy "
         "special_xlog1py special_entr special_logit special_polygamma special_digamma special_gammaln "
-        "special_gamma special_betaln special_beta special_gammainc special_gammaincc special_betainc special_ndtr "
-        "special_log_ndtr special_ndtri special_erfinv"
+        "special_gamma special_betaln special_beta special_gammainc special_gammaincc special_betainc special_zeta "
+        "special_ndtr special_log_ndtr special_ndtri special_erfinv"
     ),
 }
 """Names of operators by module."""

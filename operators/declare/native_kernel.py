@@ -42,6 +42,18 @@ class NativeLoop(NamedTuple):
         return f"{self.provider}.{self.name}"
 
 
+class Decomposition(NamedTuple):
+    """An operator in terms of others, which compiled code contains where it would call Python.
+
+    Attributes:
+        body: a function of the operator's arguments, whose results have the bits of the operator's kernel.
+        when: whether it computes a call, from the operator's arguments with specs in place of tensors.
+    """
+
+    body: Callable[..., Any]
+    when: Callable[..., bool] = lambda *args, **kwargs: True
+
+
 class NativeKernel(NamedTuple):
     """The native kernel of an operator.
 
@@ -51,6 +63,7 @@ class NativeKernel(NamedTuple):
         widen: the dtypes that operands and results of these dtypes are computed in by loops that lack their own.
         error: the class of that error.
         promotes: whether operands of several dtypes are converted to the promoted one.
+        is_exact: whether all correct algorithms return the same bits, so that calls need not agree on the loop.
         axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
 
@@ -59,6 +72,7 @@ class NativeKernel(NamedTuple):
     widen: Mapping[DType, DType] = {}
     error: type[Exception] = LinearAlgebraError
     promotes: bool = False
+    is_exact: bool = False
     axis: Callable[..., int] | None = None
 
     def candidates(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[NativeLoop]:

@@ -19,6 +19,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expa
 from ..declare.declaration import IndexSpec
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import broadcast_shapes, check_rank, normalize_axis, spec_of
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
@@ -135,6 +136,17 @@ def example_index_specs(indices: Indices, dims: Dims) -> list[TensorSpec]:
     return [spec._replace(shape=logical_shape(i, dim)) for spec, i, dim in zip(specs, indices, dims)]
 
 
+def _selects_nothing(self: TensorSpec, indices: Indices, axis: int = 0) -> bool:
+    """Whether no position has to be checked."""
+    return 0 in spec_of(self).shape and all(0 in spec_of(one).shape for one in indices)
+
+
+def _empty_selection(self: Tensor, indices: Indices, axis: int = 0) -> Tensor:
+    shape = index_shape("index", spec_of(self).shape, indices, axis)
+    lead, rest = spec_of(self).shape[:axis], spec_of(self).shape[axis + len(indices) :]
+    return zeros((*lead, *shape, *rest), dtype=self.dtype, device=self.device)
+
+
 index: OperatorFunction[Tensor] = array_op(
     "gather",
     "index(Tensor self, Tensor[] indices, int axis=0) -> Tensor",
@@ -159,6 +171,7 @@ index: OperatorFunction[Tensor] = array_op(
     [3, 4]
     """,
     index_spec=IndexSpec(),
+    decomposition=Decomposition(_empty_selection, _selects_nothing),
     reference="references.basic.index",
     dtypes=ALL,
     derivative=Rule(

@@ -12,11 +12,13 @@ from ..declare.batching import Batched, BatchInfo, Dims, flatten_examples
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import check_shape, normalize_axis, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, le, logical_and
 from ..elementwise.selection import where
 from ..reductions.scans import cumsum
+from ..shape.rearrange import expand_dims
 from ..shape.views import reshape
 from .gather import index, index_put
 from .slicing import basic_index
@@ -162,7 +164,6 @@ def _nonzero_kernel(xp: ArrayModule, self: Array, *, size: int | None, fill_valu
 def _nonzero_batched(
     info: BatchInfo, in_dims: Dims, self: Tensor, *, size: int | None, fill_value: int
 ) -> Batched:
-    """Batching rule: scatter each position to its rank among the true elements; a last slot receives the excess."""
     if size is None and 0 in self.shape[1:]:
         size = 0
     if size is None:
@@ -172,6 +173,15 @@ def _nonzero_batched(
     shape = self.shape[1:]
     if not shape or size < 0:
         _nonzero_shape_rule(TensorSpec(shape, self.dtype), size=size)  # which raises
+    return _find_positions(self, size, fill_value), 0
+
+
+def _find_positions(self: Tensor, size: int, fill_value: int) -> tuple[Tensor, ...]:
+    """The positions of the true elements of each example: each is scattered to its rank among them.
+
+    A last slot receives the excess.
+    """
+    shape = self.shape[1:]
     mask = cast(flatten_examples(self), bool_)
     count, length = mask.shape
     order = cumsum(mask, 1)
@@ -184,7 +194,12 @@ def _nonzero_batched(
     for n in shape:
         step //= n or 1
         value.append(where(eq(flat, length), fill_value, flat // (step or 1) % (n or 1)))
-    return tuple(value), 0
+    return tuple(value)
+
+
+def _nonzero_of_one(self: Tensor, *, size: int | None, fill_value: int) -> tuple[Tensor, ...]:
+    size = size or 0
+    return tuple(reshape(x, (size,)) for x in _find_positions(expand_dims(self, 0), size, fill_value))
 
 
 nonzero = array_op(
@@ -213,6 +228,9 @@ nonzero = array_op(
     reference="references.basic.nonzero",
     dtypes=ALL,
     derivative=NotDifferentiable("nonzero returns integers"),
+    decomposition=Decomposition(
+        _nonzero_of_one, lambda self, *, size, fill_value: size is not None or not self.size
+    ),
     batching=_nonzero_batched,
     samples=lambda dtype: [
         *(SampleInput((TensorSample((3, 4), layout=layout),)) for layout in LAYOUTS),

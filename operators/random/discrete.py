@@ -12,14 +12,19 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, lead
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import check_shape, is_tensor, normalize_axis, spec_of
 from ..elementwise.bitwise import bitwise_right_shift
 from ..elementwise.casting import cast
 from ..elementwise.exponential import log
+from ..elementwise.selection import minimum
 from ..indexing.take import take
 from ..reductions.folds import argmax
 from ..reductions.scans import cumsum
+from ..reductions.searching import bisect, searchsorted
+from ..reductions.sorting import argsort
 from ..shape.rearrange import moveaxis
+from ..shape.splitting import slice_axis
 from ..shape.views import reshape
 from .continuous import gumbel
 from .key_bits import random_bits
@@ -83,6 +88,7 @@ top = array_op(
     "random_top(Tensor x, int k) -> Tensor",
     _top_shape_rule,
     lambda xp, x, k: xp.argsort(-x, axis=-1, kind="stable")[..., :k].astype(xp.int64),
+    decomposition=Decomposition(lambda x, k: slice_axis(argsort(-x), len(x.shape) - 1, 0, k)),
     doc="""The positions of the largest elements along the last axis, the largest first.
 
     Args:
@@ -138,11 +144,23 @@ def _pick_batched(info: BatchInfo, in_dims: Dims, bounds: Any, x: Tensor) -> Bat
     ), 0
 
 
+def _pick_by_search(bounds: Tensor, x: Tensor) -> Tensor:
+    size = bounds.shape[-1]
+    if len(bounds.shape) == 1:
+        index = searchsorted(bounds, x, "right")
+    else:
+        rows = math.prod(bounds.shape[:-1])
+        numbers = reshape(x, (rows, math.prod(x.shape[len(bounds.shape) - 1 :])))
+        index = reshape(bisect(reshape(bounds, (rows, size)), numbers, "right"), x.shape)
+    return minimum(index, max(size - 1, 0))
+
+
 pick: OperatorFunction[Tensor] = array_op(
     "random",
     "random_pick(Tensor bounds, Tensor x) -> Tensor",
     _pick_shape_rule,
     _pick_kernel,
+    decomposition=Decomposition(_pick_by_search),
     doc="""The positions of numbers among sorted bounds, as by ``searchsorted``.
 
     Args:

@@ -6,15 +6,19 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
-from ...registry.dtypes import INTEGERS, uint32, uint64
+from ...registry.dtypes import INTEGERS, int64, uint32, uint64
 from ...registry.values import TensorSpec, describe
-from ..creation.creation import allocate
+from ..creation.creation import allocate, full
 from ..declare import batching
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import broadcast_shapes, check_shape, is_tensor, spec_of
+from ..elementwise.bitwise import bitwise_and, bitwise_right_shift
+from ..elementwise.casting import cast
+from ..shape.joining import stack
 from .philox import FOLD, SPLIT, blocks, random_words
 
 if TYPE_CHECKING:
@@ -58,11 +62,23 @@ def _key_kernel(xp: ArrayModule, seed: Any) -> Array:
     return xp.stack(words, -1).astype(xp.uint32)
 
 
+def _make_key(seed: Tensor | int) -> Tensor:
+    """The words of a seed, which is a tensor, a number that is known, or one that a trace knows the type of."""
+    if type(seed) is int:
+        words = [full((), seed >> at & 0xFFFFFFFF, dtype=uint32) for at in (0, 32)]
+    else:
+        number = cast(seed if is_tensor(seed) else full((), seed, dtype=int64), uint64)
+        words = [cast(bitwise_and(number, 0xFFFFFFFF), uint32), cast(bitwise_right_shift(number, 32), uint32)]
+    zero = full(words[0].shape, 0, dtype=uint32, device=words[0].device)
+    return stack([*words, zero, zero], -1)
+
+
 key = array_op(
     "random",
     "random_key(Tensor seed) -> Tensor",
     _key_shape_rule,
     _key_kernel,
+    decomposition=Decomposition(_make_key),
     doc="""A key from a seed.
 
     Args:

@@ -29,6 +29,7 @@ from ...registry.dtypes import (
 from ...registry.values import TensorSpec
 from ..declare.batching import leading
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import (
     broadcast_shapes,
     check_shape,
@@ -43,6 +44,7 @@ from ..elementwise.casting import astype, cast
 from ..elementwise.comparison import lt
 from ..indexing.slicing import basic_index
 from ..indexing.take import take, take_along_axis
+from ..reductions.sorting import argsort
 from ..shape.rearrange import full_plan, moveaxis
 from ..shape.views import reshape
 from .key_bits import INTEGRAL, check_key, random_bits, split
@@ -291,6 +293,7 @@ order = array_op(
     "random_order(Tensor key, int n) -> Tensor",
     _order_shape_rule,
     _order_kernel,
+    decomposition=Decomposition(lambda key, n: argsort(random_bits(key, (n,), bits=64))),
     doc="""The numbers from 0 to ``n - 1`` in a random order: that of ``n`` random words of 64 bits.
 
     Args:

@@ -20,8 +20,10 @@ from ..elementwise.selection import where
 from ..scalar_ir import nodes as s
 from ..scalar_ir.fold import Fold, accumulate_as_result, highest, lowest
 from ..shape.views import broadcast_to, expand_reduced, reshape
+from .complex_folds import complex_fold_decomposition, complex_fold_kernel
 
 if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
     from ...registry.types import Tensor
 
 ORDERED = (bool_, *REAL)
@@ -44,7 +46,7 @@ def sum_result_dtype(dtype: DType) -> DType:
     return dtype if dtype.is_inexact else uint64 if dtype.kind == "u" else DEFAULT_INT
 
 
-sum = reduction(
+sum: OperatorFunction[Tensor] = reduction(
     "sum",
     SUM,
     schema="sum(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
@@ -57,6 +59,8 @@ sum = reduction(
         {"self": lambda g, self_spec, axis, keepdims: expand_reduced(g, self_spec.shape, axis, keepdims)}
     ),
     autocast="float32",
+    native=complex_fold_kernel("sum"),
+    decomposition=complex_fold_decomposition("sum", lambda: sum, 0),
 )
 
 
@@ -98,7 +102,7 @@ def _prod_partial(self: Tensor, axis: Sequence[int] | None) -> Tensor:
     return reshape(others, front.shape).permute(back)
 
 
-prod = reduction(
+prod: OperatorFunction[Tensor] = reduction(
     "prod",
     PROD,
     schema="prod(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
@@ -120,6 +124,8 @@ prod = reduction(
         },
     ),
     autocast="float32",
+    native=complex_fold_kernel("prod"),
+    decomposition=complex_fold_decomposition("prod", lambda: prod, 1),
 )
 
 

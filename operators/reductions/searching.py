@@ -12,7 +12,7 @@ from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flatten_examples, logical_shape
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
-from ..declare.native_kernel import NativeKernel, NativeLoop
+from ..declare.native_kernel import Decomposition, NativeKernel, NativeLoop
 from ..declare.shape_rules import common_device, compute_dtype, is_tensor, promoted_dtype, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, logical_and, logical_not, logical_or, lt, ne
@@ -24,6 +24,7 @@ from .folds import any as any_over
 from .sorting import sort
 
 if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
     from ...registry.types import Array, ArrayModule, Number, Operand, Tensor
 
 _ORDERED = (bool_, *REAL)
@@ -79,10 +80,10 @@ def _batched(
         rows = take_along_axis(rows, ensure_batch_axis(sorter, in_dims[3], info.batch_size), 1)
     values = _to_tensor(other, dtype, self.device)
     values = ensure_batch_axis(values, in_dims[1], info.batch_size)
-    return reshape(_bisect(rows, flatten_examples(values), side), values.shape), 0
+    return reshape(bisect(rows, flatten_examples(values), side), values.shape), 0
 
 
-def _bisect(rows: Tensor, values: Tensor, side: str) -> Tensor:
+def bisect(rows: Tensor, values: Tensor, side: str) -> Tensor:
     """For each row, the positions of its values, by bisection; NaN is the largest value."""
     size = rows.shape[1]
     low = zeros(values.shape, dtype=DEFAULT_INT, device=rows.device)
@@ -97,7 +98,11 @@ def _bisect(rows: Tensor, values: Tensor, side: str) -> Tensor:
     return low
 
 
-searchsorted = array_op(
+def _search_by_sorter(self: Tensor, other: Operand, side: str, sorter: Tensor) -> Tensor:
+    return searchsorted(take(self, sorter), other, side)
+
+
+searchsorted: OperatorFunction[Tensor] = array_op(
     "gather",
     "searchsorted(Tensor self, Tensor other, str side='left', Tensor? sorter=None) -> Tensor",
     _shape_rule,
@@ -136,7 +141,9 @@ searchsorted = array_op(
             ),
         ),
         promotes=True,
+        is_exact=True,
     ),
+    decomposition=Decomposition(_search_by_sorter, lambda *args: args[3] is not None),
     batching=_batched,
     samples="samples.reductions.search_samples",
     errors="samples.reductions.search_errors",

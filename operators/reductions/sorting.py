@@ -77,6 +77,7 @@ argsort = array_op(
         ),
         failure="argsort: there is no memory for the keys",
         error=MemoryError,
+        is_exact=True,
         axis=lambda self, *, axis, **options: axis,
     ),
     batching=_batched,

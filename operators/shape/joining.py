@@ -13,6 +13,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flat
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear
 from ..declare.kinds import array_op, composite
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import common_device, is_tensor, normalize_axis, promoted_dtype, spec_of
 from ..indexing.slicing import basic_index
 from .rearrange import expand_dims, full_plan
@@ -88,6 +89,10 @@ def _concat_batched(
     return info.call(batched, axis + 1), 0
 
 
+def _concat_flattened(tensors: Sequence[Any], axis: None) -> Tensor:
+    return concat([reshape(x, (spec_of(x).size,)) for x in tensors], 0)
+
+
 concat: OperatorFunction[Tensor] = array_op(
     "join",
     "concat(Tensor[] tensors, int? axis=0) -> Tensor",
@@ -111,6 +116,10 @@ concat: OperatorFunction[Tensor] = array_op(
     [0.0, 0.0, 1.0]
     """,
     reference="numpy.concatenate",
+    decomposition=Decomposition(
+        _concat_flattened,
+        lambda tensors, axis: axis is None and not any(isinstance(x, SCALARS) for x in tensors),
+    ),
     dtypes=ALL,
     derivative=Linear({"tensors": lambda g, tensors_spec, axis: _split_cotangent(g, tensors_spec, axis)}),
     batching=_concat_batched,

@@ -217,3 +217,34 @@ def test_gradients_of_gradients_of_hot_calls():
         (first,) = td.autograd.grad((function(x, -1) ** 2).sum(), [x], create_graph=True)
         second.append(td.autograd.grad((first**2).sum(), [x])[0].numpy())
     np.testing.assert_allclose(*second, rtol=1e-5)
+
+
+CONTIGUOUS_VIEWS = {
+    "topk": lambda x: td.topk(x, 2),
+    "median": lambda x: td.median(x),
+    "quantile": lambda x: td.quantile(x, 0.25),
+    "solve": lambda x: td.linalg.solve(td.eye(x.shape[0], dtype=x.dtype) * 2, x),
+}
+
+
+@pytest.mark.parametrize("name", CONTIGUOUS_VIEWS)
+def test_contiguous_views_of_intermediates_are_compiled(name):
+    f, x = CONTIGUOUS_VIEWS[name], td.asarray(np.random.default_rng(0).standard_normal(9))
+    with config.override(hot_composites=10**9, hot_calls=10**9):
+        first = f(x)
+    function = td.linalg.solve if name == "solve" else getattr(td, name)
+    for _ in range(5):
+        hot = f(x)
+    one, two = (leaves(value) for value in (first, hot))
+    assert bits(one) == bits(two) and type(first) is type(hot)
+    assert [t.strides for t in one] == [t.strides for t in two]
+    assert hot is not f(x)
+    stub = native_layer.stubs().kernels[function.operator]
+    assert COMPILED in stub.hot_calls.counts.values()
+
+
+def test_strided_views_of_intermediates_run_operator_by_operator():
+    x = td.asarray(np.random.default_rng(0).standard_normal((4, 9)))
+    for _ in range(5):
+        values, indices = td.topk(x, 2)
+    assert indices.strides == (72, 8) and values.shape == (4, 2)

@@ -77,6 +77,10 @@ UPWARD = {
     ("eager", "spellings"): "the error for an attribute that arrays of another library have",
     ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",
     ("eager", "transforms"): "`td.autograd.gradcheck` is `td.check_grads` under PyTorch's name",
+    (
+        "backends",
+        "control",
+    ): "compiled code contains the nodes of a decomposition, whose body is traced at lowering",
     ("operators", "backends"): "CUDA when a device is named; the native generator of random bits",
     ("pytree", "transforms"): "`td.tree.ravel` converts leaves to tensors",
 }

@@ -58,7 +58,7 @@ def counts(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("code", "before", "instructions", "modules"),
-    [(IMPORT, "", 930_000, 93), (EAGER, "", 1_500_000, 207), (JITTED, IMPORT, 420_000, 219)],
+    [(IMPORT, "", 930_000, 95), (EAGER, "", 1_515_000, 209), (JITTED, IMPORT, 420_000, 219)],
     ids=["import", "first eager call", "first jitted call"],
 )
 def test_start_executes_few_instructions(counts, code, before, instructions, modules):

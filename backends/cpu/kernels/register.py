@@ -26,7 +26,8 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
     """Return the kernel of an operator that declares an array kernel; views share their first argument's storage."""
     decl: Declaration = op.decl
     is_creation = decl.kind == "creation"
-    uses_loops = decl.native is not None and any(loop.provider == "tandem" for loop in decl.native.loops)
+    native = None if decl.native is None or decl.native.is_exact else decl.native
+    uses_loops = native is not None and any(loop.provider == "tandem" for loop in native.loops)
     wrap_result = _wrap_view if op.is_view else _wrap_array
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -37,7 +38,7 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
                 f"with .to({out_spec.device!r})"
             )
         if uses_loops:
-            fast = _eager_loops.call(decl.native, args, kwargs, out_spec)
+            fast = _eager_loops.call(op, args, kwargs, out_spec)
             if fast is not None:
                 return fast
         result = decl.kernel(np, *map(_to_array, args), **{k: _to_array(v) for k, v in kwargs.items()})  # type: ignore[misc]

@@ -1,8 +1,10 @@
 """Native kernels: inner loops with the calling convention of NumPy's generalized ufuncs.
 
 - providers.py: find and verify the loops of NumPy's and SciPy's ufuncs; call a loop from Python
-- emitted.py: the loops of this package, compiled for dtypes and sizes; rt_solvers.py and rt_sorting.py: their code
-- tables.py, rt_loops.py: the sizes and strides of a call; call a loop for all items of a batch
+- emitted.py: the loops of this package, compiled for dtypes and sizes
+- rt_solvers.py, rt_sorting.py, rt_lapack.py: their code
+- tables.py: the sizes and strides of a call; plans.py: all that an eager call needs
 - calls.py: calls in compiled graphs; expand.py: conversions before and after them
-- eager.py: calls of emitted loops by eager kernels
+- decompose.py: operators without a loop as others
+- eager.py: calls of emitted loops by eager kernels; the native entry is fastpath/entries/rt_loop_calls.py
 """

@@ -14,11 +14,11 @@ from ....registry.dtypes import DType
 from ....registry.values import TensorSpec
 from ....tracer.graph import Node, Value, map_values
 from ..codegen.text import PARTS, REGISTER, literal
+from ..fastpath.runtime.rt_loops import Failures
 from ..object_table import LoopFailureReport, stop_flushing
 from ..target import IS_X86
 from .emitted import compile_driver
 from .providers import Loop, find_loop
-from .rt_loops import Failures
 from .tables import find_core_sizes, fits, make_call_table
 
 DRIVER = "call_loop"
@@ -33,7 +33,7 @@ class LoopChoice(NamedTuple):
         extra: numbers that follow the tensors as operands, and their dtype.
         failure: the message of the error where the loop fails; empty if it cannot.
         error: the class of the error.
-        axis: the core axis, not negative; None for the last axes.
+        axis: the core axis, not negative; None for the last axes. Results without that axis keep their order.
     """
 
     name: str
@@ -63,8 +63,12 @@ def choose_loop(
         args, kwargs: the operator's arguments, with specs in place of tensors.
         inputs, outputs: the specs of its tensors and of its results.
     """
-    axis = None if kernel.axis is None else kernel.axis(*args, **kwargs) % len(inputs[0].shape)
-    for candidate in kernel.candidates(args, kwargs):
+    candidates, axis = kernel.candidates(args, kwargs), None
+    if kernel.axis is not None and candidates:
+        rank = len(inputs[0].shape)
+        axis = kernel.axis(*args, **kwargs) % rank
+        axis = None if axis == rank - 1 else axis
+    for candidate in candidates:
         extra = tuple((number, PARTS.get(inputs[0].dtype, inputs[0].dtype)) for number in candidate.extra)
         dtypes = (*(x.dtype for x in inputs), *(dtype for _, dtype in extra), *(x.dtype for x in outputs))
         shapes = [*(x.shape for x in inputs), *[()] * len(extra), *(x.shape for x in outputs)]

@@ -1,27 +1,29 @@
-"""Eager calls of the loops that tandem emits: the same code as in compiled graphs, so both return the same bits."""
+"""Eager calls of the loops that tandem emits, from Python: the same code as in native entries and compiled graphs."""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .... import lazy
 from ....eager.tensor.tensor import Tensor, wrap
-from ....operators.declare.native_kernel import NativeKernel
+from ....registry.operator import Operator
 from ....registry.values import TensorSpec
 from ..fastpath import why_off
 
 # without native code nothing of it is imported
-calls = lazy.Module(".backends.cpu.native_kernels.calls")
+plans = lazy.Module(".backends.cpu.native_kernels.plans")
 providers = lazy.Module(".backends.cpu.native_kernels.providers")
 
 
-def call(kernel: NativeKernel, args: Any, kwargs: Any, declared: Any) -> Any:
+def call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], declared: Any) -> Any:
     """Call the emitted loop of an operator.
 
     Args:
-        kernel: the operator's native kernel.
+        op: the operator.
         args, kwargs: its arguments.
         declared: the specs of its results.
 
@@ -30,25 +32,21 @@ def call(kernel: NativeKernel, args: Any, kwargs: Any, declared: Any) -> Any:
 
     Raises:
         Exception: the loop failed; the error is that of the declaration.
+
+    Native twin: backends/cpu/fastpath/entries/rt_loop_calls.py:loop_call
     """
-    if why_off():
+    plan = None if why_off() else plans.find_plan(op, args, kwargs)
+    if plan is None or not plans.is_emitted(plan):
         return None
-    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
+    arrays = [value._array for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
+    if len(arrays) != plans.operand_count(plan):
+        return None  # an operand is a Python number
     outputs = [declared] if isinstance(declared, TensorSpec) else list(declared)
-    specs = [tensor.spec for tensor in tensors]
-    given = [value.spec if isinstance(value, Tensor) else value for value in args]
-    named = {name: value.spec if isinstance(value, Tensor) else value for name, value in kwargs.items()}
-    choice = calls.choose_loop(kernel, given, named, specs, outputs)
-    if choice is None or not choice.name.startswith("tandem."):
-        return None
-    arrays = [tensor._array for tensor in tensors]
-    if any(not array.flags.aligned for array in arrays):
-        return None
     results = [np.empty(spec.shape, spec.dtype.np) for spec in outputs]
-    numbers = [np.array(number, dtype.np) for number, dtype in choice.extra]
-    operands = [*arrays, *numbers, *results]
-    if choice.axis is not None:
-        operands = [np.moveaxis(x, choice.axis, -1) if x.ndim else x for x in operands]
-    if any(result.size for result in results) and providers.call_arrays(choice.loop, operands):
-        raise choice.error(choice.failure)
+    arrays += results
+    memory = (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays])
+    scratch = np.empty(max(1, plans.scratch_bytes(plan)), np.uint8)
+    if providers.run_plan(plan, memory, scratch.ctypes.data):
+        native = op.decl.native
+        raise native.error(native.failure)
     return wrap(results[0]) if isinstance(declared, TensorSpec) else tuple(map(wrap, results))

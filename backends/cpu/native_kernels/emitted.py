@@ -10,8 +10,12 @@ from ....errors import LoweringError
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from ....registry.operator import find_operator
+from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
-from . import rt_loops, rt_solvers, rt_sorting
+from ..fastpath.glue.folds import compile_fold
+from ..fastpath.runtime import rt_loops
+from . import rt_lapack, rt_solvers, rt_sorting
 from .providers import Loop
 from .tables import parse_signature
 
@@ -26,6 +30,9 @@ class EmittedLoop(NamedTuple):
         signature: the core sizes.
         dtypes: returns whether there is a loop for the dtypes of operands and results.
         constants: the template parameters for dtypes and core sizes; loops of equal ones share their code.
+        failures: how it reports failures.
+        imports: returns the addresses of the functions of other libraries that it calls, for the dtype of the first
+            operand; none: there is no such library.
     """
 
     function: Callable[..., Any]
@@ -33,10 +40,27 @@ class EmittedLoop(NamedTuple):
     dtypes: Callable[[tuple[DType, ...]], bool]
     constants: Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]] = lambda dtypes, sizes: {}
     failures: int = rt_loops.Failures.NEVER
+    imports: Callable[[DType], dict[str, int]] | None = None
 
 
 def _is_float(dtypes: tuple[DType, ...]) -> bool:
     return dtypes[0] in FLOATS and len(set(dtypes)) == 1
+
+
+def _is_double(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0] in (dt.float64, dt.complex128)
+
+
+def _element_size(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"SIZE": dtypes[0].itemsize}
+
+
+def _complete(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"SIZE": dtypes[0].itemsize, "COMPLETE": 1}
+
+
+def _lapack(dtype: DType) -> dict[str, int]:
+    return find_lapack_functions("z" if dtype.kind == "c" else "d")
 
 
 def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
@@ -77,6 +101,18 @@ LOOPS = {
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
+    "qr": EmittedLoop(
+        rt_lapack.qr, "(m,n)->(m,k),(k,n)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
+    ),
+    "qr_complete": EmittedLoop(
+        rt_lapack.qr, "(m,n)->(m,m),(m,n)", _is_double, _complete, rt_loops.Failures.COUNT, _lapack
+    ),
+    "lu": EmittedLoop(
+        rt_lapack.lu, "(m,n)->(m,n),(k),(m)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
+    ),
+    "indefinite_minor": EmittedLoop(
+        rt_lapack.minor, "(m,m),(m,m)->()", _is_double, _element_size, rt_loops.Failures.COUNT
+    ),
     "searchsorted_right": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _variant("RIGHT")),
 }
 
@@ -86,15 +122,34 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
     loop = LOOPS[name]
     if not loop.dtypes(dtypes):
         return None
+    imports = {} if loop.imports is None else loop.imports(dtypes[0])
+    if loop.imports is not None and not imports:
+        return "SciPy does not publish LAPACK's functions"
     constants = loop.constants(dtypes, sizes)
-    types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * dtypes[0].itemsize}"))
-    code = _compile(name, types, tuple(sorted(constants.items())))
+    types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * min(dtypes[0].itemsize, 8)}"))
+    code = _compile(name, types, tuple(sorted(constants.items())), tuple(imports.items()))
     if code is None:
         return "it cannot be compiled"
     key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
     return Loop(
         f"tandem_{name}_{key}", code["loop"], 0, parse_signature(loop.signature), loop.failures, False
     )
+
+
+def find_fold(name: str, dtypes: tuple[DType, ...]) -> Loop | str:
+    """Return the loop of a fold of rows or columns, such as ``"sum rows"``; or why there is none."""
+    operator, _, order = name.partition(" ")
+    code = compile_fold(find_operator(f"td::{operator}").decl.fold, *dtypes)
+    if code is None:
+        return "it cannot be compiled"
+    constants = (("COLUMNS", int(order == "columns")),)
+    adapter = _compile(
+        f"{name} {dtypes[0].name}", (), constants, (("fold_loop", code["loop"]),), rt_loops.fold
+    )
+    if adapter is None:
+        return "it cannot be compiled"
+    symbol = f"tandem_{operator}_{order}_{dtypes[0].name}"
+    return Loop(symbol, adapter["loop"], 0, (("n",), ()), rt_loops.Failures.NEVER, False)
 
 
 def needs_sizes(name: str) -> bool:
@@ -104,27 +159,38 @@ def needs_sizes(name: str) -> bool:
 
 @engine.KeepFirst
 def _compile(
-    name: str, types: tuple[tuple[str, str], ...], constants: tuple[tuple[str, int], ...]
+    name: str,
+    types: tuple[tuple[str, str], ...],
+    constants: tuple[tuple[str, int], ...],
+    imports: tuple[tuple[str, int], ...],
+    function: Callable[..., Any] | None = None,
 ) -> engine.Code | None:
-    make = functools.partial(lang.emit, {"loop": LOOPS[name].function}, dict(constants), dict(types))
-    return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"])
+    make = functools.partial(
+        lang.emit, {"loop": function or LOOPS[name].function}, dict(constants), dict(types)
+    )
+    return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"], dict(imports))
 
 
 @functools.cache
 def sources() -> str:
     """Return a digest of the native functions of this package, which `build_once` does not know."""
-    return engine.source_digest(str(rt_solvers.__file__), str(rt_sorting.__file__), str(rt_loops.__file__))
+    modules = (rt_lapack, rt_solvers, rt_sorting, rt_loops)
+    return engine.source_digest(*(str(module.__file__) for module in modules))
 
 
 @engine.KeepFirst
 def compile_driver() -> engine.Code:
-    """Return the code of ``rt_loops.call_loop``.
+    """Return the code of ``rt_loops.call_loop`` and ``rt_loops.run_plan``.
 
     Raises:
         LoweringError: it cannot be compiled.
     """
-    make = functools.partial(lang.emit, {"call_loop": rt_loops.call_loop})
-    code = engine.build_once(f"calls of loops {sources()}", make, ["call_loop"])
+    functions: dict[str, Callable[..., Any]] = {
+        "call_loop": rt_loops.call_loop,
+        "run_plan": rt_loops.run_plan,
+    }
+    make = functools.partial(lang.emit, functions, {"NIN": 1, "NARGS": 2})
+    code = engine.build_once(f"calls of loops {sources()}", make, list(functions))
     if code is None:
         raise LoweringError("the function that calls inner loops cannot be compiled")
     return code

@@ -20,7 +20,7 @@ from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType, complex128, float64
 from ..fastpath.compiler.engine import KeepFirst
 from ..fastpath.glue.layout import find_inner_loop, find_ufunc_fault
-from .rt_loops import Failures
+from ..fastpath.runtime.rt_loops import Failures
 from .tables import CoreShapes, make_call_table, parse_signature
 
 emitted = lazy.Module(".backends.cpu.native_kernels.emitted")
@@ -94,8 +94,18 @@ class EmittedProvider:
         return result
 
 
+class FoldProvider:
+    """The loops of eager reductions."""
+
+    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+        """Return the loop of a fold over rows or columns; the reason without one."""
+        result: Loop | str = emitted.find_fold(name, dtypes)
+        return result
+
+
 PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
+    "folds": FoldProvider(),
     "numpy.linalg": UfuncProvider(
         "numpy.linalg._umath_linalg", lazy.Module("numpy.linalg._umath_linalg"), Failures.FLAG, is_double=True
     ),
@@ -103,7 +113,14 @@ PROVIDERS: dict[str, Any] = {
         "numpy.fft._pocketfft_umath", lazy.Module("numpy.fft._pocketfft_umath"), is_double=True
     ),
     "scipy.special": UfuncProvider("scipy.special", lazy.Module("scipy.special"), is_double=True),
+    "scipy.special._ufuncs": UfuncProvider(
+        "scipy.special._ufuncs", lazy.Module("scipy.special._ufuncs"), is_double=True
+    ),
 }
+
+
+UFUNC_MODULES = frozenset(name for name, provider in PROVIDERS.items() if isinstance(provider, UfuncProvider))
+"""The providers that are modules of other packages."""
 
 
 def has_ufunc(provider: str, name: str) -> bool:
@@ -146,11 +163,17 @@ def _find(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int,
 
 # -- calls from Python -------------------------------------------------------------------------------------------------
 @KeepFirst
-def _driver() -> tuple[Any, Any]:
-    """Return ``rt_loops.call_loop`` as a function of addresses; calls release the GIL."""
+def _driver() -> tuple[Any, Any, Any]:
+    """Return ``rt_loops.call_loop`` and ``rt_loops.run_plan`` as functions of addresses; calls release the GIL."""
     code = emitted.compile_driver()
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(code["call_loop"])
-    return function, code  # the code lives as long as the function
+    call_loop = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(code["call_loop"])
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_void_p] * 2)(code["run_plan"])
+    return call_loop, run, code  # the code lives as long as the functions
+
+
+def run_plan(plan: bytes, memory: Any, scratch: int) -> bool:
+    """Run a plan of ``plans.py`` on the addresses of arrays; return whether the loop failed."""
+    return bool(_driver()[1](plan, memory, scratch))
 
 
 def call_arrays(loop: Loop, arrays: Sequence[Any]) -> bool:

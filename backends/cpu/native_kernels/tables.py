@@ -9,7 +9,7 @@ from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout
 from ....operators.declare.shape_rules import broadcast_shapes
 from ..fastpath.compiler.structs import sizeof
-from .rt_loops import MOST_AXES, MOST_OPERANDS, LoopCall
+from ..fastpath.runtime.rt_loops import MOST_AXES, MOST_OPERANDS, LoopCall
 
 CoreShapes = tuple[tuple[str, ...], ...]
 """The names of the core sizes of each operand."""

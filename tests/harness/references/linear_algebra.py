@@ -39,6 +39,17 @@ def cholesky_ex(x: Array, *, upper: bool = False) -> tuple[Array, Array]:
     return cholesky(x, upper=upper), np.zeros(x.shape[:-2], np.int32)
 
 
+def indefinite_minor(x: Array, factor: Array) -> Array:
+    """The order of the first leading minor without a factor, where there is none."""
+    info = np.zeros(x.shape[:-2], np.int32)
+    for index in np.ndindex(*info.shape) if x.shape[-1] else ():
+        if np.isnan(factor[index]).any():
+            info[index] = 1 + next(
+                k for k in range(x.shape[-1]) if np.linalg.det(x[index][: k + 1, : k + 1]).real <= 0
+            )
+    return info
+
+
 def eigh(x: Array) -> tuple[Array, ...]:
     """NumPy's eigh of the Hermitian part."""
     return tuple(np.linalg.eigh(_hermitian(x)))

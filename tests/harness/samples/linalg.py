@@ -37,6 +37,23 @@ def definite_matrices(dtype):
     return [SampleInput(sample.args) for sample in definite_samples(dtype)]
 
 
+def minor_samples(dtype):
+    """Matrices and NaN in the place of the factors of those that are not positive definite."""
+    indefinite = (1.0, 2.0, 2.0, 1.0)
+    nan, one = (math.nan,) * 4, (1.0, 0.0, 0.0, 1.0)
+    return [
+        SampleInput((TensorSample((2, 2), values=one), TensorSample((2, 2), values=one))),
+        SampleInput((TensorSample((2, 2), values=indefinite), TensorSample((2, 2), values=nan))),
+        SampleInput(
+            (
+                TensorSample((3, 2, 2), values=one + indefinite + (-1.0, 0.0, 0.0, 1.0)),
+                TensorSample((3, 2, 2), values=one + nan + nan),
+            )
+        ),
+        SampleInput((TensorSample((0, 0)), TensorSample((0, 0)))),
+    ]
+
+
 def svd_samples(dtype):
     return [
         *(SampleInput(sample.args, {"full_matrices": False}) for sample in rectangular_samples(dtype)),

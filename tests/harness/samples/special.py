@@ -12,6 +12,10 @@ def gammaincc_samples(dtype):
     return [SampleInput((a, *one.args)) for a in (0.5, 2.5) for one in interval_samples(dtype, POSITIVE)]
 
 
+def zeta_samples(dtype):
+    return [SampleInput((2.5, *one.args)) for one in interval_samples(dtype, POSITIVE)]
+
+
 def betainc_samples(dtype):
     return [SampleInput((0.5, 2.5, *one.args)) for one in interval_samples(dtype, BETWEEN)]
 

@@ -13,6 +13,7 @@ rt_inplace.py: in-place elementwise operators
 rt_jit.py: jitted functions, their result structures
 rt_joins.py: ``concat``, ``stack``
 rt_kernels.py: operators with a Python kernel
+rt_loop_calls.py: operators with a native kernel
 rt_matmul.py: ``matmul``
 rt_reduce.py: reductions
 rt_scans.py: scans

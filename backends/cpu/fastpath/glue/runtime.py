@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..... import locks
+from ..... import lazy, locks
 from ... import cache
 from ..compiler import engine, lang
 from ..entries import (
@@ -37,7 +37,10 @@ COPIES = {"clone": rt_views.COPY, "contiguous": rt_views.DENSE, "stop_gradient":
 CASTS = {"cast": 0, "astype": 1}
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
-# Modules of entries that are compiled together: the entries by their kinds, and compile-time constants.
+LOOP_CALLS: Any = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
+
+# Modules of entries that are compiled together: the entries by their kinds, and compile-time constants. A lazy module
+# has the entry under the name of its kind.
 GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     *(({f"elementwise{n}": ELEMENTWISE}, {"NIN": n, "NARGS": n + 1}) for n in (1, 3)),
     (
@@ -47,6 +50,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"reduction": rt_reduce.reduction}, ONE),
     ({"jitted": rt_jit.jitted_call, "recorded": rt_jit.recorded_call}, {}),
     ({"kernel_call": rt_kernels.kernel_call}, {}),
+    ({"loop_call": LOOP_CALLS}, ONE | {"LISTS": 1}),
     ({"backward": rt_backward.backward}, {}),
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
     ({"assign": rt_assign.assign, "put": rt_assign.put}, ONE | {"VIEW": rt_views.RESHAPE}),
@@ -71,8 +75,16 @@ KINDS = {kind: group for group in GROUPS for kind in group[0]}
 
 def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
     """Return LLVM IR of one kind of entry and those that it is compiled with, exported under their names."""
-    functions, group_constants = KINDS[kind]
-    return lang.emit(functions, {**constants, **group_constants})
+    return lang.emit(functions_of(kind), {**constants, **KINDS[kind][1]})
+
+
+def functions_of(kind: str) -> dict[str, Function]:
+    """Return the functions of the entries that are compiled with one kind of entry, by their kinds."""
+    known = KINDS[kind][0]
+    return {
+        name: getattr(value, name) if isinstance(value, lazy.Module) else value
+        for name, value in known.items()
+    }
 
 
 class Runtime:

@@ -196,11 +196,21 @@ class OperatorStruct(EntryStruct):
         fall_back: called on a failed guard.
         miss: called on operand types without a variant.
         names: the keywords that the entry knows, in the order that it expects.
+        layout: the struct, an `OperatorEntry`.
+        fields: values of further fields.
     """
 
-    def __init__(self, process: StructMemory, fall_back: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        process: StructMemory,
+        fall_back: Any,
+        miss: Any,
+        names: tuple[str, ...] = (),
+        layout: Any = rt.OperatorEntry,
+        **fields: Any,
+    ) -> None:
         known = tuple(map(sys.intern, names))
-        super().__init__(rt.OperatorEntry, process, fall_back, miss=miss, names=known)
+        super().__init__(layout, process, fall_back, miss=miss, names=known, **fields)
         self.variants: dict[int, StructMemory] = {}
         self._publish()
 

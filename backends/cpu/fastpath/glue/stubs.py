@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from ..... import config
+from ..... import config, lazy
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
@@ -25,6 +25,9 @@ from ..runtime import capi
 from ..runtime import rt_base as rt
 from .runtime import Runtime
 from .structs import OperatorStruct, StructMemory
+
+loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
+plans = lazy.Module(".backends.cpu.native_kernels.plans")
 
 NAMES = ("axis", "keepdims", "copy", "dtype")  # keywords that entries accept, as `rt_reduce` numbers them
 
@@ -306,9 +309,13 @@ class ViewStub(Stub):
     def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with memory for the layouts."""
         names = tuple(argument.name for argument in self.operator.schema.arguments)
-        result = OperatorStruct(self.runtime.process, fall_back, miss, names)
+        result = OperatorStruct(self.runtime.process, fall_back, miss, names, **self.more_fields())
         result.point(rt.OperatorEntry.variants, self.make_slots())
         return result
+
+    def more_fields(self) -> dict[str, Any]:
+        """Return the class of the struct and values of its fields, where it is not an `OperatorEntry`."""
+        return {}
 
     def make_slots(self) -> StructMemory:
         """Return memory for the layouts."""
@@ -327,3 +334,22 @@ class ViewListStub(ViewStub):
         for slot in range(slots):
             result.set(slot * size + rt_cached_views.CachedList.item, items + 8 * slot)
         return result
+
+
+class LoopStub(ViewListStub):
+    """The native entry of an operator that declares a native kernel; it remembers plans of calls."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.patch_points[0].miss = self.make_plan
+
+    def more_fields(self) -> dict[str, Any]:
+        """Return the class of the struct and values of its fields."""
+        arguments = self.operator.schema.positional
+        bits = sum(1 << index for index, argument in enumerate(arguments) if argument.type.core == "Tensor")
+        return {"layout": loop_calls.LoopEntry, "operands": bits}
+
+    def make_plan(self, /, *args: Any, **kwargs: Any) -> bytes | None:
+        """Return the plan of a call, see `rt_loops.LoopPlan`; None if Python runs such calls."""
+        plan: bytes | None = plans.find_plan(self.operator, args, kwargs)
+        return plan

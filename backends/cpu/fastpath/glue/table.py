@@ -18,7 +18,7 @@ from .kernels import KernelStub
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
-from .stubs import FillStub, Stub, ViewListStub, ViewStub
+from .stubs import FillStub, LoopStub, Stub, ViewListStub, ViewStub
 
 
 class Service(NamedTuple):
@@ -75,6 +75,7 @@ INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
 REDUCTION = Service("reduction", recorder="reduction", make=folds.make_fold_variant, is_served=_has_fold)
 VIEW = Service("cached_view", stub=ViewStub)
 COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
+NATIVE_KERNEL = Service("loop_call", stub=LoopStub)
 VIEW_LIST = Service("cached_views", calls_views=True, recorder="", stub=ViewListStub)
 
 
@@ -96,6 +97,8 @@ def find_service(op: Operator) -> Service | None:
         return None
     if decl.fold is not None:
         return SCAN if decl.kind == "scan" else REDUCTION
+    if decl.native is not None:
+        return NATIVE_KERNEL
     return _find_view_service(op) if op.is_view else None
 
 

@@ -8,6 +8,7 @@ rt_arguments.py: arguments that are not tensors
 rt_keys.py: keys of cached calls
 rt_layouts.py: sizes and strides of arrays
 rt_numbers.py: weak scalars
+rt_loops.py: calls of inner loops, and plans of such calls
 rt_memory.py: memory of results
 rt_gil.py: release of the GIL
 rt_record.py: recording a call in autograd's graph

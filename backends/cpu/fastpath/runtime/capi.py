@@ -93,6 +93,7 @@ PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
 PyTuple_New = extern("PyTuple_New", "ptr(i64)")
 PyTuple_Type = extern_object("PyTuple_Type")
 PyType_GenericAlloc = extern("PyType_GenericAlloc", "ptr(ptr, i64)")
+PyUnicode_AsUTF8AndSize = extern("PyUnicode_AsUTF8AndSize", "ptr(ptr, ptr)")
 PyUnicode_Compare = extern("PyUnicode_Compare", "i32(ptr, ptr)")
 PyUnicode_Type = extern_object("PyUnicode_Type")
 

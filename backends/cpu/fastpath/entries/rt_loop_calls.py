@@ -1,0 +1,251 @@
+"""The native entry of operators that declare a native kernel (`operators/declare/native_kernel.py`).
+
+One entry serves all of them. It has an inline cache of plans (`rt_loops.LoopPlan`): the key of a call holds the dtypes,
+sizes and strides of its tensors, the kinds of numbers in the place of tensors, and the values of its other arguments.
+Python runs the first call with a key, and makes the plan at the second one. A slot refers to its plan through a list of
+the operator's stub: to None where Python runs all calls, to an ellipsis where the key was seen once. A call holds a
+reference to the plan that it runs.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.structs import Struct, array, sizeof
+from ..runtime import capi, rt_entry, rt_gil, rt_keys, rt_layouts, rt_loops, rt_memory, rt_operands, rt_record
+from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
+from . import rt_cached_views
+
+MOST_TENSORS = 4
+MOST_RESULTS = 4
+MOST_RANK = 8
+MOST_LETTERS = 16  # of a string in a key
+SMALL: i64 = 1024  # bytes of scratch memory that a call has on its stack
+TENSOR, STRING, NUMBER = 6, 7, 8  # tags of keys; those of `rt_keys` are smaller
+CELL = 16  # bytes of memory for a number
+
+
+class LoopEntry(base.OperatorEntry):
+    """The data of the entry of one operator."""
+
+    operands: i64  # which positional arguments are tensors, as bits
+
+
+class Work(Struct):
+    """The operands of one call, and its results."""
+
+    tensors: i64  # how many operands there are
+    arrays: ptr = array(
+        MOST_TENSORS + MOST_RESULTS
+    )  # of the operands (NULL: a number), then those of the results
+    numbers: ptr = array(MOST_TENSORS)  # the Python numbers
+    cells: ptr = array(MOST_TENSORS * CELL // 8)  # their values
+
+
+@rt_entry.entry
+def loop_call(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry: tensors by position, and booleans, integers, None and short strings by position or by name.
+
+    Python twin: backends/cpu/native_kernels/eager.py:call
+    """
+    g: base.Globals = entry.globals_
+    key, work = stack(rt_keys.MAX_KEY * 8), stack(sizeof(Work))
+    length = write_key(entry, args, count, kwnames, flags, key, work)
+    if unlikely(length == rt_keys.INVALID):
+        return Outcome.FALL_BACK
+    slot: rt_cached_views.CachedList = rt_cached_views.find_slot(entry.variants, key, length)
+    if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
+        put_plan(slot, key, length, capi.new_ref(capi.Py_Ellipsis))
+        return Outcome.FALL_BACK
+    plan: capi.PyBytes = load(ptr, slot.item, 0)
+    if unlikely(plan == capi.Py_None):
+        return Outcome.FALL_BACK
+    if unlikely(plan == capi.Py_Ellipsis):
+        return make_plan(entry, args, count, kwnames, key, length)
+    results = rt_loops.LoopPlan(plan + capi.PyBytes.items).results
+    history = rt_record.is_recorded(g, flags, args, count)
+    if unlikely(history and (results != 1 or kwnames != NULL)):
+        return Outcome.FALL_BACK
+    result = compute(g, plan, work)
+    if unlikely(i64(result) <= 0):
+        return result
+    entry.calls += 1
+    if unlikely(history):
+        values = stack(rt_cached_views.MOST_ARGUMENTS * 8 + 8)
+        capi.memcpy(values, args, count * 8)
+        store(ptr, values, count * 8, result)
+        return rt_record.record_call(entry, values, count)
+    return result
+
+
+# Keys ---------------------------------------------------------------------------------------------------------------
+@native
+def write_key(
+    entry: LoopEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64, key: ptr, work: Work
+) -> i64:
+    """Write all that a plan depends on, and the arrays of the tensors; return the length of the key, or INVALID."""
+    work.tensors = 0
+    names = kwnames.size if unlikely(kwnames != NULL) else i64(0)
+    if unlikely(count < 1 or count + names > rt_cached_views.MOST_ARGUMENTS):
+        return rt_keys.INVALID
+    store(i64, key, 0, count)
+    used: i64 = 1
+    for k in range(count + names):
+        x = load(ptr, args, k * 8)
+        if unlikely(k >= count):
+            name = capi.item(kwnames, k - count)
+            if used >= rt_keys.MAX_KEY or not rt_keys.has_item(entry.names, name):
+                return rt_keys.INVALID
+            store(ptr, key, used * 8, name)
+            used += 1
+        is_operand = k < count and (entry.operands >> k) & 1 != 0
+        if likely(is_operand and x != capi.Py_None):
+            used = encode_operand(entry.globals_, x, flags, key, used, work)
+        else:
+            used = encode_argument(x, key, used)
+        if unlikely(used == rt_keys.INVALID):
+            return rt_keys.INVALID
+    return used
+
+
+@native
+def encode_operand(g: base.Globals, x: ptr, flags: i64, key: ptr, used: i64, work: Work) -> i64:
+    """Encode a plain tensor, or the kind of a number, at an index of the key: the next free index, or INVALID."""
+    index = work.tensors
+    if unlikely(index >= MOST_TENSORS or used >= rt_keys.MAX_KEY):
+        return rt_keys.INVALID
+    where = work + Work.arrays + index * 8
+    code = rt_operands.operand_code(g, x, flags, where)
+    if unlikely(code < 0):
+        return rt_keys.INVALID
+    work.tensors = index + 1
+    operand: capi.Ndarray = load(ptr, where, 0)
+    if unlikely(operand == NULL):
+        store(ptr, work, Work.numbers + index * 8, x)
+        store(i64, key, used * 8, NUMBER | code << 8)
+        return used + 1
+    rank = i64(operand.ndim)
+    if unlikely(rank > MOST_RANK or used + 1 + 2 * rank > rt_keys.MAX_KEY):
+        return rt_keys.INVALID
+    store(i64, key, used * 8, TENSOR | code << 8 | rank << 16)
+    capi.memcpy(key + used * 8 + 8, operand.dims, rank * 8)
+    capi.memcpy(key + (used + rank) * 8 + 8, operand.strides, rank * 8)
+    return used + 1 + 2 * rank
+
+
+@native
+def encode_argument(x: ptr, key: ptr, used: i64) -> i64:
+    """Encode an argument that is not a tensor: the next free index, or INVALID."""
+    if likely(capi.type_of(x) != capi.PyUnicode_Type):
+        return rt_keys.encode_value(x, NULL, key, used)
+    size = stack(8)
+    text = capi.PyUnicode_AsUTF8AndSize(x, size)
+    if unlikely(text == NULL):
+        capi.PyErr_Clear()
+        return rt_keys.INVALID
+    length = load(i64, size, 0)
+    if unlikely(length > MOST_LETTERS or used + 1 + MOST_LETTERS // 8 > rt_keys.MAX_KEY):
+        return rt_keys.INVALID
+    store(i64, key, used * 8, STRING | length << 8)
+    rt_layouts.fill_integers(key + used * 8 + 8, MOST_LETTERS // 8, 0)
+    capi.memcpy(key + used * 8 + 8, text, length)
+    return used + 1 + MOST_LETTERS // 8
+
+
+@noinline
+def make_plan(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64) -> ptr:
+    """Let Python make the plan of a key, and the call; the plan is used from the next call on."""
+    plan = capi.PyObject_Vectorcall(entry.miss, args, count, kwnames)
+    if unlikely(plan == NULL):
+        return NULL
+    put_plan(rt_cached_views.find_slot(entry.variants, key, length), key, length, plan)
+    return Outcome.FALL_BACK
+
+
+@native
+def put_plan(slot: rt_cached_views.CachedList, key: ptr, length: i64, plan: ptr) -> None:
+    """Overwrite a slot, which takes over the plan; the GIL is held, and no Python code runs before all is written."""
+    before = load(ptr, slot.item, 0)
+    rt_cached_views.write_slot_key(slot, key, length)
+    store(ptr, slot.item, 0, plan)
+    capi.decref(before)
+
+
+# Calls --------------------------------------------------------------------------------------------------------------
+@native
+def compute(g: base.Globals, held: capi.PyBytes, work: Work) -> ptr:
+    """Run a plan: return a tensor, or a tuple of tensors; or an `Outcome`."""
+    plan: rt_loops.LoopPlan = held + capi.PyBytes.items
+    tensors, results = work.tensors, plan.results
+    made = work + Work.arrays + tensors * 8
+    # the loop may run without the GIL, or run Python code (warnings): the tensors and the plan may be dropped
+    capi.incref(held)
+    capi.hold_all(work + Work.arrays, tensors)
+    outcome = make_results(g, plan, made)
+    if likely(outcome == rt_entry.DONE):
+        outcome = run(plan, work)
+        if unlikely(outcome != rt_entry.DONE):
+            capi.release_all(made, results)
+    capi.release_all(work + Work.arrays, tensors)
+    capi.decref(held)
+    return wrap_results(g, made, results) if likely(outcome == rt_entry.DONE) else ptr(outcome)
+
+
+@native
+def make_results(g: base.Globals, plan: rt_loops.LoopPlan, made: ptr) -> i64:
+    """Allocate the arrays of the results; return DONE, or RETRY with an exception set."""
+    for k in range(plan.results):
+        result: rt_loops.LoopOperand = rt_loops.operand_of(plan, plan.tensors + plan.numbers + k)
+        fresh = rt_memory.new_array(g, result.descr, result.rank, plan + result.dims, result.nbytes)
+        if unlikely(fresh == NULL):
+            capi.release_all(made, k)
+            return Outcome.RETRY
+        store(ptr, made, k * 8, fresh)
+    return rt_entry.DONE
+
+
+@native
+def run(plan: rt_loops.LoopPlan, work: Work) -> i64:
+    """Run a plan on the arrays of a call; return DONE or an `Outcome`."""
+    memory, small = stack((MOST_TENSORS + MOST_RESULTS) * 8), stack(SMALL)
+    for k in range(work.tensors + plan.results):
+        operand: capi.Ndarray = load(ptr, work, Work.arrays + k * 8)
+        if likely(operand != NULL):
+            store(ptr, memory, k * 8, operand.data)
+        else:
+            store(ptr, memory, k * 8, write_number(plan, work, k))
+            if unlikely(load(ptr, memory, k * 8) == NULL):
+                return Outcome.FALL_BACK
+    scratch = small if plan.scratch <= SMALL else capi.malloc(plan.scratch)
+    if unlikely(scratch == NULL):
+        return Outcome.FALL_BACK
+    saved = rt_gil.release_gil(plan.is_long != 0)
+    failed = rt_loops.run_plan(plan, memory, scratch)
+    rt_gil.acquire_gil(saved)
+    if unlikely(scratch != small):
+        capi.free(scratch)
+    if plan.may_raise != 0 and unlikely(capi.PyErr_Occurred() != NULL):
+        return Outcome.RETRY
+    return Outcome.FALL_BACK if unlikely(failed != 0) else rt_entry.DONE
+
+
+@noinline
+def write_number(plan: ptr, work: Work, k: i64) -> ptr:
+    """Write the k-th operand, a number, as an element of its dtype; return its address, or NULL if it does not fit."""
+    x, cell = load(ptr, work, Work.numbers + k * 8), work + Work.cells + k * CELL
+    code = rt_loops.LoopOperand(rt_loops.operand_of(plan, k)).code
+    return cell if rt_operands.write_scalar(x, rt_operands.scalar_code(x), code, cell) else ptr(0)
+
+
+@native
+def wrap_results(g: ptr, made: ptr, results: i64) -> ptr:
+    """Return a tensor of an array, or a tuple of tensors, which take over the arrays; on failure NULL or RETRY."""
+    if likely(results == 1):
+        return base.make_tensor(g, load(ptr, made, 0))
+    for k in range(results):
+        tensor = base.make_tensor(g, load(ptr, made, k * 8))
+        store(ptr, made, k * 8, tensor)
+        if unlikely(tensor == NULL):
+            capi.release_all(made, results)
+            return NULL
+    return capi.make_tuple(capi.PyTuple_Type, made, results)

@@ -1,0 +1,286 @@
+"""The native entry of operators that declare a native kernel: plans of calls, results, errors, references."""
+
+import gc
+import itertools
+import sys
+import threading
+
+import numpy as np
+import optable
+import pytest
+import tandem as td
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tandem import config, errors
+from tandem.backends.cpu import fastpath
+from tandem.registry.library import Library
+
+pytestmark = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
+rng = np.random.default_rng(3)
+NATIVE = sorted(name for name, op in optable.table().items() if op.decl.native is not None)
+
+
+@pytest.fixture(autouse=True)
+def hot():
+    fastpath.install()
+    with config.override(hot_calls=1):
+        yield
+
+
+def stub_of(op):
+    return fastpath.stubs().by_operator[op]
+
+
+def bits(result):
+    results = result if isinstance(result, tuple) else (result,)
+    return [(type(x), x.shape, x.dtype, np.asarray(x.numpy()).tobytes()) for x in results]
+
+
+def spd(*shape):
+    a = rng.standard_normal(shape)
+    return a @ np.swapaxes(a, -1, -2) + shape[-1] * np.eye(shape[-1])
+
+
+def function_of(name):
+    return getattr(td.ops.td, name).default
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_hot_calls_return_the_bits_of_cold_ones(name):
+    op = optable.table()[name]
+    answered = 0
+    for dtype in op.decl.dtypes:
+        for sample in optable.samples_of(op, dtype):
+            found = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
+            f, tensors = optable.as_function(op, *optable.to_tensors(found))
+            with config.override(hot_calls=10**9):
+                wanted = bits(f(*tensors))
+            for _ in range(3):
+                assert bits(f(*tensors)) == wanted
+            before = stub_of(op).calls
+            assert bits(f(*tensors)) == wanted, (dtype, sample)
+            answered += stub_of(op).calls - before
+    assert answered, "no call ran in the entry"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: function_of("linalg_det")(x),
+        lambda x: td.argsort(x, axis=0, descending=True),
+        lambda x: td.linalg.svd(x, full_matrices=False)[1],
+        lambda x: td.special.gammaln(td.abs(x)),
+        lambda x: td.searchsorted(td.sort(x[0, 0]), x, "right"),
+    ],
+)
+def test_any_layout_is_computed_natively(call):
+    x = spd(3, 4, 4)
+    for view in (x, x[::-1], np.swapaxes(x, -1, -2), x[:, ::2, ::2], x.astype(np.float32)[:, 1:, 1:]):
+        tensor = td.asarray(view)
+        with config.override(hot_calls=10**9):
+            wanted = bits(call(td.asarray(view)))
+        assert [bits(call(tensor)) for _ in range(4)] == [wanted] * 4
+
+
+def test_failures_raise_the_error_of_the_declaration():
+    for size in (3, 12):
+        zero, eye = td.zeros((size, size)), td.eye(size)
+        for name, text in (
+            ("linalg_solve_stack", "Singular"),
+            ("linalg_cholesky_lower", "positive definite"),
+        ):
+            f = function_of(name)
+            rest = (eye,) if name == "linalg_solve_stack" else ()
+            for x in (eye, eye, eye, zero, eye, zero):
+                if x is eye:
+                    assert f(x, *rest).tolist() == eye.tolist()
+                else:
+                    with pytest.raises(errors.LinearAlgebraError, match=text):
+                        f(x, *rest)
+
+
+def test_calls_with_history_are_recorded():
+    a, b = td.asarray(spd(3, 3)).requires_grad_(), td.asarray(rng.standard_normal((3, 2))).requires_grad_()
+    f = function_of("linalg_solve_stack")
+    grads = []
+    for _ in range(4):
+        a.grad = b.grad = None
+        f(a, b).sum().backward()
+        grads.append((a.grad.numpy().tobytes(), b.grad.numpy().tobytes()))
+    assert len(set(grads)) == 1
+    values, vectors = td.linalg.eigh(a)
+    (values * vectors[0]).sum().backward()
+    with td.no_grad():
+        assert not f(a, b).requires_grad
+
+
+def test_replaced_kernel_runs_at_once():
+    x = td.asarray(spd(3, 3))
+    f = function_of("linalg_det")
+    for _ in range(4):
+        wanted = f(x).item()
+    with Library("td", "IMPL") as library:
+        library.impl("linalg_det", lambda self: td.asarray(7.0), "CPU")
+        assert f(x).item() == 7.0
+    assert f(x).item() == wanted
+
+
+def test_many_layouts_share_the_slots():
+    f = function_of("argsort")
+    for size in itertools.chain(range(1, 200), range(199, 0, -1)):
+        x = rng.integers(0, 9, size)
+        for _ in range(size % 4):
+            f(td.asarray(x))
+        assert np.array_equal(f(td.asarray(x)).numpy(), np.argsort(x, kind="stable"))
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 2**66),
+    st.floats(),
+    st.text(max_size=20),
+    st.lists(st.integers(0, 2), max_size=3),
+    st.sampled_from(
+        [td.float32, object(), Ellipsis, slice(0, 2), b"left", td.ones(3), np.ones(3), td.eye(2)]
+    ),
+)
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(["argsort", "searchsorted", "linalg_svd", "linalg_solve_stack", "fft_c2r", "linalg_det"]),
+    st.lists(ODD, max_size=4),
+    st.dictionaries(
+        st.sampled_from(["axis", "descending", "side", "other", "n", "full_matrices", "x"]), ODD, max_size=2
+    ),
+)
+def test_wrong_arguments_raise_what_python_raises(name, args, kwargs):
+    f = function_of(name)
+
+    def outcome():
+        try:
+            return bits(f(*args, **kwargs))
+        except (errors.TandemError, TypeError, ValueError, OverflowError) as error:
+            return type(error), str(error)
+
+    with config.override(hot_calls=10**9):
+        wanted = outcome()
+    assert [outcome() for _ in range(4)] == [wanted] * 4
+
+
+def references(tensors):
+    gc.collect()
+    return [sys.getrefcount(x) for x in tensors] + [sys.getrefcount(x._array) for x in tensors]
+
+
+def test_references_do_not_grow():
+    x, zero, values = td.asarray(spd(4, 4)), td.zeros((4, 4)), td.asarray([1.0, 2.0, 3.0])
+    narrow = x.astype(td.float32)
+    svd, det, argsort = function_of("linalg_svd"), function_of("linalg_det"), function_of("argsort")
+    search, solve = function_of("searchsorted"), function_of("linalg_solve_stack")
+
+    def calls(count):
+        for number in range(count):
+            svd(narrow)
+            det(x)
+            argsort(values, descending=number % 2 == 0)
+            search(values, values, "left" if number % 2 else "right")
+            solve(x, narrow if number % 3 else x)
+            if number % 100 == 0:
+                for wrong in (lambda: solve(zero, x), lambda: argsort(values, axis=3), lambda: det(values)):
+                    with pytest.raises(errors.TandemError):
+                        wrong()
+
+    calls(300)
+    tensors = [x, zero, values, narrow]
+    singles = (None, True, False, "left", "right")
+    before, blocks = references(tensors), sys.getallocatedblocks()
+    counts = [sys.getrefcount(value) for value in singles]
+    calls(20_000)
+    assert references(tensors) == before
+    assert sys.getallocatedblocks() - blocks < 200
+    if sys.version_info < (3, 12):  # later they are immortal
+        assert all(abs(sys.getrefcount(v) - n) < 100 for v, n in zip(singles, counts))
+
+
+def test_threads_share_an_entry():
+    x = td.asarray(spd(50, 12, 12))
+    f = function_of("linalg_det")
+    wanted = bits(f(x))
+    found = []
+
+    def work(seed):
+        own = np.random.default_rng(seed)
+        for _ in range(100):
+            n = int(own.integers(2, 60))
+            values = own.integers(0, 9, n)
+            assert np.array_equal(td.argsort(td.asarray(values)).numpy(), np.argsort(values, kind="stable"))
+            found.append(bits(f(x)) == wanted)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 400
+
+
+def test_special_errstate_raises_from_the_entry():
+    special = pytest.importorskip("scipy.special")
+    x = td.asarray(np.array([-1.0, 2.0]))
+    for _ in range(4):
+        assert np.isinf(td.special.gammaln(x).numpy()[0])
+    for _ in range(2):
+        with special.errstate(all="raise"), pytest.raises(special.SpecialFunctionError):
+            td.special.gammaln(x)
+        assert np.isinf(td.special.gammaln(x).numpy()[0])
+
+
+def fail_each_allocation(hooks, call):
+    """Call with the k-th allocation failing, for each k; how many calls have failed."""
+    for _ in range(5):
+        call()
+    failed = 0
+    for k in range(40):
+        try:
+            hooks.set_nomemory(k, k + 1)
+            try:
+                call()
+            finally:
+                hooks.remove_mem_hooks()
+        except MemoryError:
+            failed += 1
+    return failed
+
+
+@pytest.mark.parametrize("name", ["svd", "det", "argsort", "searchsorted", "solve"])
+def test_each_allocation_may_fail(name):
+    hooks = pytest.importorskip("_testcapi")
+    x = td.asarray(spd(12, 12))
+    narrow, values = x.astype(td.float32), td.asarray([1.0, 2.0, 3.0])
+    call = {
+        "svd": lambda: function_of("linalg_svd")(narrow),
+        "det": lambda: function_of("linalg_det")(narrow),
+        "argsort": lambda: function_of("argsort")(x),
+        "searchsorted": lambda: function_of("searchsorted")(values, 2),
+        "solve": lambda: function_of("linalg_solve_stack")(x, x),
+    }[name]
+    fail_each_allocation(hooks, call)
+    watched = [x, narrow, values]
+    before = references(watched)
+    assert fail_each_allocation(hooks, call)
+    assert references(watched) == before
+    call()
+
+
+def test_the_entry_runs_in_the_interpreter():
+    from tandem.backends.cpu.fastpath.glue import debug
+
+    x = td.asarray([3.0, 1.0, 2.0])
+    for _ in range(4):
+        td.argsort(x)
+    stub = stub_of(td.argsort.operator)
+    before = stub.calls
+    assert debug.run_entry(stub, x).tolist() == [1, 2, 0]
+    assert stub.calls == before + 1
