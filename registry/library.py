@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
+from .. import lazy
 from ..errors import ArgumentError, RegistrationError, UnknownOperatorError
 from .conflicts import check_definition, check_single_definer, find_replaced_kernel
 from .contract import enforce_fallback_schema
@@ -35,6 +36,8 @@ from .registration import Registration, RegistrationSite, find_caller, remove_al
 from .schemas.parser import parse_name, parse_namespace, parse_schema
 from .schemas.schema import Schema
 from .source import is_package_file
+
+_difflib = lazy.Module("difflib")
 
 # The "DEF" library of each namespace that has one.
 _definition_libraries: dict[str, weakref.ref[Library]] = {}
@@ -431,6 +434,6 @@ def find_overloads(namespace: str, name: str) -> list[Operator]:
 def _suggest_names(prefix: str) -> str:
     namespace = prefix.partition("::")[0]
     later = [f"{namespace}::{name}" for name in lazy_names(namespace)]
-    stems = sorted({full.partition(".")[0] for full in list(operators)}.union(later))
-    close = [stem for stem in stems if stem.split("::")[-1][:3] == prefix.split("::")[-1][:3]][:5]
+    stems = {full.partition(".")[0] for full in list(operators)}.union(later)
+    close = _difflib.get_close_matches(prefix, stems, 5)
     return f"; near names are {', '.join(close)}" if close else ""

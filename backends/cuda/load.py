@@ -84,8 +84,10 @@ def strategy_of(op: Operator) -> str:
         return "view"
     if decl.is_elementwise or decl.fold is not None:
         return "emitted"
-    if decl.kernel is not None:
-        return "library"
+    if (
+        decl.kernel is not None
+    ):  # a view without a rule of axes must share memory, and cupy's result is copied
+        return "none" if decl.kind == "view" else "library"
     return "composite" if decl.kind == "composite" else "none"
 
 

@@ -94,7 +94,7 @@ def test_modules_have_the_names_of_jax():
     ("call", "text"),
     [
         (lambda: lax.linspace, "td.linspace"),
-        (lambda: lax.dynamc_slice, "tandem.jax.lax.dynamic_slice"),
+        (lambda: lax.dynamc_slice, "td.jax.lax.dynamic_slice"),
         (lambda: nn.dropout, "td.dropout"),
         (lambda: tandem.jax.tree_util.tree_mapp, "td.pytree.tree_map"),
         (lambda: tandem.jax.random.nomal, "td.random.normal"),
