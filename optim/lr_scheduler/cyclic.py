@@ -98,9 +98,9 @@ class OneCycleLR(MomentumScheduler):
 
     def _phase(self) -> tuple[int, float]:
         """The number of the phase, and the share of it that is over."""
-        if self.last_epoch >= self.total_steps:
+        if self.last_epoch > self.total_steps:  # as in PyTorch, one step may follow the cycle
             raise ValueArgumentError(
-                f"OneCycleLR: step {self.last_epoch + 1} of a cycle of {self.total_steps} steps"
+                f"OneCycleLR: step {self.last_epoch} of a cycle of {self.total_steps} steps"
             )
         top = self.pct_start * self.total_steps - 1
         ends = [0.0, top, *([2 * top] if self.three_phase else []), self.total_steps - 1.0]
