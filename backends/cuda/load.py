@@ -27,7 +27,7 @@ from .kernels.inplace import inplace_kernel
 from .kernels.library_ops import library_kernel
 from .kernels.scans import scan_kernel
 from .kernels.tensor import CudaTensor, cuda_tensor
-from .kernels.views import view_kernel
+from .kernels.views import bitcast_kernel, view_kernel
 from .runtime import copies, devices, interop
 from .runtime import toolkit as tools
 from .runtime.arrays import contiguous_layout
@@ -35,7 +35,12 @@ from .runtime.arrays import contiguous_layout
 Kernel = Callable[..., Any]
 Maker = Callable[[Operator], Kernel]
 
+
 # Operators with hand-written kernels; the kernels of the others follow from their declarations.
+def _copy(x: CudaTensor) -> CudaTensor:
+    return cuda_tensor(copy_array(x._data))
+
+
 MAKERS: dict[str, Maker] = {
     "td::full": creation.full_kernel,
     "td::arange": creation.arange_kernel,
@@ -45,6 +50,7 @@ MAKERS: dict[str, Maker] = {
     "td::clone": creation.clone_kernel,
     "td::contiguous": creation.contiguous_kernel,
     "td::concat": creation.concat_kernel,
+    "td::bitcast": lambda op: bitcast_kernel(op, _copy),
     "td::matmul": products.matmul_kernel,
     "td::random_bits": creation.bits_kernel,
     "td::random_split": creation.split_kernel,
@@ -84,10 +90,8 @@ def strategy_of(op: Operator) -> str:
         return "view"
     if decl.is_elementwise or decl.fold is not None:
         return "emitted"
-    if (
-        decl.kernel is not None
-    ):  # a view without a rule of axes must share memory, and cupy's result is copied
-        return "none" if decl.kind == "view" else "library"
+    if decl.kernel is not None:
+        return "library"
     return "composite" if decl.kind == "composite" else "none"
 
 
@@ -97,7 +101,7 @@ def make_kernel(op: Operator) -> Kernel | None:
     if strategy == "in place":
         return inplace_kernel(op, inplace.functional[op])
     if strategy == "view":
-        return view_kernel(op, lambda x: cuda_tensor(copy_array(x._data)))
+        return view_kernel(op, _copy)
     if op.name in MAKERS:
         return MAKERS[op.name](op)
     if strategy == "emitted" and decl.is_elementwise:

@@ -7,10 +7,11 @@ from typing import Any
 
 from ....operators.declare.view_spec import ViewLayout, check_within
 from ....operators.indexing.slicing import plan_strides
+from ....registry.dtypes import DType
 from ....registry.operator import Operator
 from ..fastpath.call_cache import CallCache, SubscriptCache
 from ..runtime import toolkit as tools
-from ..runtime.arrays import DeviceArray, Layout
+from ..runtime.arrays import DeviceArray, Layout, layout_of
 from .tensor import CudaTensor, cuda_view
 
 MOST = 1 << 12
@@ -86,4 +87,33 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
 
     tools.change_listeners.append(known.clear)
     entries.kernel = kernel
+    return kernel
+
+
+def bitcast_kernel(
+    op: Operator, copied: Callable[[CudaTensor], CudaTensor]
+) -> Callable[[CudaTensor, DType], CudaTensor]:
+    """The kernel of ``bitcast``: a view of the same bytes.
+
+    Args:
+        op: the operator.
+        copied: returns a contiguous copy, for elements that do not join in memory.
+    """
+    meta = op.decl.shape_rule
+
+    def kernel(self: CudaTensor, dtype: DType) -> CudaTensor:
+        shape = meta(self, dtype).shape
+        x, old, new = self._data, self.dtype.itemsize, dtype.itemsize
+        if old == new:
+            return cuda_view(
+                DeviceArray(x.ptr, layout_of(shape, x.strides, dtype, x.layout.index), x.buffer), self
+            )
+        *lead, last = x.strides
+        if last != 1 or any(step * old % new for step in lead):
+            self = copied(self)
+            x = self._data
+            *lead, last = x.strides
+        strides = (*(step * old // new for step in lead), 1)
+        return cuda_view(DeviceArray(x.ptr, layout_of(shape, strides, dtype, x.layout.index), x.buffer), self)
+
     return kernel
