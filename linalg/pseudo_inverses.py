@@ -70,6 +70,7 @@ def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     explicit=True,
     shape_rule=_pinv_shape_rule,
     derivative=Rule(vjp={"self": _pinv_vjp}),
+    autocast="float32",
     samples="samples.linalg.rectangular_samples",
     errors="samples.linalg.rectangular_errors",
     dtypes=DTYPES,
