@@ -284,3 +284,13 @@ def test_the_entry_runs_in_the_interpreter():
     before = stub.calls
     assert debug.run_entry(stub, x).tolist() == [1, 2, 0]
     assert stub.calls == before + 1
+
+
+@pytest.mark.parametrize(
+    "kwargs", [{"values": 7}, {"other": 7}, {"v": 7}, {"values": True}, {"other": 7, "side": "left"}]
+)
+def test_numbers_by_name_in_the_place_of_tensors(kwargs):
+    bounds = td.arange(100)
+    wanted = int(next(iter(kwargs.values())))
+    for _ in range(40):
+        assert td.searchsorted(bounds, **kwargs).item() == wanted

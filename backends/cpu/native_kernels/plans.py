@@ -81,6 +81,11 @@ def _make_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byt
         bound, named = op.binder.bind(tuple(args), dict(kwargs))
         operands = [value for value, is_tensor in zip(bound, _tensor_arguments(op)) if is_tensor]
         arrays = [x._array if isinstance(x, Tensor) else np.array(x) for x in operands if x is not None]
+        by_position = [x for x, is_tensor in zip(args, _tensor_arguments(op)) if is_tensor and x is not None]
+        if len(by_position) != len(
+            arrays
+        ):  # the entry passes the loop only operands that are given by position
+            return None
         if any(isinstance(value, Tensor) for value in named.values()) or not all(map(_can_address, arrays)):
             return None
         return _plan_call(op, bound, named, arrays)

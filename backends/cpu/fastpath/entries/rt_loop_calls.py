@@ -61,8 +61,11 @@ def loop_call(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64)
     if unlikely(plan == capi.Py_None):
         return Outcome.FALL_BACK
     if unlikely(plan == capi.Py_Ellipsis):
-        return make_plan(entry, args, count, kwnames, key, length)
-    results = rt_loops.LoopPlan(plan + capi.PyBytes.items).results
+        return make_plan(entry, args, count, kwnames, flags, key, length)
+    program: rt_loops.LoopPlan = plan + capi.PyBytes.items
+    if unlikely(program.tensors != load(i64, work, Work.tensors)):
+        return Outcome.FALL_BACK
+    results = program.results
     history = rt_record.is_recorded(g, flags, args, count)
     if unlikely(history and (results != 1 or kwnames != NULL)):
         return Outcome.FALL_BACK
@@ -153,11 +156,18 @@ def encode_argument(x: ptr, key: ptr, used: i64) -> i64:
 
 
 @noinline
-def make_plan(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64) -> ptr:
+def make_plan(
+    entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64, key: ptr, length: i64
+) -> ptr:
     """Let Python make the plan of a key, and the call; the plan is used from the next call on."""
     plan = capi.PyObject_Vectorcall(entry.miss, args, count, kwnames)
     if unlikely(plan == NULL):
         return NULL
+    again, work = stack(rt_keys.MAX_KEY * 8), stack(sizeof(Work))
+    now = write_key(entry, args, count, kwnames, flags, again, work)
+    if unlikely(now != length or not rt_layouts.equal_integers(again, key, length)):
+        capi.decref(plan)  # another thread has given a tensor other memory meanwhile
+        return Outcome.FALL_BACK
     put_plan(rt_cached_views.find_slot(entry.variants, key, length), key, length, plan)
     return Outcome.FALL_BACK
 
