@@ -103,7 +103,7 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
             rule.run,
             lambda given, inside: call(_with_backward_context(rule, inside), given),
             leaves,
-            partial(_trace_rule, rule),
+            None if rule.owner in _running.traced else partial(_trace_rule, rule),
         )
         return results
     if level is not None and level.run is not None:
@@ -147,7 +147,15 @@ def _with_backward_context(rule: Rule, inside: Callable[[], AbstractContextManag
 
 
 def _trace_rule(rule: Rule, leaves: Leaves) -> object:
-    """Run the rule with all arguments differentiated."""
+    """Run the rule with all arguments differentiated; calls of its own function add no captures of the rule again."""
+    before, _running.traced = _running.traced, [*_running.traced, rule.owner]
+    try:
+        return _run_parts(rule, leaves)
+    finally:
+        _running.traced = before
+
+
+def _run_parts(rule: Rule, leaves: Leaves) -> object:
     if isinstance(rule, ForwardRule):
         return rule.push(leaves, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in leaves])
     results, residuals = rule.forward(leaves, [isinstance(x, Tensor) for x in leaves])
@@ -207,6 +215,7 @@ class _RunningRules(ThreadLocal):
 
     def __init__(self) -> None:
         self.owners: list[object] = []
+        self.traced: list[object] = []
         self.transposing: list[tuple[object, Level]] = []
 
 

@@ -183,6 +183,23 @@ def test_custom_rule_in_compiled_body_creates_array(body, rule):
     close(td.jit(lambda x: td.jvp(loss, (x,), (td.ones_like(x),))[1])(x), wanted.sum())
 
 
+@pytest.mark.parametrize("body", BODIES)
+def test_rule_that_calls_its_function_is_traced_a_few_times(body):
+    calls = []
+
+    @td.custom_vjp
+    def doubled(x):
+        return x * 2.0
+
+    def forward(x):
+        calls.append(x)
+        return doubled(x), None
+
+    doubled.defvjp(forward, lambda _, g: (g * 2.0,))
+    td.jit(td.grad(lambda x: BODIES[body](doubled, x).sum()))(td.ones(3))
+    assert 1 <= len(calls) < 10, "once for its captures and once for each derivative, not until the recursion limit"
+
+
 def test_function_with_custom_rule_as_jit_argument():
     apply = td.jit(lambda x, f=scaled: f(x).sum())
     x = td.ones(3)
