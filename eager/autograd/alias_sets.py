@@ -1,15 +1,16 @@
 """Before an in-place write, find untracked tensors that alias the target and merge them into one alias set.
 
 A view of a plain tensor is not recorded when it is made, since most are never written. When a gradient first flows into
-the memory, the garbage collector's list of referrers yields the tensors on its storage, and each becomes a view of the
+the memory, the garbage collector's lists of objects yield the tensors on its storage, and each becomes a view of the
 tensor that covers the memory, by the offsets of its elements. The reference count of the storage shows whether all of
-them were found. If not, or if one already has an autograd graph of its own, the write is refused.
+them were found. If not, or if one already has an autograd graph of its own, the write is refused. The young generations
+are searched first: views are mostly new, and to search all objects takes milliseconds.
 """
 
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +25,17 @@ from .derivative_rules import derivative_of
 from .view_writes import PROBE_REFERENCES, AliasSet, View, count_references
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...registry.types import Array
+
+
+# Objects among which the tensors on a storage are found, the fastest first.
+_CANDIDATES: tuple[Callable[[object], list[Any]], ...] = (
+    lambda storage: gc.get_objects(0),
+    lambda storage: gc.get_objects(1),
+    gc.get_referrers,
+)
 
 
 def check_unshared(op: Operator, target: Tensor) -> None:
@@ -36,14 +47,11 @@ def check_unshared(op: Operator, target: Tensor) -> None:
     if has_untracked is False or (has_untracked is None and lowest._storage is None):
         return
     known = sum(member._storage is lowest._storage for member in members)
-    if (
-        has_untracked is None
-        and count_references(lowest) <= known + count_holds(lowest._storage) + PROBE_REFERENCES
-    ):
+    if has_untracked is None and _count_users(lowest) <= known:
         return
     if has_untracked is None and not is_detached(lowest):
-        known += sum(map(is_detached, _find_tensors_on_storage(lowest)))
-        if count_references(lowest) <= known + count_holds(lowest._storage) + PROBE_REFERENCES:
+        known += sum(map(is_detached, _find_tensors_on_storage(lowest, _count_users(lowest))))
+        if _count_users(lowest) <= known:
             return
     if make_alias_set(target) is None:
         raise UnsupportedError(
@@ -82,12 +90,8 @@ def tensors_in_memory(target: Tensor) -> list[Tensor] | None:
     """The plain tensors that share a tensor's memory; None if not all were found."""
     if type(target) is not Tensor or target._storage is None:
         return None
-    result = _find_tensors_on_storage(target)
-    return (
-        result
-        if count_references(target) == len(result) + count_holds(target._storage) + PROBE_REFERENCES
-        else None
-    )
+    result = _find_tensors_on_storage(target, _count_users(target))
+    return result if len(result) == _count_users(target) else None
 
 
 def find_whole(tensors: list[Tensor]) -> Tensor | None:
@@ -96,10 +100,21 @@ def find_whole(tensors: list[Tensor]) -> Tensor | None:
     return next((t for t in tensors if _covers(t._array, owner)), None)
 
 
-def _find_tensors_on_storage(target: Tensor) -> list[Tensor]:
-    """The plain tensors on a tensor's storage, itself included."""
-    referrers = [t for t in gc.get_referrers(target._storage) if type(t) is Tensor]
-    return [t for t in referrers if t._storage is target._storage]
+def _count_users(target: Tensor) -> int:
+    """The references to a tensor's storage: one for each plain tensor on it, and any that are not known."""
+    return count_references(target) - count_holds(target._storage) - PROBE_REFERENCES
+
+
+def _find_tensors_on_storage(target: Tensor, wanted: int) -> list[Tensor]:
+    """The plain tensors on a tensor's storage, itself included; all of them if there are at most ``wanted``."""
+    result: dict[int, Tensor] = {}
+    for find_candidates in _CANDIDATES:
+        for t in find_candidates(target._storage):
+            if type(t) is Tensor and t._storage is target._storage:
+                result[id(t)] = t  # a collection in between may move an object to the next generation
+        if len(result) == wanted:
+            break
+    return list(result.values())
 
 
 def _covers(array: Array, owner: Array) -> bool:

@@ -197,7 +197,9 @@ def test_rule_that_calls_its_function_is_traced_a_few_times(body):
 
     doubled.defvjp(forward, lambda _, g: (g * 2.0,))
     td.jit(td.grad(lambda x: BODIES[body](doubled, x).sum()))(td.ones(3))
-    assert 1 <= len(calls) < 10, "once for its captures and once for each derivative, not until the recursion limit"
+    assert 1 <= len(calls) < 10, (
+        "once for its captures and once for each derivative, not until the recursion limit"
+    )
 
 
 def test_function_with_custom_rule_as_jit_argument():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem import config, errors
+from tandem.eager.autograd import alias_sets
 from tandem.eager.layers.levels import LevelTensor, stack
 
 Pair = namedtuple("Pair", "a b")
@@ -385,6 +386,21 @@ def test_values_cannot_be_copied_or_run_backward():
     ):
         with pytest.raises((errors.UnsupportedError, errors.TandemError)):
             td.grad(lambda v, use=use: use(v * 2))(td.ones(2))
+
+
+def test_new_views_are_found_without_a_search_of_all_objects(monkeypatch):
+    def assembled_inside(v):
+        z = td.zeros((2, 2))
+        row = z[1]
+        row += v
+        return (z * z).sum()
+
+    def search(storage):
+        raise AssertionError("a search of all objects takes milliseconds")
+
+    monkeypatch.setattr(alias_sets, "_CANDIDATES", (*alias_sets._CANDIDATES[:-1], search))
+    gc.collect()
+    assert td.grad(assembled_inside)(td.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_nothing_stays_behind():
