@@ -30,7 +30,8 @@ CALLBACKS = {
     "td::random_draw_poisson": "rejection sampling",
     "td::random_gamma_slope": "a series without fixed length",
 }
-REACHED_BY_COMPOSITES: set[str] = set()  # by a few composites only, which not every commit tries
+# By samples of a few composites only, which not every commit tries.
+REACHED_BY_COMPOSITES = {"td::axis_gather", "td::axis_sum", "td::random_gamma_slope"}
 
 
 def spd(*shape, dtype=np.float64):
@@ -49,10 +50,10 @@ def bits(result):
 
 @native  # without it eager calls and graphs may have different layouts, and NumPy other bits
 @pytest.mark.parametrize("name", sorted({*NATIVE, *DECOMPOSED, *COMPOSED}))
-@pytest.mark.parametrize("part", one_each_commit(0, 1))
+@pytest.mark.parametrize("part", one_each_commit(*range(4)))
 def test_jit_returns_the_bits_of_eager_calls(name, part):
     op = optable.table()[name]
-    for dtype in op.decl.dtypes[part::2]:
+    for dtype in op.decl.dtypes[part::4] or op.decl.dtypes[:1]:
         for sample in optable.samples_of(op, dtype):
             found = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
             f, tensors = optable.as_function(op, *optable.to_tensors(found))
@@ -65,12 +66,16 @@ def test_jit_returns_the_bits_of_eager_calls(name, part):
 
 
 @native
-def test_callbacks_of_the_operator_table_are_named():
+@pytest.mark.parametrize("part", one_each_commit(*range(4)))
+def test_callbacks_of_the_operator_table_are_named(part):
     found = {}
     for op in filter(is_tried, declared_operators()):
         for dtype in {(dtype.kind, dtype.itemsize > 2): dtype for dtype in op.decl.dtypes}.values():
-            for sample in optable.samples_of(op, dtype)[:6]:
+            samples = optable.samples_of(op, dtype)
+            for sample in samples if f"td::{op.name}" in CALLBACKS else samples[part::4] or samples[:1]:
                 given = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
+                if isinstance(given[0][0], np.ndarray) and not given[0][0].size:
+                    continue  # positions in an array without elements are checked in Python
                 try:
                     f, tensors = optable.as_function(op, *optable.to_tensors(given))
                     table = td.jit(f).lower(*tensors).kernels()
