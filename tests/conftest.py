@@ -170,23 +170,58 @@ def _rotates(item):
 def pytest_generate_tests(metafunc):
     """With ``-k WORD`` make only the tests of a parametrized function that the word can select.
 
-    pytest makes all of them, several hundred for each function over the op table, and deselects them afterwards.
+    pytest makes all of them, up to several thousand for a function over the op table, and deselects them afterwards.
     """
     node, word = metafunc.definition, metafunc.config.option.keyword.lower()
     marks = list(node.iter_markers("parametrize"))
     if (
         not re.fullmatch(r"(?!and$|or$|not$)[a-z]\w*", word)
-        or len(marks) != 1
-        or marks[0] not in node.own_markers
+        or not marks
+        or any(mark not in node.own_markers for mark in marks)
+        or any(word in name.lower() for name in (*_names_of(node), *_ids_of_fixtures(metafunc)))
     ):
         return
-    mark = marks[0]
-    if mark.kwargs or any(word in name.lower() for name in _names_of(node)):
+    selected = [[value for value, texts in _values_of(mark) if word in texts] for mark in marks]
+    if sum(map(bool, selected)) > 1:
         return
-    names, values = mark.args[0], list(mark.args[1])
-    if all(type(value) is str for value in values):  # only pytest knows the ids of others
-        selected = pytest.mark.parametrize(names, [value for value in values if word in value.lower()])
-        node.own_markers[node.own_markers.index(mark)] = selected.mark
+    for mark, values in zip(marks, selected, strict=True):
+        if values or not any(selected):
+            kwargs = {name: value for name, value in mark.kwargs.items() if name != "ids"}
+            new = pytest.mark.parametrize(mark.args[0], values, **kwargs).mark
+            node.own_markers[node.own_markers.index(mark)] = new
+
+
+def _ids_of_fixtures(metafunc):
+    """The ids of the parameters of a test's fixtures, or the names of what they are."""
+    for name in metafunc.fixturenames:
+        for fixture in metafunc._arg2fixturedefs.get(name, ())[-1:]:
+            yield from (str(getattr(value, "__name__", value)) for value in fixture.params or ())
+            yield from map(str, fixture.ids if isinstance(fixture.ids, list | tuple) else ())
+
+
+def _values_of(mark):
+    """Each value of a ``parametrize`` with its id, and the texts that ``-k`` searches, in one line."""
+    names, ids = mark.args[0], mark.kwargs.get("ids")
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+    for number, value in enumerate(mark.args[1]):
+        if not hasattr(value, "marks"):
+            value = pytest.param(value) if len(names) == 1 else pytest.param(*value)
+        if value.id is None and isinstance(ids, list | tuple):
+            value = value._replace(id=str(ids[number]))
+        if value.id is None:
+            parts = [
+                _id_of(part, f"{name}{number}", ids) for name, part in zip(names, value.values, strict=True)
+            ]
+            value = value._replace(id="-".join(parts))
+        yield value, "\n".join((value.id, *(each.name for each in value.marks))).lower()
+
+
+def _id_of(value, default, ids):
+    """What pytest calls a value; ``ids`` may be a function."""
+    text = ids(value) if callable(ids) else None
+    if text is None and (value is None or isinstance(value, str | int | float | complex)):
+        text = str(value)
+    return str(getattr(value, "__name__", default) if text is None else text)
 
 
 def _names_of(node):

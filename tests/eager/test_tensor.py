@@ -281,9 +281,9 @@ def test_methods_and_functions_are_the_same_objects():
     assert all(hasattr(td.Tensor, f"__i{name}__") for name in set(dunders.BINARY) - {"matmul"})
 
 
-@pytest.mark.parametrize("path", type_stubs.files(), ids=lambda path: path.name)
-def test_stubs_are_in_step(path):
-    assert path.read_text() == type_stubs.files()[path], "run: python -m tandem.eager.tensor.type_stubs"
+def test_stubs_are_in_step():
+    for path, text in type_stubs.files().items():
+        assert path.read_text() == text, f"{path.name}: run python -m tandem.eager.tensor.type_stubs"
 
 
 def test_import_is_light():
