@@ -23,7 +23,7 @@ SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 
 # -- every operator ----------------------------------------------------------------------------------------------------
 CHECKED = [name for name, op in OPS.items() if op.decl.reference and op.decl.samples]
-SHARE = 6  # of the operators are tried in one default run; the commit, or TANDEM_TEST_SEED, chooses which
+SHARE = 10  # of the operators are tried in one default run; the commit, or TANDEM_TEST_SEED, chooses which
 
 
 def chosen(name):

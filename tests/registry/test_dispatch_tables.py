@@ -135,7 +135,7 @@ class Histories(RuleBasedStateMachine):
 
 
 Histories.TestCase.settings = settings(
-    max_examples=30, stateful_step_count=30, suppress_health_check=list(HealthCheck)
+    max_examples=15, stateful_step_count=30, suppress_health_check=list(HealthCheck)
 )
 TestHistories = Histories.TestCase
 

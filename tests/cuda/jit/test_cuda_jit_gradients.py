@@ -16,7 +16,7 @@ from tandem.registry.function import functions
 
 pytestmark = pytest.mark.usefixtures("cuda")
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
-SHARE = 16  # of the operators are tried in one default run
+SHARE = 24  # of the operators are tried in one default run
 
 
 def loss_of(op, given):

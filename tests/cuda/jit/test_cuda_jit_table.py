@@ -10,7 +10,7 @@ from random_programs import drawn
 
 pytestmark = pytest.mark.usefixtures("cuda")
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
-SHARE = 10  # of the operators are tried in one default run
+SHARE = 16  # of the operators are tried in one default run
 
 
 def chosen(name):
