@@ -109,7 +109,7 @@ def no_fallback():
         yield
 
 
-ROTATION = 5  # commits after which each row of a rotating test has run
+ROTATION = 8  # commits after which each row of a rotating test has run
 NATIVE_OFF = os.environ.get("TANDEM_NATIVE") == "0"
 
 

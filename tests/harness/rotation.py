@@ -1,7 +1,7 @@
 """The marker of tests whose rows of composite operators run as a sample that each commit rotates.
 
 What a composite does under a transform or on another device follows from the operators that it calls. So those tests
-run a fifth of the composites in each commit, and ``pytest -m full`` runs the others. What a composite computes is
+run an eighth of the composites in each commit, and ``pytest -m full`` runs the others. What a composite computes is
 tested in every commit.
 """
 
@@ -19,7 +19,7 @@ rotating_all = pytest.mark.rotating(frozenset(table()))
 """The same for all operators: tests of transforms under ``jit``, whose parts other tests try for each operator."""
 
 
-def is_tried(op, share=5):
+def is_tried(op, share=8):
     """Whether this commit tries an operator in a test of what operators consist of: one share of the composites."""
     seed = int(os.environ.get("TANDEM_TEST_SEED", "0"))
     return op.decl.kind != "composite" or (zlib.crc32(op.name.encode()) + seed) % share == 0

@@ -12,7 +12,7 @@ from helpers import smallest_block_growth
 from tandem import config
 from tandem.errors import NoKernelError, TandemError
 
-SECONDS = 1.0
+SECONDS = 0.5
 clock = itertools.count(1)
 here = threading.local()
 
