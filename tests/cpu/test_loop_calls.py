@@ -363,3 +363,19 @@ def test_sizes_beyond_64_bits_raise_the_error_of_python():
         for _ in range(4):
             with pytest.raises(wanted.type):
                 f(x)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**63 - 1, 2**60 + 1, -3, True, 1.5, 1e300])
+def test_numbers_alone_are_converted_as_in_python(number):
+    def outcome():
+        try:
+            return bits(td.special.ndtr(number))
+        except errors.ScalarOverflowError as error:
+            return str(error)
+
+    stub_of(td.special.ndtr.operator).uninstall()
+    with config.override(hot_calls=10**9):
+        wanted = outcome()
+    for _ in range(3):
+        td.special.ndtr(type(number)(1))
+    assert [outcome() for _ in range(3)] == [wanted] * 3

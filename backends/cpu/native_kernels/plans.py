@@ -21,7 +21,7 @@ from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
 from ....operators.declare.native_kernel import NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
-from ....registry.dtypes import DType
+from ....registry.dtypes import DType, int64
 from ....registry.operator import Operator, find_operator
 from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
@@ -142,9 +142,12 @@ def _plan_call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], arrays
     if choice is None:
         return None
     operands: list[PlannedOperand] = []
+    has_tensors = any(isinstance(spec, TensorSpec) for spec in given)
     for spec, wide_spec, is_tensor in zip(given, wide, _tensor_arguments(op)):
         if is_tensor and spec is not None:
             dtype = spec.dtype if isinstance(spec, TensorSpec) else wide_spec.dtype
+            if type(spec) is int and not has_tensors:
+                dtype = int64  # among numbers alone; the entry leaves larger ones to Python
             layout = array_layout(arrays[len(operands)])
             operands.append(PlannedOperand(layout, dtype, wide_spec.dtype))
     operands += [PlannedOperand(contiguous(()), dtype, dtype) for _, dtype in choice.extra]
