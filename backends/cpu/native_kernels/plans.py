@@ -238,7 +238,9 @@ def write_plan(
         if tensors <= index < len(operands) - results:
             fields["dims"] = writer.append([_bits(*choice.extra[index - tensors])])
         elif index < tensors:
-            fields["steps"] = writer.append([step * operand.dtype.itemsize for step in operand.layout.strides])
+            fields["steps"] = writer.append(
+                [step * operand.dtype.itemsize for step in operand.layout.strides]
+            )
         else:
             fields |= {
                 "descr": id(operand.dtype.np),
