@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import lazy
-from ..eager.tensor.storage import owner_of
-from ..eager.tensor.tensor import Tensor
 from ..lowering.buffer_assignment import nbytes_of
 from ..tracer.graph import Value
 
@@ -50,9 +48,11 @@ def find_donated(specialization: Specialization, arguments: Arguments) -> list[V
 
 
 def take_memory(parameters: Sequence[Any], donated: Sequence[int]) -> dict[int, Array]:
-    """Arrays on the memory of donated parameters.
+    """Delete donated parameters, and return arrays on their memory.
 
-    Memory that anything else refers to (a view, a NumPy array, another parameter) is copied.
+    They are deleted before their memory is written, so that none is half-written. Memory that anything else refers to
+    (a view, a NumPy array, another parameter) is copied, and so is that of a tensor that cannot be deleted. The caller
+    holds the arrays of all other parameters.
 
     Args:
         parameters: the tensors and numbers of a call.
@@ -60,18 +60,20 @@ def take_memory(parameters: Sequence[Any], donated: Sequence[int]) -> dict[int, 
 
     Returns:
         For each of them a contiguous array that results may be stored in.
+
+    Raises:
+        DeletedTensorError: a parameter was deleted, perhaps by another thread meanwhile.
     """
-    owners = [id(owner_of(p._array)) for p in parameters if type(p) is Tensor]
     arrays: dict[int, Array] = {}
+    first: dict[int, int] = {}  # the first index of a tensor
     for index in donated:
         given = parameters[index]
-        is_sole = owners.count(id(owner_of(given._array))) == 1 and given._is_sole_owner()
-        arrays[index] = np.ascontiguousarray(given._array) if is_sole else given._array.copy(order="C")
+        if first.setdefault(id(given), index) != index:
+            arrays[index] = arrays[first[id(given)]].copy()
+        elif not _deletion.can_delete(given):
+            arrays[index] = given._array.copy(order="C")
+        else:
+            taken = _deletion.move_memory(given)
+            is_sole = taken._is_sole_owner()
+            arrays[index] = np.ascontiguousarray(taken._array) if is_sole else taken._array.copy(order="C")
     return arrays
-
-
-def delete_tensors(parameters: Sequence[object], donated: Sequence[int]) -> None:
-    """Delete the tensors of donated parameters: before their memory is written, so that none is half-written."""
-    for index in donated:
-        if _deletion.can_delete(parameters[index]):
-            _deletion.release_memory(parameters[index])

@@ -54,13 +54,12 @@ def run(
         parameters: a tensor or a Python scalar for each of the graph's parameters.
         donated: the numbers of the parameters whose memory results are stored in; these tensors are deleted.
     """
-    taken = _donation.take_memory(parameters, donated) if donated else {}
-    given = [
-        taken[index] if index in taken else _to_executable_argument(item)
-        for index, item in enumerate(parameters)
+    given: list[Any] = [
+        None if index in donated else _to_executable_argument(item) for index, item in enumerate(parameters)
     ]
     if donated:
-        _donation.delete_tensors(parameters, donated)
+        for index, array in _donation.take_memory(parameters, donated).items():
+            given[index] = array
     owners = {
         _memory_id(item)
         for index, item in enumerate(given)

@@ -48,7 +48,7 @@ class NativeEntry:
         self._fall_back = fall_back
         self._record: JitStruct | None = None
         self._ready: bool | None = None
-        _entries.add(self)
+        _entries[id(self)] = self
 
     def link(self, specialization: Specialization, arguments: Arguments, form: object) -> None:
         """Link a specialization for calls of this form if native code can run it."""
@@ -112,13 +112,16 @@ class NativeEntry:
                 self._record.unlink()
 
 
-_entries: weakref.WeakSet[NativeEntry] = weakref.WeakSet()
+# By their ids: other threads add entries at any time, and a WeakSet cannot be copied meanwhile.
+_entries: weakref.WeakValueDictionary[int, NativeEntry] = weakref.WeakValueDictionary()
 
 
 def _unlink_all(op: Operator) -> None:
     """Unlink all entries when a kernel changes, so that Python checks the guards again."""
-    for entry in list(_entries):
-        entry.unlink()
+    for reference in _entries.valuerefs():
+        entry = reference()
+        if entry is not None:
+            entry.unlink()
 
 
 change_listeners.append(_unlink_all)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
-import numpy as np
+from typing import Any, NoReturn
 
 from ...errors import DeletedTensorError, UnsupportedError
 from ...registry.values import describe
 from .storage import Number
 from .tensor import Tensor
+
+_ARRAY: Any = vars(Tensor)["_array"]  # the slot, which DeletedTensor hides
 
 
 class DeletedTensor(Tensor):
@@ -21,11 +21,12 @@ class DeletedTensor(Tensor):
     def _array(self) -> NoReturn:
         self._host("this use")
 
+    @_array.setter
+    def _array(self, array: object) -> NoReturn:
+        self._host("this use")
+
     def _host(self, what: str) -> NoReturn:
-        raise DeletedTensorError(
-            f"{what}: the tensor was deleted, by delete() or because it was donated to a jitted function "
-            "(donate_argnums); use the function's result instead"
-        )
+        raise DeletedTensorError(_message(what))
 
     def _without_history(self) -> NoReturn:
         self._host("detach()")
@@ -37,6 +38,13 @@ class DeletedTensor(Tensor):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         self._host("copying or pickling")
+
+
+def _message(what: str) -> str:
+    return (
+        f"{what}: the tensor was deleted, by delete() or because it was donated to a jitted function "
+        "(donate_argnums); use the function's result instead"
+    )
 
 
 def is_deleted(self: Tensor) -> bool:
@@ -63,7 +71,7 @@ def delete(self: Tensor) -> None:
         if type(self) is DeletedTensor:
             return
         raise UnsupportedError(f"delete: {describe(self)} is not a plain tensor on the CPU without gradients")
-    release_memory(self)
+    move_memory(self)
 
 
 def can_delete(tensor: object) -> bool:
@@ -71,7 +79,22 @@ def can_delete(tensor: object) -> bool:
     return type(tensor) is Tensor and tensor._meta is None and type(tensor._storage) is not Number
 
 
-def release_memory(tensor: Tensor) -> None:
-    """Make a plain tensor a deleted one."""
-    tensor._array, tensor._storage = np.empty(0, np.int8), None
-    tensor.__class__ = DeletedTensor
+def move_memory(tensor: Tensor) -> Tensor:
+    """Make a plain tensor a deleted one, and return another tensor that has taken over its array and storage.
+
+    No other thread can find the array through the tensor from then on. Of several threads that move the memory of one
+    tensor at once, one succeeds.
+
+    Raises:
+        DeletedTensorError: another thread has deleted the tensor meanwhile.
+    """
+    tensor.__class__ = DeletedTensor  # before its array is read: what reads it now has its own reference
+    moved = Tensor.__new__(Tensor)
+    try:
+        moved._array = _ARRAY.__get__(tensor)
+        _ARRAY.__delete__(tensor)  # only one thread can
+    except AttributeError:
+        raise DeletedTensorError(_message("this use")) from None
+    moved._keys, moved._meta, moved._storage = tensor._keys, None, tensor._storage
+    tensor._storage = None
+    return moved

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tandem import config, errors
 from tandem.backends.cpu import fastpath
+from tandem.backends.cpu.native_kernels import plans
 from tandem.registry.library import Library
 
 pytestmark = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
@@ -294,3 +295,87 @@ def test_numbers_by_name_in_the_place_of_tensors(kwargs):
     wanted = int(next(iter(kwargs.values())))
     for _ in range(40):
         assert td.searchsorted(bounds, **kwargs).item() == wanted
+
+
+def swap_arrays(monkeypatch, name, tensor, other):
+    """Let a function of `plans` find the array of another tensor, as if threads swapped it meanwhile."""
+    function = getattr(plans, name)
+
+    def swapped(*args):
+        own, tensor._array = tensor._array, other._array
+        try:
+            return function(*args)
+        finally:
+            tensor._array = own
+
+    monkeypatch.setattr(plans, name, swapped)
+
+
+@pytest.mark.parametrize("name", ["_make_plan", "find_plan", "take_arrays"])
+@pytest.mark.parametrize(
+    "other", [td.asarray([3.0, 1.0]), td.asarray(np.arange(64.0)[::-7]), td.zeros(16, dtype=td.int64)]
+)
+def test_plan_is_of_the_arrays_in_its_key(monkeypatch, name, other):
+    values = rng.standard_normal(16)
+    x, wanted = td.asarray(values), np.argsort(values).tolist()
+    swap_arrays(monkeypatch, name, x, other)
+    assert [td.argsort(x).tolist() for _ in range(5)] == [wanted] * 5
+    monkeypatch.undo()
+    assert [td.argsort(x).tolist() for _ in range(5)] == [wanted] * 5
+
+
+@pytest.mark.parametrize("other", [td.eye(3), td.eye(6), td.ones(2)])
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("name", ["find_plan", "is_emitted"])
+def test_kernel_computes_with_the_arrays_of_its_plan(monkeypatch, name, moment, other):
+    values = spd(5, 5)
+    x, function = td.asarray(values), getattr(plans, name)
+
+    def swap(*args):  # as another thread could
+        if moment == "before":
+            x._array = other._array
+        result = function(*args)
+        x._array = other._array
+        return result
+
+    f = function_of("linalg_cholesky_lower")
+    with config.override(hot_calls=10**9):
+        wanted = bits(f(x))
+        monkeypatch.setattr(plans, name, swap)
+        assert bits(f(x)) == wanted
+
+
+def test_plan_that_is_evicted_at_once(monkeypatch):
+    class Forgetful(dict):
+        def __setitem__(self, key, value):
+            pass
+
+    monkeypatch.setattr(plans, "_plans", Forgetful())
+    x = td.asarray([3.0, 1.0, 2.0])
+    assert [td.argsort(x).tolist() for _ in range(4)] == [[1, 2, 0]] * 4
+
+
+def test_sizes_beyond_64_bits_raise_the_error_of_python():
+    x = td.asarray(np.broadcast_to(np.float32(1), (1 << 30, 1 << 30)))
+    for f in (function_of("linalg_det"), td.argsort, td.special.gammaln):
+        with config.override(hot_calls=10**9), pytest.raises(Exception, match=r".") as wanted:
+            f(x)
+        for _ in range(4):
+            with pytest.raises(wanted.type):
+                f(x)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**63 - 1, 2**60 + 1, -3, True, 1.5, 1e300])
+def test_numbers_alone_are_converted_as_in_python(number):
+    def outcome():
+        try:
+            return bits(td.special.ndtr(number))
+        except errors.ScalarOverflowError as error:
+            return str(error)
+
+    stub_of(td.special.ndtr.operator).uninstall()
+    with config.override(hot_calls=10**9):
+        wanted = outcome()
+    for _ in range(3):
+        td.special.ndtr(type(number)(1))
+    assert [outcome() for _ in range(3)] == [wanted] * 3

@@ -1,7 +1,10 @@
 """``donate_argnums``: results are stored in the memory of donated arguments, which are deleted."""
 
+import contextlib
 import copy
 import pickle
+import sys
+import threading
 
 import cloudpickle
 import numpy as np
@@ -146,6 +149,87 @@ def test_small_recorded_and_written_arguments_are_not_donated():
     td.jit(lambda x: x.add_(1), donate_argnums=0)(written)
     assert not small.is_deleted() and not recorded.is_deleted() and not written.is_deleted()
     assert recorded.grad[0, 0].item() == 2
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "make_recorded", [lambda: make().requires_grad_(), lambda: make().requires_grad_() * 1]
+)
+def test_recorded_tensors_are_not_written_under_no_grad(make_recorded):
+    x = make_recorded()
+    wanted, total = x.detach().numpy().copy(), (x * x).sum()
+    x.retain_grad()
+    f = td.jit(lambda x: x * 2, donate_argnums=0)
+    with td.no_grad():
+        results = [f(x), f.lower(x).compile()(x)]
+    assert not x.is_deleted() and (x.detach().numpy() == wanted).all()
+    for result in results:
+        np.testing.assert_array_equal(result.numpy(), wanted * 2)
+    total.backward()
+    np.testing.assert_array_equal(x.grad.numpy(), wanted * 2)
+
+
+@needs_native
+def test_view_taken_while_memory_is_donated(monkeypatch):
+    views, is_sole_owner = [], td.Tensor._is_sole_owner
+
+    def check(tensor):
+        result = is_sole_owner(tensor)
+        with contextlib.suppress(DeletedTensorError):  # as another thread could
+            views.append(x[3])
+        return result
+
+    x, wanted = make(), make().numpy()[3]
+    monkeypatch.setattr(td.Tensor, "_is_sole_owner", check)
+    td.jit(lambda x: x * 2, donate_argnums=0)(x)
+    assert all((view.numpy() == wanted).all() for view in views)
+
+
+@needs_native
+def test_two_calls_cannot_take_one_tensor(monkeypatch):
+    f, results, is_sole_owner = td.jit(lambda x, k: x * k, donate_argnums=0), [], td.Tensor._is_sole_owner
+
+    def check(tensor):
+        result = is_sole_owner(tensor)
+        monkeypatch.setattr(td.Tensor, "_is_sole_owner", is_sole_owner)
+        with contextlib.suppress(DeletedTensorError):  # as another thread could
+            results.append(f(x, td.asarray(3.0)))
+        return result
+
+    x, wanted = make(), make().numpy()
+    monkeypatch.setattr(td.Tensor, "_is_sole_owner", check)
+    result = f(x, td.asarray(2.0))
+    assert not results and (result.numpy() == wanted * 2).all()
+
+
+def test_delete_by_many_threads():
+    """A tensor that threads read and delete is whole, or raises an error."""
+    faults = []
+
+    def use(x, barrier):
+        barrier.wait()
+        try:
+            if (x + 1).shape != (8, 8):
+                faults.append(x)
+            x.delete()
+        except DeletedTensorError:
+            pass
+        except BaseException as fault:
+            faults.append(fault)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(100):
+            barrier, x = threading.Barrier(3), td.ones((8, 8))
+            threads = [threading.Thread(target=use, args=(x, barrier)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not faults and x.is_deleted()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @needs_native

@@ -1,11 +1,13 @@
 """Regressions: deadlocks between threads that compile and call."""
 
+import sys
 import threading
 import time
 
 import numpy as np
 import tandem as td
 from tandem import config
+from tandem.jit import native_entry
 
 
 def test_kernels_come_and_go_while_other_threads_call():
@@ -41,3 +43,28 @@ def test_kernels_come_and_go_while_other_threads_call():
             thread.join(30)
     assert swaps
     assert not faults
+
+
+class _Function:
+    """Stands for a jitted function."""
+
+
+def test_kernels_change_while_threads_create_jitted_functions():
+    """Every entry is unlinked, whatever functions other threads create meanwhile."""
+    interval, is_done, kept = sys.getswitchinterval(), threading.Event(), []
+
+    def create():
+        while not is_done.is_set():
+            kept.append(native_entry.NativeEntry(_Function(), print))
+            del kept[:-3000]
+
+    thread = threading.Thread(target=create)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(1000):
+            native_entry._unlink_all(td.add.operator)
+    finally:
+        is_done.set()
+        thread.join()
+        sys.setswitchinterval(interval)

@@ -31,6 +31,8 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
     wrap_result = _wrap_view if op.is_view else _wrap_array
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        if uses_loops:
+            args, kwargs = tuple(map(_snapshot, args)), {k: _snapshot(v) for k, v in kwargs.items()}
         out_spec = decl.shape_rule(*args, **kwargs)  # type: ignore[misc]  # raises on invalid arguments
         if is_creation and out_spec.device != "cpu":
             raise DeviceError(
@@ -47,6 +49,19 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
         return wrap_result(result, args)
 
     return kernel
+
+
+def _snapshot(value: Any) -> Any:
+    """Return a tensor with a view of another one's memory; anything else is returned unchanged.
+
+    A loop relies on the sizes that it was chosen for, and another thread may give a tensor other memory, or its array
+    another shape, at any time.
+    """
+    if not isinstance(value, Tensor):
+        return value
+    result = value._copy_object()
+    result._array = result._array.view()
+    return result
 
 
 def _wrap_array(result: Any, args: tuple[Any, ...]) -> Tensor:

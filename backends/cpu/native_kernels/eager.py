@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .... import lazy
-from ....eager.tensor.tensor import Tensor, wrap
+from ....eager.tensor.tensor import wrap
 from ....registry.operator import Operator
 from ....registry.values import TensorSpec
 from ..fastpath import why_off
@@ -24,7 +24,7 @@ def call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], declared: An
 
     Args:
         op: the operator.
-        args, kwargs: its arguments.
+        args, kwargs: its arguments; no other thread changes the tensors among them.
         declared: the specs of its results.
 
     Returns:
@@ -35,10 +35,13 @@ def call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], declared: An
 
     Native twin: backends/cpu/fastpath/entries/rt_loop_calls.py:loop_call
     """
-    plan = None if why_off() else plans.find_plan(op, args, kwargs)
+    if why_off():
+        return None
+    given, named = plans.take_arrays(args), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
+    plan = plans.find_plan(op, given, named)
     if plan is None or not plans.is_emitted(plan):
         return None
-    arrays = [value._array for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
+    arrays = [value for value in (*given, *named.values()) if isinstance(value, np.ndarray)]
     if len(arrays) != plans.operand_count(plan):
         return None  # an operand is a Python number
     outputs = [declared] if isinstance(declared, TensorSpec) else list(declared)

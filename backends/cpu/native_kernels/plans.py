@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .... import lazy
-from ....eager.tensor.tensor import Tensor
+from ....eager.tensor.tensor import Tensor, wrap
 from ....errors import TandemError
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
 from ....operators.declare.native_kernel import NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
-from ....registry.dtypes import DType
+from ....registry.dtypes import DType, int64
 from ....registry.operator import Operator, find_operator
 from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
@@ -39,6 +39,7 @@ NS_PER_STEP = 1.0  # of an element and an index that is summed over
 LEAST_STEPS = 16  # of an element
 MOST_PLANS = 512  # that are kept for the calls of Python kernels
 _STATIC = frozenset((bool, int, float, complex, str, type(None)))
+_UNKNOWN = b"unknown"
 _plans: dict[object, bytes | None] = {}
 
 
@@ -55,42 +56,60 @@ class PlannedOperand(NamedTuple):
         return self.layout if self.dtype is self.loop_dtype else contiguous(self.layout.shape)
 
 
+def take_arrays(values: Iterable[Any]) -> list[Any]:
+    """Return values with views of their memory in the place of tensors.
+
+    Another thread may give a tensor other memory, or its array another shape, at any time; key and plan must be those
+    of one array.
+    """
+    return [value._array.view() if isinstance(value, Tensor) else value for value in values]
+
+
 def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes | None:
-    """Return the plan of a call; None if no loop computes it, or the call is wrong."""
+    """Return the plan of a call; None if no loop computes it, or the call is wrong.
+
+    Args:
+        op: the operator.
+        args, kwargs: its arguments, with arrays in the place of tensors (:func:`take_arrays`).
+    """
     key = op, tuple(map(_key_of, args)), tuple(kwargs), tuple(map(_key_of, kwargs.values()))
     if None in key[1] or None in key[3]:
         return None
-    if key not in _plans:
+    plan = _plans.get(key, _UNKNOWN)
+    if plan is _UNKNOWN:
+        plan = _make_plan(op, args, kwargs)
         if len(_plans) >= MOST_PLANS:
             _plans.clear()
-        _plans[key] = _make_plan(op, args, kwargs)
-    return _plans[key]
+        _plans[key] = plan
+    return plan
 
 
 def _key_of(value: Any) -> object:
     if type(value) in _STATIC:
         return type(value), value
-    if not isinstance(value, Tensor):
+    if not isinstance(value, np.ndarray):
         return None
-    array = value._array
-    return array.dtype, array.shape, array.strides, array.flags.aligned
+    return value.dtype, value.shape, value.strides, value.flags.aligned
 
 
 def _make_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes | None:
     try:
-        bound, named = op.binder.bind(tuple(args), dict(kwargs))
+        bound, named = op.binder.bind(tuple(map(_wrap, args)), dict(zip(kwargs, map(_wrap, kwargs.values()))))
         operands = [value for value, is_tensor in zip(bound, _tensor_arguments(op)) if is_tensor]
         arrays = [x._array if isinstance(x, Tensor) else np.array(x) for x in operands if x is not None]
         by_position = [x for x, is_tensor in zip(args, _tensor_arguments(op)) if is_tensor and x is not None]
-        if len(by_position) != len(
-            arrays
-        ):  # the entry passes the loop only operands that are given by position
+        # the entry passes the loop only operands that are given by position
+        if len(by_position) != len(arrays) or any(isinstance(value, Tensor) for value in named.values()):
             return None
-        if any(isinstance(value, Tensor) for value in named.values()) or not all(map(_can_address, arrays)):
+        if not all(map(_can_address, arrays)):
             return None
         return _plan_call(op, bound, named, arrays)
     except TandemError:
         return None
+
+
+def _wrap(value: Any) -> Any:
+    return wrap(value) if isinstance(value, np.ndarray) else value
 
 
 @functools.cache
@@ -123,9 +142,12 @@ def _plan_call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], arrays
     if choice is None:
         return None
     operands: list[PlannedOperand] = []
+    has_tensors = any(isinstance(spec, TensorSpec) for spec in given)
     for spec, wide_spec, is_tensor in zip(given, wide, _tensor_arguments(op)):
         if is_tensor and spec is not None:
             dtype = spec.dtype if isinstance(spec, TensorSpec) else wide_spec.dtype
+            if type(spec) is int and not has_tensors:
+                dtype = int64  # among numbers alone; the entry leaves larger ones to Python
             layout = array_layout(arrays[len(operands)])
             operands.append(PlannedOperand(layout, dtype, wide_spec.dtype))
     operands += [PlannedOperand(contiguous(()), dtype, dtype) for _, dtype in choice.extra]
@@ -201,7 +223,7 @@ def write_plan(
         results: how many are results, which come last.
 
     Returns:
-        The words of a ``LoopPlan``; None if the loop has too many outer axes.
+        The words of a ``LoopPlan``; None if the loop has too many outer axes, or more bytes than 64 bits can count.
     """
     loop, writer, scratch = choice.loop, PlanWriter(len(operands)), 0
     layouts = [choice.move_axis(x.loop_layout) for x in operands]
@@ -215,7 +237,11 @@ def write_plan(
         fields = {"dims": writer.append(shape), "rank": len(shape), "code": CODES.index(operand.dtype)}
         if tensors <= index < len(operands) - results:
             fields["dims"] = writer.append([_bits(*choice.extra[index - tensors])])
-        elif index >= tensors:
+        elif index < tensors:
+            fields["steps"] = writer.append(
+                [step * operand.dtype.itemsize for step in operand.layout.strides]
+            )
+        else:
             fields |= {
                 "descr": id(operand.dtype.np),
                 "nbytes": operand.layout.size * operand.dtype.itemsize,
@@ -238,7 +264,10 @@ def write_plan(
         may_raise=int(loop.may_raise),
         is_emitted=int(choice.name.startswith("tandem.")),
     )
-    return struct.pack(f"{len(writer.words)}q", *writer.words)
+    try:
+        return struct.pack(f"{len(writer.words)}q", *writer.words)
+    except struct.error:
+        return None
 
 
 def _estimate(operands: Sequence[PlannedOperand]) -> float:

@@ -280,7 +280,7 @@ class Pool:
 
         The caller passes half of the limit, so that trimming is rare.
         """
-        for pool in sorted(_pools, key=lambda one: one is self):
+        for pool in sorted(all_pools(), key=lambda one: one is self):
             if pool.stats is self.stats:
                 pool.empty(bound)
 
@@ -324,9 +324,15 @@ def retry_out_of_memory(run: Callable[[], Any], index: int) -> Any:
 
 
 # -- the pools of this process -----------------------------------------------------------------------------------------
-_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+# By their ids: other threads add pools at any time, and a WeakSet cannot be copied meanwhile.
+_pools: weakref.WeakValueDictionary[int, Pool] = weakref.WeakValueDictionary()
 _orphans: list[Pool] = []  # pools of collected streams
 _stats: dict[int, Stats] = {}
+
+
+def all_pools() -> list[Pool]:
+    """The pools of all streams of this process."""
+    return [pool for pool in (reference() for reference in _pools.valuerefs()) if pool is not None]
 
 
 def stats_at(index: int) -> Stats:
@@ -342,7 +348,7 @@ def pool_of(stream: Stream) -> Pool:
             _release_orphans()
             result = Pool(stream, stats_at(stream.at.index))
             stream.set_pool(result, None if result.source is None else result.free)
-            _pools.add(result)
+            _pools[id(result)] = result
         return result
 
 
@@ -376,7 +382,7 @@ def empty_cache() -> None:
     """Return all device memory that no tensor uses to the driver."""
     sources = set()
     _release_orphans()
-    for pool in list(_pools):
+    for pool in all_pools():
         pool.empty()
         if pool.source is not None:
             sources.add(pool.source)
@@ -427,7 +433,7 @@ def mem_get_info(device: str | None = None) -> tuple[int, int]:
 
 
 def _forget() -> None:
-    for pool in list(_pools):
+    for pool in all_pools():
         pool.stream.set_pool(None, None)
     _pools.clear()
     _stats.clear()

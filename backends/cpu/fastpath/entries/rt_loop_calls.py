@@ -165,11 +165,33 @@ def make_plan(
         return NULL
     again, work = stack(rt_keys.MAX_KEY * 8), stack(sizeof(Work))
     now = write_key(entry, args, count, kwnames, flags, again, work)
-    if unlikely(now != length or not rt_layouts.equal_integers(again, key, length)):
-        capi.decref(plan)  # another thread has given a tensor other memory meanwhile
+    # another thread may have given a tensor other memory meanwhile, and even its former memory again
+    is_same = now == length and rt_layouts.equal_integers(again, key, length)
+    if unlikely(not is_same or not (plan == capi.Py_None or is_made_for(entry.globals_, plan, work))):
+        capi.decref(plan)
         return Outcome.FALL_BACK
     put_plan(rt_cached_views.find_slot(entry.variants, key, length), key, length, plan)
     return Outcome.FALL_BACK
+
+
+@native
+def is_made_for(g: ptr, plan_bytes: capi.PyBytes, work: Work) -> bool:
+    """Return whether the tensors of a call have the dtypes, sizes and strides that a plan was made for."""
+    plan: rt_loops.LoopPlan = plan_bytes + capi.PyBytes.items
+    if plan.tensors != work.tensors:
+        return False
+    for k in range(work.tensors):
+        array: capi.Ndarray = load(ptr, work, Work.arrays + k * 8)
+        operand: rt_loops.LoopOperand = rt_loops.operand_of(plan, k)
+        if array == NULL:
+            continue  # a number, which does not change
+        if rt_operands.array_code(g, array) != operand.code or i64(array.ndim) != operand.rank:
+            return False
+        if not rt_layouts.equal_integers(plan + operand.dims, array.dims, operand.rank):
+            return False
+        if not rt_layouts.equal_integers(plan + operand.steps, array.strides, operand.rank):
+            return False
+    return True
 
 
 @native

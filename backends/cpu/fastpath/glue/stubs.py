@@ -351,5 +351,6 @@ class LoopStub(ViewListStub):
 
     def make_plan(self, /, *args: Any, **kwargs: Any) -> bytes | None:
         """Return the plan of a call, see `rt_loops.LoopPlan`; None if Python runs such calls."""
-        plan: bytes | None = plans.find_plan(self.operator, args, kwargs)
+        named = dict(zip(kwargs, plans.take_arrays(kwargs.values())))
+        plan: bytes | None = plans.find_plan(self.operator, plans.take_arrays(args), named)
         return plan

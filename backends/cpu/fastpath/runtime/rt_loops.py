@@ -111,11 +111,12 @@ class LoopPlan(Struct):
 class LoopOperand(Struct):
     """An operand or a result of a plan."""
 
-    code: i64  # of an operand that is given as a Python number: the code of its dtype
+    code: i64  # of its dtype
     descr: ptr  # of a result: its NumPy descriptor
     nbytes: i64  # of a result
-    rank: i64  # of a result
-    dims: i64  # of a result: the offset of its sizes; of a number: the offset of its value
+    rank: i64
+    dims: i64  # the offset of its sizes; of a number that the plan holds: the offset of its value
+    steps: i64  # of an operand that is given by the call: the offset of its strides, in bytes
     convert: ptr  # the loop that converts an operand before the call, or a result after it; or NULL
     scratch: (
         i64  # the offset in scratch memory of the converted operand, or of the result before its conversion
