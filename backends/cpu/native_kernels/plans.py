@@ -21,7 +21,7 @@ from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
 from ....operators.declare.native_kernel import NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
-from ....registry.dtypes import DType
+from ....registry.dtypes import DType, default_float
 from ....registry.operator import Operator, find_operator
 from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
@@ -57,7 +57,7 @@ class PlannedOperand(NamedTuple):
 
 def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes | None:
     """Return the plan of a call; None if no loop computes it, or the call is wrong."""
-    key = op, tuple(map(_key_of, args)), tuple(kwargs), tuple(map(_key_of, kwargs.values()))
+    key = op, tuple(map(_key_of, args)), tuple(kwargs), tuple(map(_key_of, kwargs.values())), default_float()
     if None in key[1] or None in key[3]:
         return None
     if key not in _plans:
