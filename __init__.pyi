@@ -2538,7 +2538,7 @@ def mse_loss(
     *,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """Compute the mean squared error of two tensors of one shape."""
+    """Compute the mean squared error of two tensors."""
 
 def mul(
     self: _TensorLike,

@@ -1,10 +1,10 @@
 """Every flag and every TANDEM_* environment variable, with default, meaning and validator.
 
 A variable is read when the package is imported. After that a flag is read as ``config.flags.hot_calls``, set by
-assignment, and changed for a while with ``with config.override(hot_calls=3): ...``. Three flags do at import most of
+assignment, and changed for a while with ``with config.override(hot_calls=3): ...``. Four flags do at import most of
 what they do: with ``native`` off no eager call gets a native entry (later it only decides what new lowerings run on),
-``show_dispatch_trace`` starts the trace (later :func:`tandem.show_dispatch_trace` does), and ``debug_nans`` opens what
-:func:`tandem.debug.nans` opens later.
+``show_dispatch_trace`` starts the trace (later :func:`tandem.show_dispatch_trace` does), ``debug_nans`` opens what
+:func:`tandem.debug.nans` opens later, and ``default_dtype`` is what :func:`tandem.set_default_dtype` sets later.
 
 >>> from tandem import config
 >>> with config.override(hot_calls=3):
@@ -54,6 +54,12 @@ def _parse_error_or_warn(text: str) -> str:
     return text
 
 
+def _parse_float_dtype(text: str) -> str:
+    if text not in ("float16", "bfloat16", "float32", "float64"):
+        raise ValueError("expected float16, bfloat16, float32 or float64")
+    return text
+
+
 def _parse_auto_or_count(text: str) -> object:
     return text if text == "auto" else _parse_non_negative(text)
 
@@ -93,6 +99,13 @@ FLAGS: tuple[Flag, ...] = (
         256,
         "calls of a composite operator or a function of td.nn on arguments of one kind after which they are compiled",
         _parse_positive,
+    ),
+    Flag(
+        "default_dtype",
+        "TANDEM_DEFAULT_DTYPE",
+        "float32",
+        "the dtype of Python floats, and of floats computed from integers; later td.set_default_dtype changes it",
+        _parse_float_dtype,
     ),
     Flag("cache", "TANDEM_CACHE", True, "keep compiled code on disk", _parse_bool),
     Flag(
@@ -163,6 +176,7 @@ class Flags:
     native: bool
     hot_calls: int
     hot_composites: int
+    default_dtype: str
     cache: bool
     cache_dir: str
     show_dispatch_trace: bool

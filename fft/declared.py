@@ -12,7 +12,7 @@ from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import normalize_axis, spec_of
 from ..operators.elementwise.casting import astype
 from ..operators.shape.rearrange import moveaxis
-from ..registry.dtypes import COMPLEX, complex64, complex128, float32, float64
+from ..registry.dtypes import COMPLEX, float32, float64, to_complex
 from .sums import CLOSE, resize_last_axis
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def apply_along_axis(name: str, x: Tensor, axis: int, run: Callable[[Tensor], Te
 
 
 def as_complex(x: Tensor) -> Tensor:
-    """The tensor as a complex tensor of the same precision."""
+    """The tensor as a complex tensor of the same precision, in the default one for integers."""
     dtype = spec_of(x).dtype
-    return x if dtype.kind == "c" else astype(x, complex128 if dtype is float64 else complex64)
+    return x if dtype.kind == "c" else astype(x, to_complex(dtype))
 
 
 def scale(x: Tensor, by: float) -> Tensor:

@@ -2,7 +2,8 @@
 
 - rules: the update rules of one parameter, from which both forms follow
 - optimizer.py: Optimizer, the base class
-- algorithms.py: SGD, Adam, RMSprop, ...: the classes of the rules
+- rule_optimizer.py: RuleOptimizer, the base class of those that have a rule
+- algorithms.py: SGD, Adam, RMSprop, ...: their classes
 - lr_scheduler: learning rates that follow the epochs, ``td.optim.lr_scheduler``
 - lbfgs.py, line_search.py, pure_lbfgs.py: LBFGS, which steps all parameters together
 - grad_scaler.py: GradScaler, for gradients in float16

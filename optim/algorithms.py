@@ -1,134 +1,19 @@
-"""The optimizers that have a rule: SGD, Adam, RMSprop, ...
-
-A step of a parameter is one jitted call of its rule, compiled once for each shape, and one write in place.
-"""
+"""The optimizers that have a rule: SGD, Adam, RMSprop, ..."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from ..errors import ArgumentError
-from ..operators.creation.full import full_like, zeros
-from .optimizer import Group, Optimizer
-from .rules import RULES, Rule, Scalar
+from .rule_optimizer import RuleOptimizer
+from .rules import RULES
 
 if TYPE_CHECKING:
-    from ..registry.types import Tensor
+    from .rule_optimizer import Parameters
 
-# PyTorch's options that choose among implementations; there is one here.
-IMPLEMENTATIONS = ("foreach", "fused", "capturable")
-
-
-class RuleOptimizer(Optimizer):
-    """The base class of optimizers that have a rule.
-
-    Args:
-        params: the parameters, or groups of them.
-        args, options: the options of the rule in their order, or by name; ``maximize`` by name. PyTorch's ``foreach``,
-            ``fused``, ``capturable`` and ``differentiable=False`` are accepted and change nothing.
-
-    Raises:
-        ArgumentError: an option is unknown.
-        ValueArgumentError: an option has a value outside its range.
-    """
-
-    rule: ClassVar[Rule]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        rule = RULES.get(cls.__name__) if cls.__module__ == __name__ else None
-        if rule is not None:
-            cls.rule = rule
-            cls.__signature__ = _signature(rule)  # type: ignore[attr-defined]
-
-    def __init__(self, params: Iterable[Any], *args: Any, **options: Any):
-        name = type(self).__name__
-        positional = [option for option in self.rule.defaults if option != "maximize"]
-        if len(args) > len(positional):
-            raise ArgumentError(f"{name} takes at most {len(positional)} positional options, not {len(args)}")
-        given = dict(zip(positional, args))
-        for option, value in options.items():
-            if option in given:
-                raise ArgumentError(f"{name} got two values for argument {option!r}")
-            if option == "differentiable" and value:
-                raise ArgumentError(
-                    f"{name}: a step is not differentiable; use td.optim.{name.lower()}, which is a pure function"
-                )
-            if option in self.rule.defaults:
-                given[option] = value
-            elif option not in (*IMPLEMENTATIONS, "differentiable"):
-                raise ArgumentError(f"{name} got an unexpected keyword argument {option!r}")
-        super().__init__(params, {**self.rule.defaults, **given})
-
-    def add_param_group(self, param_group: Any) -> None:
-        """Add parameters with their own options; see :meth:`Optimizer.add_param_group`."""
-        self.rule.check(type(self).__name__, {**self.defaults, **param_group})
-        super().add_param_group(param_group)
-
-    def update_group(self, group: Group) -> None:
-        """Run the rule of each parameter that has a gradient."""
-        rule, states = self.rule, self.state
-        slots = rule.slots(group)
-        names, flags = tuple(slots), rule.flags(group)
-        get = itemgetter("step", *names) if names else lambda state: (state["step"],)
-        current: tuple[int, bool] | None = None  # most parameters are at the same step
-        run: Any = None
-        values: tuple[Any, ...] = ()
-        for parameter in group["params"]:
-            gradient = parameter.grad
-            if gradient is None:
-                continue
-            state, is_first = states[parameter], False
-            try:
-                step, *old = get(state)
-            except KeyError:
-                is_first = _fill_slots(parameter, state, slots)
-                step, *old = get(state)
-            step += 1
-            if current != (step, is_first):
-                current, numbers = (step, is_first), rule.numbers(group, step, is_first)
-                run, values = rule.compiled(names, tuple(numbers), flags), tuple(numbers.values())
-            if not gradient.is_contiguous():  # of a transposed weight: native entries take no other
-                gradient = gradient.contiguous()
-            result, *new = run(parameter, gradient, *old, *values)
-            state["step"] = step
-            for name, slot in zip(names, new):
-                state[name] = slot
-            parameter[...] = result
+Pair = tuple[float, float]
 
 
-def _fill_slots(parameter: Tensor, state: dict[str, Any], slots: dict[str, float | Scalar]) -> bool:
-    """Create the slots that a parameter lacks; return whether there were such."""
-    is_first = False
-    state.setdefault("step", 0)
-    for name, first in slots.items():
-        if name not in state:
-            state[name] = first_value(parameter, first)
-            is_first = True
-    return is_first
-
-
-def first_value(parameter: Tensor, first: float | Scalar) -> Tensor:
-    """A slot of a parameter before the first step."""
-    if isinstance(first, Scalar):
-        return zeros((), dtype=parameter.dtype, device=parameter.device) + first.value
-    return full_like(parameter, first)
-
-
-def _signature(rule: Rule) -> inspect.Signature:
-    make, kinds = inspect.Parameter, inspect.Parameter
-    parameters = [make("params", kinds.POSITIONAL_OR_KEYWORD)]
-    for name, value in rule.defaults.items():
-        kind = kinds.KEYWORD_ONLY if name == "maximize" else kinds.POSITIONAL_OR_KEYWORD
-        parameters.append(make(name, kind, default=value))
-    parameters.append(make("implementation", kinds.VAR_KEYWORD))
-    return inspect.Signature(parameters)
-
-
-class SGD(RuleOptimizer):
+class SGD(RuleOptimizer, rule=RULES["SGD"]):
     """Stochastic gradient descent.
 
     Args:
@@ -150,8 +35,31 @@ class SGD(RuleOptimizer):
     [0.0, 0.0]
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+        )
 
-class ASGD(RuleOptimizer):
+
+class ASGD(RuleOptimizer, rule=RULES["ASGD"]):
     """Averaged stochastic gradient descent; ``state[p]["ax"]`` is the average of a parameter.
 
     Args:
@@ -164,8 +72,31 @@ class ASGD(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            lambd=lambd,
+            alpha=alpha,
+            t0=t0,
+            weight_decay=weight_decay,
+            maximize=maximize,
+        )
 
-class Rprop(RuleOptimizer):
+
+class Rprop(RuleOptimizer, rule=RULES["Rprop"]):
     """Resilient propagation: steps by the sign of the gradient, whose sizes grow while the sign stays.
 
     Args:
@@ -176,8 +107,20 @@ class Rprop(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-2,
+        etas: Pair = (0.5, 1.2),
+        step_sizes: Pair = (1e-6, 50.0),
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(params, implementation, lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
 
-class Adagrad(RuleOptimizer):
+
+class Adagrad(RuleOptimizer, rule=RULES["Adagrad"]):
     """Adagrad: steps by gradients divided by the root of the sum of all their squares.
 
     Args:
@@ -190,8 +133,31 @@ class Adagrad(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+            maximize=maximize,
+        )
 
-class Adadelta(RuleOptimizer):
+
+class Adadelta(RuleOptimizer, rule=RULES["Adadelta"]):
     """Adadelta: steps whose size follows the size of the steps before.
 
     Args:
@@ -203,8 +169,23 @@ class Adadelta(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params, implementation, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize
+        )
 
-class RMSprop(RuleOptimizer):
+
+class RMSprop(RuleOptimizer, rule=RULES["RMSprop"]):
     """RMSprop: steps by gradients divided by the root of an average of their squares.
 
     Args:
@@ -218,8 +199,33 @@ class RMSprop(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            alpha=alpha,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum=momentum,
+            centered=centered,
+            maximize=maximize,
+        )
 
-class Adam(RuleOptimizer):
+
+class Adam(RuleOptimizer, rule=RULES["Adam"]):
     """Adam: steps by averages of the gradients, divided by the root of averages of their squares.
 
     Args:
@@ -233,12 +239,62 @@ class Adam(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        betas: Pair = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+        )
 
-class AdamW(Adam):
+
+class AdamW(Adam, rule=RULES["AdamW"]):
     """Adam with a weight decay of the parameter itself; the arguments are those of :class:`Adam`."""
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        betas: Pair = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        decoupled_weight_decay: bool = True,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+            **implementation,
+        )
 
-class Adamax(RuleOptimizer):
+
+class Adamax(RuleOptimizer, rule=RULES["Adamax"]):
     """Adamax: Adam that divides by the largest absolute gradient, which decays.
 
     Args:
@@ -250,8 +306,23 @@ class Adamax(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 2e-3,
+        betas: Pair = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params, implementation, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
+        )
 
-class NAdam(RuleOptimizer):
+
+class NAdam(RuleOptimizer, rule=RULES["NAdam"]):
     """NAdam: Adam with Nesterov's momentum.
 
     Args:
@@ -262,8 +333,33 @@ class NAdam(RuleOptimizer):
         maximize, implementation: as for :class:`SGD`.
     """
 
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 2e-3,
+        betas: Pair = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum_decay=momentum_decay,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+        )
 
-class RAdam(RuleOptimizer):
+
+class RAdam(RuleOptimizer, rule=RULES["RAdam"]):
     """RAdam: Adam whose first steps are plain, until the average of the squares is reliable.
 
     Args:
@@ -272,3 +368,26 @@ class RAdam(RuleOptimizer):
         decoupled_weight_decay: whether the weight decay is that of :class:`AdamW`.
         maximize, implementation: as for :class:`SGD`.
     """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        betas: Pair = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        maximize: bool = False,
+        **implementation: bool | None,
+    ) -> None:
+        super().__init__(
+            params,
+            implementation,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+        )

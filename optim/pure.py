@@ -31,7 +31,7 @@ from ..operators.elementwise.selection import clip, minimum
 from ..operators.reductions.folds import sum
 from ..operators.shape.joining import stack
 from ..registry.dtypes import float64, int32
-from .algorithms import first_value
+from .rule_optimizer import first_value
 from .rules import RULES, Rule
 
 if TYPE_CHECKING:

@@ -231,7 +231,7 @@ def is_tensor(obj: object) -> bool:
 
 
 def get_default_dtype() -> DType:
-    """The dtype of new tensors of Python floats.
+    """The default dtype: that of Python floats, and of float results of integers.
 
     >>> import tandem as td
     >>> td.get_default_dtype()
@@ -241,14 +241,15 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: DTypeLike) -> None:
-    """Set the dtype that creation functions choose for Python floats, for the whole process, as in PyTorch.
+    """Set the default dtype, that of Python floats, for the whole process, as in PyTorch.
 
     Args:
         dtype: a real floating dtype. Python complex numbers become complex128 with float64, else complex64.
 
     It is the dtype of ``td.zeros``, ``ones``, ``empty``, ``full``, ``eye``, ``linspace``, ``arange`` of floats,
-    ``asarray`` of Python floats, windows, and ``td.random`` without ``dtype``. Jitted functions are traced again where
-    they are called with another default. Integer tensors still become float32 where a result is a float.
+    ``asarray`` of Python floats, windows, and ``td.random`` without ``dtype``; and of floats that are computed from
+    integer tensors: ``x / 2``, ``x * 0.5``, ``td.sqrt(x)``, ``x.mean()``. Jitted functions are traced again where they
+    are called with another default.
 
     Raises:
         DTypeError: the dtype is not a real floating one.
@@ -256,6 +257,8 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     >>> import tandem as td
     >>> td.set_default_dtype(td.float64)
     >>> td.asarray([1.0]).dtype, td.zeros(2).dtype
+    (tandem.float64, tandem.float64)
+    >>> (td.arange(3) * 0.5).dtype, td.sqrt(td.arange(3)).dtype
     (tandem.float64, tandem.float64)
     >>> td.set_default_dtype(td.float32)
     """

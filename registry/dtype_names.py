@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .dtypes import (
-    DEFAULT_COMPLEX,
-    DEFAULT_FLOAT,
     DType,
     as_dtype,
     complex64,
@@ -35,7 +33,7 @@ int_ = intp = int64
 uint = uintp = uint64
 half, single, double = float16, float32, float64
 csingle, cdouble = complex64, complex128
-float_, complex_ = DEFAULT_FLOAT, DEFAULT_COMPLEX
+float_, complex_ = float32, complex64
 
 # -- abstract types ----------------------------------------------------------------------------------------------------
 generic, number, inexact, floating = np.generic, np.number, np.inexact, np.floating

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import lazy
+from .. import config, lazy
 from ..errors import DTypeError, ScalarOverflowError
 from .formatting import short_repr
 
@@ -151,13 +151,13 @@ NUMERIC = INTEGERS + FLOATS + COMPLEX
 REAL = INTEGERS + FLOATS
 ALL = (bool_, *NUMERIC)
 
-# Of results: integers that become floats are float32, whatever `set_default_dtype` says.
-DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_COMPLEX = int64, float32, complex64
-_created = {"f": float32, "c": complex64}
+DEFAULT_INT = int64
+default_listeners: list[Callable[[], object]] = []  # called after a change of the default dtypes
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _EXTENSION_DTYPES}
-_BY_PYTHON: dict[Any, DType] = {bool: bool_, int: DEFAULT_INT, float: DEFAULT_FLOAT, complex: DEFAULT_COMPLEX}
+# The dtypes of Python's types; `set_default_float` changes those of float and complex.
+_BY_PYTHON: dict[Any, DType] = {bool: bool_, int: DEFAULT_INT, float: float32, complex: complex64}
 _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
     (np.dtype, _BY_NUMPY),
     (str, _BY_NAME),
@@ -215,7 +215,10 @@ def _promote_signed_unsigned(signed: DType, unsigned: DType) -> DType:
     return signed if signed.itemsize > unsigned.itemsize else SIGNED[UNSIGNED.index(unsigned) + 1]
 
 
-def _to_complex(dtype: DType) -> DType:
+def to_complex(dtype: DType) -> DType:
+    """The complex dtype of a precision; the default one for integers."""
+    if not dtype.is_inexact:
+        return default_complex()
     return complex128 if dtype in (float64, complex128) else complex64
 
 
@@ -226,7 +229,7 @@ def _promote(one: DType, two: DType) -> DType:
     if one is two or one.kind == "b":
         return two
     if two.kind == "c":
-        return _wider_of(_to_complex(one), two) if one.is_inexact else two
+        return _wider_of(to_complex(one), two) if one.is_inexact else two
     if one.kind == two.kind:
         return float32 if one.itemsize == two.itemsize else _wider_of(one, two)
     return two if two.kind == "f" else _promote_signed_unsigned(two, one)
@@ -264,28 +267,20 @@ def scalar_dtype(value: object) -> DType:
 
 
 def default_float() -> DType:
-    """The dtype of new tensors of Python floats, see :func:`.dtype_functions.set_default_dtype`."""
-    return _created["f"]
+    """The dtype of Python floats and of float results of integers, see :func:`.dtype_functions.set_default_dtype`."""
+    return _BY_PYTHON[float]
 
 
 def default_complex() -> DType:
-    """The dtype of new tensors of Python complex numbers."""
-    return _created["c"]
+    """The dtype of Python complex numbers, and of complex results of integers."""
+    return _BY_PYTHON[complex]
 
 
 def set_default_float(dtype: DType) -> None:
-    """Set the dtype of new tensors of Python floats; complex128 goes with float64, else complex64."""
-    _created.update(f=dtype, c=complex128 if dtype is float64 else complex64)
-
-
-def created_dtype(value: object) -> DType:
-    """The dtype of a new tensor of a Python scalar.
-
-    Raises:
-        DTypeError: the value is not a Python scalar.
-    """
-    dtype = scalar_dtype(value)
-    return _created.get(dtype.kind, dtype)
+    """Set the dtype of Python floats; complex128 goes with float64, else complex64."""
+    _BY_PYTHON.update({float: dtype, complex: complex128 if dtype is float64 else complex64})
+    for listener in default_listeners:
+        listener()
 
 
 def python_type(value: object) -> type:
@@ -313,8 +308,8 @@ def promote_scalar(dtype: DType, value: bool | int | float | complex) -> DType:
             check_range(DEFAULT_INT, value)
         return DEFAULT_INT
     if kind is float:
-        return dtype if dtype.is_inexact else DEFAULT_FLOAT
-    return dtype if dtype.kind == "c" else _to_complex(dtype) if dtype.is_floating else DEFAULT_COMPLEX
+        return dtype if dtype.is_inexact else default_float()
+    return dtype if dtype.kind == "c" else to_complex(dtype)
 
 
 def check_range(dtype: DType, value: Any) -> None:
@@ -325,3 +320,7 @@ def check_range(dtype: DType, value: Any) -> None:
         raise ScalarOverflowError(
             f"Python integer {number} does not fit {dtype.name} ({info.min} to {info.max})"
         )
+
+
+if config.flags.default_dtype != float32.name:
+    set_default_float(_BY_NAME[config.flags.default_dtype])

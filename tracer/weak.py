@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.dunders import by_name
-from ..eager.tensor.weak_scalars import NARROW, WEAK, Traced
+from ..eager.tensor.weak_scalars import WEAK, Traced, shown
 from ..errors import UnsupportedError
 from ..registry.dtypes import DType, bool_, complex128, float64, int64, promote_scalar
 from ..registry.schemas.binding import weak_scalar_types
@@ -34,7 +34,7 @@ class WeakTracer(TracerTensor):
     def dtype(self) -> DType:
         """The dtype that it shows: the default one of its kind."""
         wide = self._value.spec.dtype
-        return NARROW.get(wide, wide)
+        return shown(wide)
 
     @property
     def spec(self) -> TensorSpec:

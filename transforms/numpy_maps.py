@@ -15,7 +15,6 @@ from ..operators.declare.shape_rules import broadcast_shapes, is_tensor, normali
 from ..operators.shape.joining import stack, unstack
 from ..operators.shape.rearrange import expand_dims, moveaxis
 from ..operators.shape.views import broadcast_to, reshape
-from ..registry.dtypes import DEFAULT_FLOAT
 from .vmap import vmap
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: int 
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Sequence[int], *, dtype: DTypeLike = DEFAULT_FLOAT, **kwargs: object
+    function: Callable[..., Any], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: object
 ) -> Any:
     """A function of the indices of a grid, called once with tensors of them.
 

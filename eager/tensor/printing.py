@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, bfloat16, bool_, float32
+from ...registry.dtypes import DEFAULT_INT, bfloat16, bool_, default_complex, default_float, float32
 from .tensor import Tensor
 
 if TYPE_CHECKING:
     from ...registry.types import Array
-
-_DEFAULT_DTYPES = (
-    bool_,
-    DEFAULT_INT,
-    DEFAULT_FLOAT,
-    DEFAULT_COMPLEX,
-)  # the dtypes that are not printed
 
 
 def elements(tensor: Tensor, prefix: str, **options: object) -> str:
@@ -41,7 +34,8 @@ def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:
     """``repr`` of a tensor: ``tensor([1., 2.])``, with properties that differ from the default."""
     text = elements(tensor, f"{name}(")
     notes = [] if tensor.size or len(tensor.shape) == 1 else [f"shape={tensor.shape}"]
-    if tensor.dtype not in _DEFAULT_DTYPES or not tensor.size:
+    defaults = bool_, DEFAULT_INT, default_float(), default_complex()
+    if tensor.dtype not in defaults or not tensor.size:
         notes.append(f"dtype={tensor.dtype}")
     if tensor.device != "cpu":
         notes.append(f"device='{tensor.device}'")

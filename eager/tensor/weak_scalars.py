@@ -23,9 +23,9 @@ from ...registry.dispatch.state import current_keys, set_keys
 from ...registry.dtypes import (
     DType,
     bool_,
-    complex64,
     complex128,
-    float32,
+    default_complex,
+    default_float,
     float64,
     int64,
     promote_scalar,
@@ -45,9 +45,18 @@ if TYPE_CHECKING:
 
 WEAK = binding.WEAK
 TRACER = 1 << DispatchKey.Tracer
-WIDE: dict[DType, DType] = {float32: float64, complex64: complex128}
-NARROW: dict[DType, DType] = {float64: float32, complex128: complex64}
 DTYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def widest(dtype: DType) -> DType:
+    """The widest dtype of the kind of a float or complex dtype; another dtype unchanged."""
+    return float64 if dtype.is_floating else complex128 if dtype.is_complex else dtype
+
+
+def shown(dtype: DType) -> DType:
+    """The dtype as which a number that was computed in ``dtype`` shows: the default one of its kind."""
+    return default_float() if dtype is float64 else default_complex() if dtype is complex128 else dtype
+
 
 # Kinds of operators whose results depend on the values of their tensors alone.
 _KINDS = frozenset(
@@ -234,9 +243,9 @@ def _compute_in_double(
 
 
 def _has_rounded_integers(result: object) -> bool:
-    """Whether integers were converted to the default float dtypes, which round them."""
+    """Whether integers were converted to the default float dtypes, and these round them."""
     items = result if type(result) is tuple else (result,)
-    return any(isinstance(item, Tensor) and item.dtype in WIDE for item in items)
+    return any(isinstance(item, Tensor) and widest(item.dtype) is not item.dtype for item in items)
 
 
 def _is_elementwise(op: Operator) -> bool:
@@ -257,7 +266,7 @@ def _widen_numbers(op: Operator, args: Args, kwargs: Kwargs) -> tuple[Args, Kwar
     numbers = [_representative(value) for value in args]
     decl.shape_rule(*numbers)  # raises for arguments that the operator does not accept
     computed = compute_dtype(name, decl.result, decl.dtypes, numbers)
-    dtypes = tuple([WIDE.get(d, d) for d in operand_dtypes(decl, computed, len(args))])
+    dtypes = tuple([widest(d) for d in operand_dtypes(decl, computed, len(args))])
     kinds = _types(args)
     if all(kind in (float, complex) for kind in kinds):  # the rules look at the values of integers
         _known_dtypes[op, *kinds] = dtypes
@@ -306,7 +315,8 @@ def _weaken_results(result: object) -> object:
         traced = Traced.weaken(result)
         if traced is not None:
             return traced
-    return by_name("astype")(result, NARROW[result.dtype]) if result.dtype in NARROW else result
+    wanted = shown(result.dtype)
+    return result if wanted is result.dtype else by_name("astype")(result, wanted)
 
 
 binding.weak_scalar_types.update(dict.fromkeys(SCALARS, weak_scalar))

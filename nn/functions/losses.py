@@ -12,7 +12,7 @@ from ...operators.elementwise.arithmetic import abs
 from ...operators.elementwise.exponential import exp, log
 from ...operators.elementwise.selection import clip, maximum, where
 from ...operators.indexing.take import take, take_along_axis
-from ...operators.nn.losses import check_reduction, reduce_losses
+from ...operators.nn.losses import check_pair, check_reduction, reduce_losses
 from ...operators.nn.losses import cross_entropy as class_cross_entropy
 from ...operators.nn.losses import mse_loss as mse_loss
 from ...operators.nn.normalization import log_softmax
@@ -184,24 +184,30 @@ def _are_classes(target: Tensor, count: int, ignore_index: int) -> Tensor:
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute differences."""
     check_reduction("l1_loss", reduction)
+    check_pair("l1_loss", input, target)
     return reduce_losses(abs(input - target), reduction)
 
 
 @compile_when_hot
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Half the squared differences over ``beta`` below ``beta``, the absolute differences minus ``beta / 2`` above."""
-    check_reduction("smooth_l1_loss", reduction)
-    difference = abs(input - target)
-    if not beta:
-        return reduce_losses(difference, reduction)
-    near = 0.5 * difference * difference / beta
-    return reduce_losses(where(difference < beta, near, difference - 0.5 * beta), reduction)
+    return _smooth_l1_loss("smooth_l1_loss", input, target, reduction, beta)
 
 
 @compile_when_hot
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """:func:`smooth_l1_loss` times ``delta``."""
-    return smooth_l1_loss(input, target, reduction, delta) * delta
+    return _smooth_l1_loss("huber_loss", input, target, reduction, delta) * delta
+
+
+def _smooth_l1_loss(name: str, input: Tensor, target: Tensor, reduction: str, beta: float) -> Tensor:
+    check_reduction(name, reduction)
+    check_pair(name, input, target)
+    difference = abs(input - target)
+    if not beta:
+        return reduce_losses(difference, reduction)
+    near = 0.5 * difference * difference / beta
+    return reduce_losses(where(difference < beta, near, difference - 0.5 * beta), reduction)
 
 
 @compile_when_hot

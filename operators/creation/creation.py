@@ -15,10 +15,10 @@ from ...registry.dtypes import (
     NUMERIC,
     REAL,
     DType,
-    created_dtype,
     default_complex,
     default_float,
     promote_scalar,
+    scalar_dtype,
 )
 from ...registry.values import SCALARS, TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, get_operator
@@ -67,14 +67,14 @@ def _full_shape_rule(
         raise DTypeError(f"full: a complex value does not fit {dtype}; use its real part")
     if dtype is not None and not is_tensor(fill_value):
         promote_scalar(dtype, fill_value)  # an integer that does not fit raises
-    value = fill.dtype if is_tensor(fill_value) else created_dtype(fill_value)
+    value = fill.dtype if is_tensor(fill_value) else scalar_dtype(fill_value)
     return TensorSpec(check_shape("full", shape), dtype or value, check_device("full", device))
 
 
 def _full_kernel(
     xp: ArrayModule, shape: Shape, fill_value: Any, *, dtype: DType | None, device: str | None
 ) -> Array:
-    chosen = dtype or created_dtype(fill_value) if isinstance(fill_value, SCALARS) else dtype
+    chosen = dtype or scalar_dtype(fill_value) if isinstance(fill_value, SCALARS) else dtype
     native = chosen.np if chosen else fill_value.dtype
     if isinstance(fill_value, (int, float)) and fill_value == 0 and math.copysign(1, fill_value) > 0:
         return allocate("full", shape, lambda: xp.zeros(shape, native))  # the system returns zeroed memory

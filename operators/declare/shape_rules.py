@@ -15,10 +15,10 @@ from ...errors import (
     ShapeError,
 )
 from ...registry.dtypes import (
-    DEFAULT_FLOAT,
     DType,
     bool_,
     complex128,
+    default_float,
     float32,
     float64,
     promote,
@@ -77,7 +77,7 @@ def result_dtype(rule: str, computed: DType) -> DType:
     if rule == "real" and computed.kind == "c":
         return float64 if computed is complex128 else float32
     if rule == "float" and not computed.is_inexact:
-        return DEFAULT_FLOAT
+        return default_float()
     return computed
 
 

@@ -20,6 +20,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
 from ..declare.shape_rules import common_device, compute_dtype, spec_of
+from ..elementwise.casting import contiguous
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
 from .convolution_kernel import convolve
@@ -151,7 +152,10 @@ def _weight_vjp(
     dilation: Ints,
     groups: int,
 ) -> Tensor:
-    """The vjp of the weight: a convolution whose batch are the channels, and whose channels are the examples."""
+    """The vjp of the weight: a convolution whose batch are the channels, and whose channels are the examples.
+
+    Its result is in row-major order, as the weight: optimizers and DLPack consumers expect that.
+    """
     around = []
     for axis, (before, _) in enumerate(to_pairs(padding)):
         wanted = (weight_spec.shape[axis + 2] - 1) * dilation[axis] + dilated_size(
@@ -168,7 +172,7 @@ def _weight_vjp(
         x = reshape(x, (channels // groups, groups * count, *sizes))
     kernel = permute(g, (1, 0, *axes))
     result = convolution(x, kernel, dilation, flatten_pairs(around), input_dilation, stride, groups)
-    return permute(result, (1, 0, *axes))
+    return contiguous(permute(result, (1, 0, *axes)))
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------

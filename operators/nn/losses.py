@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
@@ -9,7 +10,7 @@ from ...registry.dtypes import FLOATS, INTEGERS, DType, default_float, float32, 
 from ..creation.creation import arange
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
-from ..declare.shape_rules import normalize_axis, spec_of
+from ..declare.shape_rules import broadcast_shapes, normalize_axis, spec_of
 from ..elementwise.casting import astype
 from ..elementwise.comparison import eq, ge, lt
 from ..elementwise.exponential import exp, log
@@ -31,6 +32,23 @@ def check_reduction(name: str, reduction: str) -> None:
     """Raise ValueArgumentError unless ``reduction`` is one of ``REDUCTIONS``."""
     if reduction not in REDUCTIONS:
         raise ValueArgumentError(f"{name}: reduction must be 'mean', 'sum' or 'none', not {reduction!r}")
+
+
+def check_pair(name: str, input: Tensor, target: Tensor) -> None:
+    """Warn if the shapes of an input and its target differ, as they broadcast.
+
+    Raises:
+        ShapeError: they do not broadcast.
+    """
+    one, two = spec_of(input).shape, spec_of(target).shape
+    if one != two:
+        broadcast = broadcast_shapes(name, one, two)
+        warnings.warn(
+            f"{name}: the shapes {one} of the input and {two} of the target broadcast to {broadcast}, which is rarely "
+            "intended; reshape one of them",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
@@ -184,17 +202,18 @@ def _check_cross_entropy(
 # -- mse_loss ----------------------------------------------------------------------------------------------------------
 @composite(
     "mse_loss(Tensor self, Tensor target, *, str reduction='mean') -> Tensor",
-    doc="""Compute the mean squared error of two tensors of one shape.
+    doc="""Compute the mean squared error of two tensors.
 
     Args:
-        self, target: tensors of real floating dtype.
+        self, target: tensors of real floating dtype; shapes that differ broadcast with a warning, as that is rarely
+            intended here.
         reduction: ``"mean"`` or ``"sum"`` over all axes, or ``"none"`` for the squared differences.
 
     Returns:
-        A 0-d tensor, or one of the shape of ``self``, of the promoted dtype.
+        A 0-d tensor, or one of the broadcast shape, of the promoted dtype.
 
     Raises:
-        ShapeError: the shapes differ; they do not broadcast, which is rarely intended here.
+        ShapeError: the shapes do not broadcast.
         ValueArgumentError: an unknown reduction.
         DTypeError: bool or complex.
 
@@ -211,7 +230,9 @@ def _check_cross_entropy(
         SampleInput((TensorSample(()), TensorSample(()))),
     ],
     errors=lambda: [
-        ErrorInput((TensorSample((3, 1)), TensorSample((3,))), ValueError, "differ"),
+        ErrorInput(
+            (TensorSample((3, 2)), TensorSample((3,))), ValueError, "mse_loss: shapes .* do not broadcast"
+        ),
         ErrorInput((TensorSample((3,)), TensorSample((3,))), ValueError, "reduction", {"reduction": "max"}),
     ],
     dtypes=FLOATS,
@@ -221,10 +242,7 @@ def _check_cross_entropy(
 )
 def mse_loss(self: Tensor, target: Tensor, *, reduction: str) -> Tensor:
     check_reduction("mse_loss", reduction)
-    if spec_of(self).shape != spec_of(target).shape:
-        raise ShapeError(
-            f"mse_loss: the shapes of {spec_of(self)} and {spec_of(target)} differ; broadcast one with broadcast_to"
-        )
+    check_pair("mse_loss", self, target)
     dtype = float_result_dtype("mse_loss", self, target)
     difference = widen(self, dtype) - widen(target, dtype)
     return narrow(reduce_losses(difference * difference, reduction), dtype)

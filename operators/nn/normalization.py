@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError
-from ...registry.dtypes import DEFAULT_FLOAT, REAL, DType, bfloat16, bool_, float16, float32
+from ...registry.dtypes import REAL, DType, bfloat16, bool_, default_float, float16, float32
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import is_tensor, normalize_axes, promoted_dtype, spec_of
@@ -34,7 +34,7 @@ def float_result_dtype(name: str, *args: Operand) -> DType:
     value = args[0].dtype if len(args) == 1 and is_tensor(args[0]) else promoted_dtype(name, args)
     if value not in REAL:
         raise DTypeError(f"{name} takes real numbers, not {value}")
-    return value if value.is_floating else DEFAULT_FLOAT
+    return value if value.is_floating else default_float()
 
 
 def widen(x: Tensor, dtype: DType) -> Tensor:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, ShapeError
-from ...registry.dtypes import DEFAULT_FLOAT
+from ...registry.dtypes import default_float
 from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import is_tensor, result_dtype, spec_of
 from ..elementwise.casting import cast
@@ -73,7 +73,7 @@ def histogramdd(
         slots, valid = slots * count + slot, logical_and(lt(slot, count), valid)
         sizes.append(count)
     total = math.prod(sizes)
-    dtype = DEFAULT_FLOAT if wide is None else spec_of(wide).dtype
+    dtype = default_float() if wide is None else spec_of(wide).dtype
     result = reshape(cast(scatter_counts(where(valid, slots, total), total, wide), dtype), tuple(sizes))
     if density:
         result = result / sum_over(result)

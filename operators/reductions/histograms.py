@@ -15,11 +15,11 @@ from ...errors import (
     ValueArgumentError,
 )
 from ...registry.dtypes import (
-    DEFAULT_FLOAT,
     DEFAULT_INT,
     INTEGERS,
     REAL,
     bool_,
+    default_float,
     float32,
     float64,
     int64,
@@ -378,7 +378,7 @@ def histogram2d(
     (rows, height), (columns, width) = (find_bins(x, edge) for x, edge in zip((self, y), edges))
     valid = logical_and(lt(rows, height), lt(columns, width))
     counts = scatter_counts(where(valid, rows * width + columns, height * width), height * width, wide)
-    dtype = DEFAULT_FLOAT if wide is None else spec_of(wide).dtype
+    dtype = default_float() if wide is None else spec_of(wide).dtype
     result = reshape(cast(counts, dtype), (height, width))
     if density:
         steps = [cast(diff(edge), dtype) for edge in edges]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import OutOfBoundsError, ShapeError, ValueArgumentError
-from ...registry.dtypes import ALL, REAL, bool_, complex64, complex128, float64
+from ...registry.dtypes import ALL, REAL, bool_, to_complex
 from ..declare.derivatives import NotDifferentiable
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
@@ -132,7 +132,7 @@ def argpartition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor
     self: a tensor of at least one axis.
 
 Returns:
-    A new tensor: complex128 for float64 and complex128, else complex64.
+    A new tensor: complex128 for float64 and complex128, the default complex dtype for integers, else complex64.
 
 Raises:
     OutOfBoundsError: the tensor has no axes.""",
@@ -145,6 +145,5 @@ Raises:
     method=False,
 )
 def sort_complex(self: Tensor) -> Tensor:
-    dtype = spec_of(self).dtype
-    numbers = cast(self, complex128 if dtype in (float64, complex128) else complex64)
+    numbers = cast(self, to_complex(spec_of(self).dtype))
     return take_along_axis(numbers, lexsort([imag(numbers), real(numbers)]))

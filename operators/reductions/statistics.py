@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError
-from ...registry.dtypes import ALL, DEFAULT_INT, REAL, bfloat16, float16, float32
+from ...registry.dtypes import ALL, DEFAULT_INT, HALVES, REAL, float32
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.shape_rules import normalize_axes
+from ..declare.shape_rules import normalize_axes, result_dtype
 from ..elementwise.comparison import ne
 from ..elementwise.exponential import sqrt
 from .folds import sum
@@ -45,12 +45,14 @@ def _count_reduced(self: Tensor, axis: Sequence[int] | None) -> int:
 
 def widen_halves(self: Tensor) -> Tensor:
     """The tensor in the dtype that its mean is computed in."""
-    keep = self.dtype.is_inexact and self.dtype not in (float16, bfloat16)
-    return self if keep else self.astype(float32)
+    dtype = result_dtype("float", self.dtype)
+    wide = float32 if dtype in HALVES else dtype
+    return self if self.dtype is wide else self.astype(wide)
 
 
 def narrow_halves(result: Tensor, self: Tensor) -> Tensor:
-    out: Tensor = result.astype(self.dtype) if self.dtype in (float16, bfloat16) else result
+    dtype = result_dtype("float", self.dtype)
+    out: Tensor = result.astype(dtype) if dtype in HALVES else result
     return out
 
 

@@ -1,5 +1,8 @@
 """``td.set_default_dtype``: the dtype that creation functions give to Python floats."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tandem as td
@@ -86,3 +89,96 @@ def test_wrong_dtypes_raise():
         with pytest.raises(TypeError, match="real floating"):
             td.set_default_dtype(wrong)
     assert td.get_default_dtype() is td.float32
+
+
+COMPUTED = {
+    "add": lambda x: x + 0.5,
+    "radd": lambda x: 0.5 + x,
+    "multiply": lambda x: x * 2.0,
+    "power": lambda x: x**0.5,
+    "divide": lambda x: x / 2,
+    "divide integers": lambda x: x / x,
+    "sqrt": td.sqrt,
+    "hypot": lambda x: td.hypot(x, 2),
+    "maximum": lambda x: td.maximum(x, 1.5),
+    "where": lambda x: td.where(x > 1, 1.0, 0.0),
+    "bool": lambda x: (x > 1) * 0.5,
+    "mean": lambda x: x.mean(),
+    "mean of rows": lambda x: td.mean(x, 0),
+    "std": lambda x: x.std(),
+    "median": td.median,
+    "softmax": lambda x: td.softmax(x, axis=-1),
+    "astype": lambda x: x.astype(float),
+    "sum": lambda x: td.sum(x, dtype=float),
+    "linspace": lambda x: td.linspace(0, 1, 3) * x,
+    "histogram": lambda x: td.histogram(x, 2)[1],
+    "variance": lambda x: td.var(x, axis=0),
+    "nanmean": lambda x: td.nanmean(x),
+    "quantile": lambda x: td.quantile(x, 0.5),
+    "in place": lambda x: td.zeros(3) + x,
+    "scalars": lambda x: td.sqrt(2.0) + td.exp(td.add(1, 0.5)),
+    "scalar and tensor": lambda x: td.sqrt(2.0) * x,
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_floats_computed_from_integers_follow_the_default(name, default):
+    """Also hot calls: by native entries, compiled composites and jitted functions."""
+    call, x = COMPUTED[name], td.asarray(np.arange(1, 4))
+    jitted = td.jit(call)
+    values = {}
+    for dtype in (td.float32, td.float64, td.bfloat16, td.float32, td.float64):
+        default(dtype)
+        for function in (call, jitted):
+            for _ in range(70):
+                result = function(x)
+                assert result.dtype is dtype
+            assert td.asarray(result.numpy()).dtype is dtype
+        values[dtype] = call(x).numpy()
+    want = values[td.float64]
+    np.testing.assert_allclose(values[td.float32], want, rtol=1e-6)
+    np.testing.assert_allclose(values[td.bfloat16].astype(float), want, rtol=2e-2)
+
+
+def test_special_functions_of_integers_follow_the_default(default):
+    x = td.asarray(np.arange(1, 4))
+    for dtype in (td.float32, td.float64, td.float32):
+        default(dtype)
+        for _ in range(70):
+            assert td.special.gammaln(x).dtype is td.special.j0(x).dtype is td.fft.fft(x).real.dtype is dtype
+
+
+def test_complex_results_of_integers_follow_the_default(default):
+    x = td.asarray(np.arange(4))
+    for dtype, name in ((td.float32, "complex64"), (td.float64, "complex128"), (td.float32, "complex64")):
+        default(dtype)
+        for _ in range(70):
+            assert (x * 1j).dtype.name == td.fft.fft(x).dtype.name == x.astype(complex).dtype.name == name
+        assert td.exp(1j).dtype.name == name
+
+
+def test_repr_names_dtypes_other_than_the_default(default):
+    assert repr(td.ones(1)) == "tensor([1.])"
+    default(td.float64)
+    assert repr(td.ones(1)) == "tensor([1.])"
+    assert repr(td.ones(1, dtype=td.float32)) == "tensor([1.], dtype=float32)"
+
+
+NUMPY_PROGRAM = """
+import tandem.numpy as np
+
+x = np.arange(1, 4)
+floats = [x / 2, x * 0.5, 2.0**x, x**-1.0, np.sqrt(x), x.mean(), np.std(x), (x > 1) * 0.1, x.astype(float)]
+floats += [np.where(x > 1, 1.0, 0), np.maximum(x, 1.5), np.true_divide(x, x), np.indices((2, 2)) * 0.5]
+floats += [np.median(x), np.fft.fftfreq(4)]
+assert {y.dtype.name for y in floats} == {"float64"}, [y.dtype for y in floats]
+assert {y.dtype.name for y in (x * 1j, np.exp(-2j * np.pi * x), np.fft.fft(x))} == {"complex128"}
+"""
+
+
+def test_environment_sets_the_default(monkeypatch):
+    monkeypatch.setenv("TANDEM_DEFAULT_DTYPE", "float64")
+    subprocess.run([sys.executable, "-c", NUMPY_PROGRAM], check=True)
+    monkeypatch.setenv("TANDEM_DEFAULT_DTYPE", "int64")
+    run = subprocess.run([sys.executable, "-c", "import tandem"], capture_output=True, text=True)
+    assert "expected float16, bfloat16, float32 or float64" in run.stderr

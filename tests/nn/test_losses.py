@@ -187,3 +187,17 @@ def test_ctc_agrees_with_torch(reduction):
         results.append((loss.detach().numpy(), x.grad.numpy()))
     for ours, theirs in zip(*results):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+@pytest.mark.parametrize("shapes", [((3, 4), (3, 1)), ((4,), (3, 4))])
+def test_unequal_shapes_broadcast_with_a_warning(name, shapes):
+    input, target = (td.asarray(draw(*shape)) for shape in shapes)
+    loss = getattr(F, name)
+    for reduction in ("mean", "none"):
+        with pytest.warns(UserWarning, match=f"{name}: the shapes .* broadcast to \\(3, 4\\)"):
+            got = loss(input, target, reduction=reduction)
+        whole = [td.broadcast_to(x, (3, 4)) for x in (input, target)]
+        np.testing.assert_allclose(got.numpy(), loss(*whole, reduction=reduction).numpy(), rtol=1e-6)
+    with pytest.raises(ShapeError, match=f"{name}: shapes .* do not broadcast"):
+        loss(input, td.ones(5))

@@ -143,6 +143,16 @@ def test_layers_of_the_dispatcher():
     assert half.dtype is td.float16 and half[0, 0, 0, 0].item() == 18.0
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_gradients_of_weights_are_row_major(rank, groups):
+    conv = getattr(td, f"conv{rank}d")
+    x, weight = td.ones((2, 4, *(5,) * rank)), td.ones((6, 4 // groups, *(3,) * rank))
+    gradient = td.grad(lambda w: conv(x, w, groups=groups).sum())
+    for result in (gradient(weight), td.jit(gradient)(weight)):
+        assert result.shape == weight.shape and result.is_contiguous()
+
+
 def test_a_small_network_learns():
     rng = np.random.default_rng(8)
     images = rng.normal(size=(32, 1, 8, 8)).astype(np.float32)

@@ -17,6 +17,7 @@ from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, pro
 from ....operators.scalar_ir.expr import Expr
 from ....operators.scalar_ir.nodes import instantiate, is_exact, order
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel, ufunc_of
+from ....registry.dtypes import default_float
 from ....registry.operator import Operator
 
 _emitted = lazy.Module(".backends.cpu.kernels.node_functions")
@@ -119,9 +120,10 @@ def elementwise_kernel(op: Operator) -> Callable[..., Tensor]:
 
     def general(*args: Any) -> Tensor:
         key = tuple([arg._array.dtype if isinstance(arg, Tensor) else type(arg) for arg in args])
-        instance = instances.get(key)
+        default = default_float()
+        instance = instances.get((default, key))
         if instance is None:
-            instance = instances[key] = _instantiate_body(decl, op.schema.name, args)
+            instance = instances[default, key] = _instantiate_body(decl, op.schema.name, args)
             if instance.converters is None:
                 ready[key if len(key) > 1 else key[0]] = instance.function
         function, converts, checked = instance

@@ -15,7 +15,7 @@ from ....operators.declare.shape_rules import normalize_axes
 from ....operators.scalar_ir.expr import Expr, arg, order
 from ....operators.scalar_ir.fold import Fold
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel
-from ....registry.dtypes import DType, as_dtype, bool_
+from ....registry.dtypes import DType, as_dtype, bool_, default_float
 from ....registry.operator import Operator
 from .elementwise import find_function
 
@@ -48,7 +48,7 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
         self: Tensor, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None
     ) -> Tensor:
         array = self._array
-        key = array.dtype, array.ndim, axis, dtype
+        key = array.dtype, array.ndim, axis, dtype, default_float()
         run = known.get(key)
         if run is None or not array.size:
             options = {} if dtype is None else {"dtype": dtype}

@@ -21,7 +21,7 @@ from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
 from ....operators.declare.native_kernel import NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
-from ....registry.dtypes import DType, int64
+from ....registry.dtypes import DType, default_float, int64
 from ....registry.operator import Operator, find_operator
 from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
@@ -72,7 +72,7 @@ def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byte
         op: the operator.
         args, kwargs: its arguments, with arrays in the place of tensors (:func:`take_arrays`).
     """
-    key = op, tuple(map(_key_of, args)), tuple(kwargs), tuple(map(_key_of, kwargs.values()))
+    key = op, tuple(map(_key_of, args)), tuple(kwargs), tuple(map(_key_of, kwargs.values())), default_float()
     if None in key[1] or None in key[3]:
         return None
     plan = _plans.get(key, _UNKNOWN)

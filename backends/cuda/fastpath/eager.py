@@ -16,6 +16,7 @@ from typing import Any
 from .... import lazy
 from ....eager.autograd.ad_inplace_or_view import ad_inplace_or_view
 from ....registry.dispatch.keys import DispatchKey
+from ....registry.dtypes import default_listeners
 from ....registry.native_type import accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
 from ...cpu.fastpath.glue.structs import EntryStruct, HashTable, StructMemory
@@ -100,6 +101,7 @@ class OperatorEntries:
         self.table = _make_table({})
         entries_by_operator[op] = self
         tools.change_listeners.append(self.clear)
+        default_listeners.append(self.clear)
 
     @property
     def is_usable(self) -> bool:

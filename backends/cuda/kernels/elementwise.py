@@ -16,7 +16,7 @@ from ....operators.declare.declaration import Declaration
 from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, promoted_dtype
 from ....operators.scalar_ir.expr import Expr, order
 from ....operators.scalar_ir.nodes import instantiate
-from ....registry.dtypes import DType
+from ....registry.dtypes import DType, default_listeners
 from ....registry.operator import Operator
 from ...cpu.fastpath.glue.structs import CODES
 from ..codegen.eager import write_elementwise
@@ -249,12 +249,14 @@ def elementwise_kernel(op: Operator) -> Callable[..., CudaTensor]:
         return plan.run(args)
 
     tools.change_listeners.append(plans.clear)
+    default_listeners.append(plans.clear)
     entries.kernel = kernel
     return kernel
 
 
 _writes: dict[tuple[Any, ...], ElementwisePlan] = {}
 tools.change_listeners.append(_writes.clear)
+default_listeners.append(_writes.clear)
 
 
 def write_into(op: Operator, target: CudaTensor, args: tuple[Any, ...], entries: OperatorEntries) -> bool:

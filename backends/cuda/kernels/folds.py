@@ -14,7 +14,7 @@ from typing import Any
 
 from ....operators.declare.shape_rules import normalize_axes
 from ....operators.scalar_ir.fold import Fold
-from ....registry.dtypes import DType
+from ....registry.dtypes import DType, default_listeners
 from ....registry.operator import Operator
 from ..codegen.eager_folds import write_reduction
 from ..codegen.kernel import CudaKernel
@@ -132,6 +132,7 @@ def reduction_kernel(op: Operator) -> Callable[..., CudaTensor]:
     plans: dict[tuple[Any, ...], FoldPlan] = {}
     entries = CallCache(op)
     tools.change_listeners.append(plans.clear)
+    default_listeners.append(plans.clear)
 
     def kernel(
         self: CudaTensor, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None

@@ -15,6 +15,8 @@ x.reshape(2, "3")  # call-overload
 x.sun()  # attr-defined
 x.at[0].add(1.0, mod="drop")  # call-arg
 x.shape.append(3)  # attr-defined
+td.optim.Adam([x], lr="small")  # arg-type
+td.optim.SGD([x], 0.1, 0.9, beta=0.5)  # arg-type
 x.grad + 1  # operator
 x + object()  # operator
 

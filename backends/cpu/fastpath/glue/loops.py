@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .....eager.tensor.weak_scalars import DTYPES, NARROW, WIDE, is_function
+from .....eager.tensor.weak_scalars import DTYPES, is_function, shown, widest
 from .....errors import TandemError
 from .....named_tuple import NamedTuple
 from .....operators.declare.shape_rules import compute_dtype, operand_dtypes, promoted_dtype
 from .....operators.scalar_ir import nodes
 from .....operators.scalar_ir.expr import Expr, arg, cast, substitute
-from .....registry.dtypes import DType
+from .....registry.dtypes import DType, default_float, float32
 from .....registry.operator import Operator
 from .....registry.values import TensorSpec
 from ...codegen.elementwise import write_loop
@@ -55,7 +55,9 @@ def resolve_dtypes(op: Operator, codes: tuple[int, ...]) -> OperandDtypes | None
         return None  # the rule looks at the integer's value
     if all(code in WEAK_CODES for code in codes):
         checked = len(codes) > 1 and promoted.is_integer and computed.is_inexact  # by range, at each call
-        return None if checked else _resolve_number_dtypes(op, bodies)
+        if checked or default_float() is not float32:  # native code shows weak scalars in float32
+            return None
+        return _resolve_number_dtypes(op, bodies)
     weak = tuple(promoted if body is computed else body for body in bodies)
     inputs = tuple(weak[i] if code in WEAK_CODES else CODES[code] for i, code in enumerate(codes))
     return OperandDtypes(bodies, inputs, out, len(codes) == 2 and codes[1] in WEAK_CODES)
@@ -63,7 +65,7 @@ def resolve_dtypes(op: Operator, codes: tuple[int, ...]) -> OperandDtypes | None
 
 def _resolve_number_dtypes(op: Operator, bodies: tuple[DType, ...]) -> OperandDtypes | None:
     """Return the dtypes for numbers alone: tensors of the widest dtype of their kind, and a number as result."""
-    wide = tuple(WIDE.get(dtype, dtype) for dtype in bodies)
+    wide = tuple(map(widest, bodies))
     out = op.decl.shape_rule(*[TensorSpec((), dtype) for dtype in wide]).dtype
     if out not in _NUMBERS or not is_function(op, (), {}):
         return None
@@ -140,5 +142,5 @@ def make_variant_for(op: Operator, key: int, dtypes: OperandDtypes | None) -> St
     except TandemError:
         return make_variant(key)
     if dtypes.number:
-        fields |= {"number": dtypes.number, "descr": NARROW.get(dtypes.out, dtypes.out).np}
+        fields |= {"number": dtypes.number, "descr": shown(dtypes.out).np}
     return make_variant(key, code, dtypes.out, dtypes.inputs, **fields)

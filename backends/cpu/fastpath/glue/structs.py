@@ -229,6 +229,13 @@ class OperatorStruct(EntryStruct):
             self.variants |= known
             self._publish()
 
+    def clear(self) -> None:
+        """Remove all variants. They and the old table stay in memory: a thread may be reading them."""
+        if self.variants:
+            self.kept.append(self.variants)
+            self.variants = {}
+            self._publish()
+
     def _publish(self) -> None:
         table = HashTable(len(self.variants))
         for key, variant in self.variants.items():

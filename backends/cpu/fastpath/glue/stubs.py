@@ -284,6 +284,13 @@ class Stub(ColdCallable):
                 if point.record is not None:
                     point.record.add(variant)
 
+    def clear_variants(self) -> None:
+        """Remove the variants, whose dtypes follow from the default dtype; the registry's lock is held."""
+        if self.make is not None:
+            for point in self.patch_points:
+                if point.record is not None:
+                    point.record.clear()
+
     def follow(self) -> None:
         """Update the entry: the operator's kernels or observers have changed; the registry's lock is held."""
         if self.record is None:
@@ -348,6 +355,12 @@ class LoopStub(ViewListStub):
         arguments = self.operator.schema.positional
         bits = sum(1 << index for index, argument in enumerate(arguments) if argument.type.core == "Tensor")
         return {"layout": loop_calls.LoopEntry, "operands": bits}
+
+    def clear_variants(self) -> None:
+        """Forget the plans, whose dtypes follow from the default dtype; the old ones stay in memory."""
+        for point in self.patch_points:
+            if point.record is not None:
+                point.record.point(rt.OperatorEntry.variants, self.make_slots())
 
     def make_plan(self, /, *args: Any, **kwargs: Any) -> bytes | None:
         """Return the plan of a call, see `rt_loops.LoopPlan`; None if Python runs such calls."""

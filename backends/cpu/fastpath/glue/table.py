@@ -10,7 +10,7 @@ from .....eager.tensor.dunders import BINARY, COMPARISON, methods
 from .....eager.tensor.inplace import functional
 from .....named_tuple import NamedTuple
 from .....operators.declare.declaration import on_declaration
-from .....registry.dtypes import DType, bool_
+from .....registry.dtypes import DType, bool_, default_listeners
 from .....registry.function import function_listeners
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
 from . import folds, loops, products
@@ -164,6 +164,7 @@ class Stubs:
         definition_listeners.append(self.forget)
         function_listeners.append(self.add)
         on_declaration(self.snapshot_kernels)
+        default_listeners.append(self.clear_variants)
 
     def follow(self, op: Operator) -> None:
         """Update a stub: an operator's table or observers have changed (a listener of the registry)."""
@@ -176,6 +177,11 @@ class Stubs:
         kernel = self.kernels.get(op)
         if kernel is not None:
             kernel.follow()
+
+    def clear_variants(self) -> None:
+        """Remove the variants of all operators: the default dtype has changed (a listener of it)."""
+        for stub in self.by_operator.values():
+            stub.clear_variants()
 
     def snapshot_kernels(self, op: Operator) -> None:
         """Update a stub whose operator is declared late: kernels follow the function (a listener of declarations)."""
