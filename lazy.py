@@ -78,10 +78,9 @@ def _forget_orphans() -> None:
     in another order may be circular. Complete modules stay, since what they declare is declared.
     """
     for name in sorted(sys.modules):
-        known = sys.modules.get(name)
-        if name.startswith(f"{__package__}.") and name.rpartition(".")[0] not in sys.modules:
-            if hasattr(known, "__path__"):
-                sys.modules.pop(name, None)
+        is_orphan = name.startswith(f"{__package__}.") and name.rpartition(".")[0] not in sys.modules
+        if is_orphan and hasattr(sys.modules.get(name), "__path__"):
+            sys.modules.pop(name, None)
 
 
 def _import_alone(name: str) -> ModuleType:
