@@ -63,9 +63,24 @@ def _find_or_import(full_name: str) -> ModuleType:
         if locks.is_any_owned() or _is_importing():
             return _import_here(full_name)
         return background.run(_import_alone, full_name)
+    except BaseException:
+        _forget_orphans()
+        raise
     finally:
         if collects:
             gc.enable()
+
+
+def _forget_orphans() -> None:
+    """Forget the subpackages of packages whose import has failed, so that the next import begins with the package.
+
+    Python forgets only the package. It would not import it again before a module of a complete subpackage, and imports
+    in another order may be circular. Complete modules stay, since what they declare is declared.
+    """
+    for name in sorted(sys.modules):
+        is_orphan = name.startswith(f"{__package__}.") and name.rpartition(".")[0] not in sys.modules
+        if is_orphan and hasattr(sys.modules.get(name), "__path__"):
+            sys.modules.pop(name, None)
 
 
 def _import_alone(name: str) -> ModuleType:

@@ -76,7 +76,11 @@ eig = matrix_op(
     """,
     reference="references.linear_algebra.eig",
     derivative=Rule(vjp={"self": _vjp}),
-    native=lapack_kernel(NativeLoop("numpy.linalg", "eig"), failure="eig: Eigenvalues did not converge"),
+    native=lapack_kernel(
+        NativeLoop("numpy.linalg", "eig"),
+        failure="eig: Array must not contain infs or NaNs, or Eigenvalues did not converge",
+        is_finite=True,
+    ),
     samples="samples.linalg.eigen_samples",
 )
 

@@ -64,6 +64,8 @@ class NativeKernel(NamedTuple):
         error: the class of that error.
         promotes: whether operands of several dtypes are converted to the promoted one.
         is_exact: whether all correct algorithms return the same bits, so that calls need not agree on the loop.
+        is_finite: whether the elements of the first operand, square matrices in double precision, must be finite: for
+            others the loop is not called, and the call fails.
         axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
 
@@ -73,6 +75,7 @@ class NativeKernel(NamedTuple):
     error: type[Exception] = LinearAlgebraError
     promotes: bool = False
     is_exact: bool = False
+    is_finite: bool = False
     axis: Callable[..., int] | None = None
 
     def candidates(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[NativeLoop]:

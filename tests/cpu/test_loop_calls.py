@@ -378,3 +378,25 @@ def test_numbers_alone_are_converted_as_in_python(number):
     for _ in range(3):
         td.special.ndtr(type(number)(1))
     assert [outcome() for _ in range(3)] == [wanted] * 3
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.complex64, td.complex128])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_matrices_that_must_be_finite(value, dtype):
+    """LAPACK's eigenvalues of other matrices read outside of its memory (segmentation faults), or do not end."""
+    f = function_of("linalg_eig")
+    for size in range(1, 7):
+        matrices = rng.standard_normal((3, 2, size, size))
+        fine = td.asarray(matrices).astype(dtype)
+        matrices[2, 1, -1, 0] = value
+        wrong = td.asarray(matrices).astype(dtype)
+        views = [(fine, wrong), (td.swapaxes(fine, -1, -2), td.swapaxes(wrong, -1, -2)), (fine[2], wrong[2])]
+        for good, bad in views:
+            for _ in range(3):
+                f(good)
+                with pytest.raises(errors.LinearAlgebraError, match="must not contain infs or NaNs"):
+                    f(bad)
+    jitted = td.jit(f)
+    jitted(fine)
+    with pytest.raises(errors.LinearAlgebraError, match="must not contain infs or NaNs"):
+        jitted(wrong)

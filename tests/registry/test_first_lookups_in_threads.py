@@ -89,3 +89,36 @@ def test_entries_keep_their_structs_when_installed_again():
     record = stub.record
     stub.install()  # as by a thread that found it hot before another thread had installed it
     assert record is not None and stub.record is record
+
+
+FAILED_IMPORT = """
+import sys
+import tandem as td
+
+class Failing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tandem.backends.cpu.fastpath.runtime.{module}":
+            sys.meta_path.remove(self)
+            raise MemoryError("injected")
+
+def call():
+    x = td.ones(2).requires_grad_()
+    (x * x).sum().backward()
+    return x.grad.tolist()
+
+sys.meta_path.insert(0, Failing())
+try:
+    print(call())
+except MemoryError:
+    print("failed", call())
+"""
+
+
+@pytest.mark.skipif(
+    not config.flags.native, reason="nothing of these modules is imported without native code"
+)
+@pytest.mark.parametrize("module", ["rt_operands", "rt_saved", "rt_backward"])
+def test_call_after_an_import_that_failed(module):
+    program = FAILED_IMPORT.format(module=module)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert result.stdout == "failed [2.0, 2.0]\n", result.stderr

@@ -33,6 +33,7 @@ class LoopChoice(NamedTuple):
         extra: numbers that follow the tensors as operands, and their dtype.
         failure: the message of the error where the loop fails; empty if it cannot.
         error: the class of the error.
+        is_finite: whether the first operand must be finite.
         axis: the core axis, not negative; None for the last axes. Results without that axis keep their order.
     """
 
@@ -41,6 +42,7 @@ class LoopChoice(NamedTuple):
     extra: tuple[tuple[float, DType], ...]
     failure: str
     error: type[Exception]
+    is_finite: bool
     axis: int | None
 
     def move_axis(self, layout: Layout) -> Layout:
@@ -76,7 +78,7 @@ def choose_loop(
         loop = find_loop(candidate.provider, candidate.name, dtypes, core)
         if loop is None:
             continue
-        choice = LoopChoice(str(candidate), loop, extra, kernel.failure, kernel.error, axis)
+        choice = LoopChoice(str(candidate), loop, extra, kernel.failure, kernel.error, kernel.is_finite, axis)
         moved = [choice.move_axis(contiguous(shape)).shape for shape in shapes]
         if find_core_sizes(loop.signature, moved) is not None:
             return choice
@@ -108,7 +110,7 @@ def _make_table(choice: LoopChoice, node: Node, layouts: Sequence[Layout]) -> li
         *(value.spec.dtype.itemsize for value in node.outputs),
     ]
     whole = [choice.move_axis(layout) for layout in whole]
-    return make_call_table(choice.loop.signature, whole, sizes, choice.loop.failures)
+    return make_call_table(choice.loop.signature, whole, sizes, choice.loop.failures, choice.is_finite)
 
 
 def explain_loop_call(node: Node) -> str | None:

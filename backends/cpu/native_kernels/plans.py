@@ -229,7 +229,7 @@ def write_plan(
     layouts = [choice.move_axis(x.loop_layout) for x in operands]
     sizes = [x.loop_dtype.itemsize for x in operands]
     failures = loop.failures if choice.failure or loop.failures != Failures.FLAG else Failures.NEVER
-    table = make_call_table(loop.signature, layouts, sizes, failures)
+    table = make_call_table(loop.signature, layouts, sizes, failures, choice.is_finite)
     if not fits(table):
         return None
     for index, operand in enumerate(operands):

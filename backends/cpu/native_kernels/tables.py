@@ -40,7 +40,11 @@ def find_core_sizes(signature: CoreShapes, shapes: Sequence[tuple[int, ...]]) ->
 
 
 def make_call_table(
-    signature: CoreShapes, layouts: Sequence[Layout], itemsizes: Sequence[int], failures: int
+    signature: CoreShapes,
+    layouts: Sequence[Layout],
+    itemsizes: Sequence[int],
+    failures: int,
+    is_finite: bool = False,
 ) -> list[int]:
     """Return the words of a table.
 
@@ -49,6 +53,7 @@ def make_call_table(
         layouts: the layouts of operands and results, whose shapes fit the signature.
         itemsizes: the bytes of an element of each.
         failures: how the loop reports failures.
+        is_finite: whether the first operand must be finite.
     """
     shapes = [layout.shape for layout in layouts]
     sizes = find_core_sizes(signature, shapes) or {}
@@ -69,7 +74,9 @@ def make_call_table(
     at = sizeof(LoopCall)
     offsets = at, at + 8 * len(dims), at + 8 * (len(dims) + len(steps))
     rest = [word for axis in axes for word in axis]
-    return [len(layouts), len(axes), failures, *offsets, *dims, *steps, *rest]
+    parts = itemsizes[0] // 8 if is_finite else 0
+    start, last = offsets[:-1], offsets[-1]
+    return [len(layouts), len(axes), failures, *start, parts, last, *dims, *steps, *rest]
 
 
 def _outer_strides(layout: Layout, core: int, rank: int, itemsize: int) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from ..compiler.dsl import (
     i64,
     load,
     native,
+    noinline,
     ptr,
     stack,
     stack_of,
@@ -29,6 +30,7 @@ fetestexcept = extern("fetestexcept", "i32(i32)")
 FE_INVALID: i64 = 1  # on x86-64 and on aarch64
 MOST_OPERANDS: i64 = 8
 MOST_AXES: i64 = 64
+EXPONENT: i64 = 2047  # of infinities and NaN
 
 
 class Failures(Opcodes):
@@ -47,6 +49,7 @@ class LoopCall(Struct):
     failures: i64  # a member of `Failures`
     dims: i64  # the offset of the loop's sizes, in bytes
     steps: i64  # of its strides
+    parts: i64  # float64 numbers in an element of the first operand, if its square matrices must be finite; else 0
     outer: i64  # of the outer axes: the size, then each operand's stride in bytes
 
 
@@ -67,11 +70,29 @@ def call_loop(loop: ptr, data: ptr, operands: ptr, call: LoopCall) -> i64:
     more = True
     while more:
         capi.memcpy(given, at, count)
+        if call.parts != 0 and not are_finite(load(ptr, given, 0), call):
+            return 1
         call_void(loop, given, call + call.dims, call + call.steps, data)
         more = step_outer_axes(call, index, at)
     if call.failures == Failures.FLAG:
         return i64(fetestexcept(1))
     return load(i64, failed, 0)
+
+
+@noinline
+def are_finite(source: ptr, call: LoopCall) -> bool:
+    """Return whether all elements of the first operand, square matrices of float64 or complex128, are finite."""
+    dims, steps, at = call + call.dims, call + call.steps, call.operands * 8
+    size, over, along = load(i64, dims, 8), load(i64, steps, at), load(i64, steps, at + 8)
+    for k in range(load(i64, dims, 0)):
+        matrix = source + k * load(i64, steps, 0)
+        for i in range(size):
+            for j in range(size):
+                for part in range(call.parts):
+                    bits = load(i64, matrix, i * over + j * along + part * 8)
+                    if (bits >> 52) & EXPONENT == EXPONENT:
+                        return False
+    return True
 
 
 @native
