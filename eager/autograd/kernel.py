@@ -20,6 +20,7 @@ from ...registry.dispatch.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ...registry.dispatch.state import state
 from ...registry.operator import Operator
 from ...registry.values import describe
+from ..layers.level_stack import stack
 from ..tensor.dunders import by_name
 from ..tensor.results import flat, map_results
 from ..tensor.tensor import EAGER, Tensor, require_grad
@@ -250,6 +251,9 @@ def write(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, run: Calla
     mask, edges = edges_of(inner or derivative, args, kwargs, eager_meta)
     if not mask:
         return run()
+    if stack.recording is not None:
+        for target in targets:
+            stack.recording.check_written(derivative.op, target, edges)
     for target in targets:
         check_unshared(derivative.op, target)
     if inner is None or inner.reason is not None or inner.decompose is not None:

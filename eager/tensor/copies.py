@@ -17,6 +17,7 @@ from ...errors import ArgumentError
 from ...named_tuple import NamedTuple
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
 from ..autograd.view_writes import is_alone
+from ..layers.level_stack import stack
 from .storage import Storage, address_of
 from .tensor import Tensor, storage_of, wrap
 from .weak_scalars import is_weak, number_of, weak_scalar
@@ -40,6 +41,8 @@ def check_leaf(tensor: Tensor) -> None:
     Raises:
         ArgumentError: it is not.
     """
+    if stack.recording is not None:
+        stack.recording.refuse(tensor, "copy or pickle")
     if not tensor.is_leaf:
         raise ArgumentError(
             "only leaves can be pickled or copied, not a tensor with a grad_fn; use x.detach()"
