@@ -23,7 +23,6 @@ from ...registry.values import describe
 from ..autograd.autograd_meta import AutogradMeta, leaf_count
 from ..autograd.kernel import policies
 from ..autograd.lifted_captures import capture_lifters
-from ..autograd.node import Node
 from ..autograd.view_writes import root_of
 from ..tensor.tensor import Tensor, require_grad, wrap_view
 from . import dispatch_mode, level_allocations
@@ -101,6 +100,10 @@ class RecordingScope:
     def _is_reached(self, roots: list[Any]) -> bool:
         return any(leaf in self._metas for leaf in _find_leaves(roots))
 
+    def owns(self, value: object) -> bool:
+        """Whether a value is a tensor that depends on an input of the scope."""
+        return isinstance(value, Tensor) and self.reaches_inputs(value)
+
     def depends_on_others(self, values: Iterable[object]) -> bool:
         """Whether a value depends on a leaf that the caller may run ``backward()`` for."""
         if not leaf_count[0] or self._before[1] & AUTOGRAD:
@@ -123,6 +126,24 @@ class RecordingScope:
                 return source
         is_own = not self.is_kept and (not leaf_count[0] or self.reaches_inputs(value))
         return wrap_view(value._array, value) if is_own else value
+
+    def detach_arguments(self, values: Sequence[object]) -> list[Any]:
+        """Arguments of a custom rule, detached if they depend on inputs of the scope alone."""
+        return [
+            wrap_view(value._array, value)
+            if type(value) is Tensor and self.owns(value) and not self.depends_on_others([value])
+            else value
+            for value in values
+        ]
+
+    def refuse_captured(self, name: str, results: Iterable[object]) -> None:
+        """Raise UnsupportedError if a result of a custom rule, whose arguments are detached, depends on the inputs."""
+        for result in results:
+            if self.owns(result) and not self.depends_on_others([result]):
+                raise UnsupportedError(
+                    f"{name} has a derivative rule of its own, and its result {describe(result)} depends on a value of "
+                    f"{self.name} that is not an argument; pass that value as an argument"
+                )
 
     # -- what values may not do ----------------------------------------------------------------------------------------
     def check_written(self, op: Operator, target: Tensor, written: Iterable[Any]) -> None:
@@ -147,7 +168,10 @@ class RecordingScope:
     def refuse(self, value: Tensor, what: str) -> None:
         """Raise for what cannot be done with a value of the scope."""
         if self.reaches_inputs(value):
-            raise UnsupportedError(f"{what} cannot be called on a value of {self.name}; use x.detach()")
+            raise UnsupportedError(
+                f"{what} works on eager tensors, not on a value of {self.name}, whose gradients are results; use "
+                "x.detach()"
+            )
 
     def refuse_numpy(self, value: Tensor) -> None:
         """Raise ConcretizationError for a conversion to NumPy."""
@@ -197,22 +221,22 @@ def _targets_of(edges: Iterable[Any]) -> list[Any]:
     """The nodes and leaves that edges lead to; those of lists are tuples of edges and None."""
     targets = []
     for edge in edges:
-        if edge and isinstance(edge[0], (Node, AutogradMeta)):
-            targets.append(edge[0])
+        first = edge[0] if edge else None
+        if first is None or first.__class__ is tuple:
+            targets += [item[0] for item in edge or () if item is not None]
         else:
-            targets += [item[0] for item in edge if item is not None]
+            targets.append(first)
     return targets
 
 
 def _find_leaves(roots: list[Any]) -> Iterator[AutogradMeta]:
     """The leaves of the graph below some nodes."""
-    pending, seen = list(roots), set[Any]()
-    while pending:
-        target = pending.pop()
-        if target in seen:
-            continue
-        seen.add(target)
-        if isinstance(target, Node):
-            pending += _targets_of(target.edges)
-        else:
+    pending, seen = list(roots), set(roots)
+    for target in pending:  # which grows meanwhile
+        if target.__class__ is AutogradMeta:
             yield target
+            continue
+        for below in _targets_of(target.edges):
+            if below not in seen:
+                seen.add(below)
+                pending.append(below)
