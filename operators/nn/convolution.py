@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import NUMERIC, as_dtype, is_half, promote
+from ...registry.dtypes import HALVES, NUMERIC, as_dtype, float32, is_half, promote
 from ...registry.values import TensorSpec
 from ..contraction.matmul import SUMS
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
+from ..declare.native_kernel import NativeKernel, NativeLoop
 from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
+MOST_AXES = 3  # of native convolutions
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -106,6 +108,26 @@ def _kernel(xp: ArrayModule, self: Array, weight: Array, *how: Any) -> Array:  #
         result = convolve(xp, self.astype(wide, copy=False), weight.astype(wide, copy=False), *how)
     out: Array = result.astype(dtype, copy=False)
     return out
+
+
+def _find_loops(
+    self: TensorSpec,
+    weight: TensorSpec,
+    stride: Ints,
+    padding: Ints,
+    input_dilation: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> tuple[NativeLoop, ...]:
+    """The loop of a call, whose name has its sizes."""
+    rank = len(self.shape) - 2
+    if rank > MOST_AXES or 0 in (*self.shape, *weight.shape):
+        return ()
+    out = _out_sizes(self, weight, stride, padding, input_dilation, dilation)
+    axes = (self.shape[2:], weight.shape[2:], out, stride, padding[::2], input_dilation, dilation)
+    numbers = (groups, self.shape[1], weight.shape[0] // groups)
+    name = ",".join([*map(str, numbers), *("x".join(map(str, sizes)) for sizes in axes)])
+    return (NativeLoop("convolution", name),)
 
 
 # -- derivative --------------------------------------------------------------------------------------------------------
@@ -220,6 +242,7 @@ convolution: OperatorFunction[Tensor] = array_op(
     [[[1.0, 5.0, 4.0]]]
     """,
     reference="references.convolution.convolution",
+    native=NativeKernel((), widen=dict.fromkeys(HALVES, float32), make=_find_loops),
     dtypes=NUMERIC,
     derivative=Rule(
         vjp={"self": _input_vjp, "weight": _weight_vjp},

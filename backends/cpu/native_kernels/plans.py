@@ -19,7 +19,7 @@ from ....errors import TandemError
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
-from ....operators.declare.native_kernel import NativeKernel
+from ....operators.declare.native_kernel import EMITTED, NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
 from ....registry.dtypes import DType
 from ....registry.operator import Operator, find_operator
@@ -236,7 +236,7 @@ def write_plan(
         scratch=scratch,
         is_long=int(_estimate(operands) > RELEASE_NS),
         may_raise=int(loop.may_raise),
-        is_emitted=int(choice.name.startswith("tandem.")),
+        is_emitted=int(choice.name.partition(".")[0] in EMITTED),
     )
     return struct.pack(f"{len(writer.words)}q", *writer.words)
 
