@@ -132,7 +132,7 @@ class Compiler:
 
 
 def _has_tensor(value: object) -> bool:
-    return any(map(_has_tensor, value)) if isinstance(value, tuple) else isinstance(value, Tensor)
+    return any(map(_has_tensor, value)) if isinstance(value, (tuple, list)) else isinstance(value, Tensor)
 
 
 def _has_kernels(lowered: Lowered | None) -> bool:

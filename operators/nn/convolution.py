@@ -9,6 +9,7 @@ Sources: ``jax.lax.conv_general_dilated``; Dumoulin and Visin, A guide to convol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,10 @@ def _find_loops(
     if rank > MOST_AXES or 0 in (*self.shape, *weight.shape):
         return ()
     out = _out_sizes(self, weight, stride, padding, input_dilation, dilation)
+    # products of a dilated input are scattered: over results of any step that is 1, by kernels smaller than these
+    is_scattered = max(stride) == 1 and math.prod(weight.shape[2:]) <= math.prod(out)
+    if max(input_dilation) > 1 and not is_scattered:
+        return ()
     axes = (self.shape[2:], weight.shape[2:], out, stride, padding[::2], input_dilation, dilation)
     numbers = (groups, self.shape[1], weight.shape[0] // groups)
     name = ",".join([*map(str, numbers), *("x".join(map(str, sizes)) for sizes in axes)])

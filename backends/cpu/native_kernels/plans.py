@@ -70,6 +70,9 @@ def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byte
 def _key_of(value: Any) -> object:
     if type(value) in _STATIC:
         return type(value), value
+    if type(value) is tuple:
+        keys = tuple(map(_key_of, value))
+        return None if None in keys else keys
     if not isinstance(value, Tensor):
         return None
     array = value._array
