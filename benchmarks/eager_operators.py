@@ -7,6 +7,7 @@ PyTorch that accepts the sample; operators without one are counted at the end.
 """
 
 import argparse
+import functools
 import importlib
 import sys
 import timeit
@@ -24,8 +25,11 @@ HARNESS = Path(__file__).resolve().parents[1] / "tests"
 WARM_CALLS, REPEATS = 300, 7
 # Modules that are searched for a peer, by the last part of the module of the declared reference.
 NUMPY, TORCH, NN = "numpy", "torch", "torch.nn.functional"
-PREFIXES = {"linalg_": ("numpy.linalg", "torch.linalg"), "special_": ("scipy.special",), "fft_": ("numpy.fft",)}
-VIEWS = 2.0  # the bound of views and items; of all others `--above`
+PREFIXES = {
+    "linalg_": ("numpy.linalg", "torch.linalg"),
+    "special_": ("scipy.special",),
+    "fft_": ("numpy.fft",),
+}
 
 
 def candidates(op: Any, name: str) -> Iterator[tuple[str, str]]:
@@ -80,7 +84,9 @@ def interleaved(calls: list[Callable[[], Any]], seconds: float) -> list[float]:
     return [sorted(times)[REPEATS // 2] for times in zip(*rounds, strict=True)]
 
 
-def measure(optable: Any, op: Any, name: str, dtype: DType, seconds: float) -> tuple[str, float, float] | None:
+def measure(
+    optable: Any, op: Any, name: str, dtype: DType, seconds: float
+) -> tuple[str, float, float] | None:
     """(peer, seconds of ours, seconds of the peer) for the first sample that a peer accepts."""
     function = td.registry.function.functions.get(op.name, op)
     for sample in list(optable.samples_of(op, dtype))[:6]:
@@ -89,7 +95,7 @@ def measure(optable: Any, op: Any, name: str, dtype: DType, seconds: float) -> t
         if peer is None:
             continue
         args, kwargs = optable.to_tensors(arrays)
-        ours = lambda: function(*args, **kwargs)  # noqa: E731
+        ours = functools.partial(function, *args, **kwargs)
         for call in (ours, peer[1]):
             for _ in range(WARM_CALLS):
                 call()
@@ -105,7 +111,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.06, help="for each call")
     options = parser.parse_args()
     sys.path[:0] = [str(HARNESS / "harness"), str(HARNESS)]
-    import optable
+    optable = importlib.import_module("optable")  # from tests/harness
 
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -124,7 +130,8 @@ def main() -> None:
         if ratio > options.above or options.only:
             print(f"{name:28s} {ratio:7.2f}  {ours * 1e6:8.2f} us beside {theirs * 1e6:8.2f} us  {peer}")
     ratios = np.asarray([row[0] for row in found])
-    print(f"{len(found)} operators, geometric mean {np.exp(np.log(ratios).mean()):.3f}, {(ratios > options.above).sum()} above {options.above}")
+    mean, slow = np.exp(np.log(ratios).mean()), (ratios > options.above).sum()
+    print(f"{len(found)} operators, geometric mean {mean:.3f}, {slow} above {options.above}")
     print(f"{len(without)} without a peer: {', '.join(without)}")
 
 

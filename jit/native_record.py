@@ -336,10 +336,11 @@ class GuardBuilder:
         output = self.convention.outputs[index]
         alone = [o.index for o in self.convention.outputs if o.kind == "storage"].count(output.index) == 1
         twice = [o.number for o in self.specialization.outputs.leaves if o.kind == "result"].count(index) > 1
+        layout = None if output.same else output.layout
         if output.kind != "storage" or not alone or twice or not (output.same or self._fills(output)):
             raise NotNative("a result that is a view, a constant, or there twice")
-        if not output.same:
-            self.results[output.index] = self.results[output.index]._replace(shape=output.layout.shape)
+        if layout is not None:
+            self.results[output.index] = self.results[output.index]._replace(shape=layout.shape)
         return output.index
 
     def _fills(self, output: Any) -> bool:

@@ -10,7 +10,9 @@ from ..lowering.passes.rewrite import new_node
 from ..registry.operator import find_operator
 from ..tracer.graph import Graph, Value
 
-MOST_COPIED = 1 << 16  # elements of a gradient that is a view: writing them costs less than a call from Python
+MOST_COPIED = (
+    1 << 16
+)  # elements of a gradient that is a view: writing them costs less than a call from Python
 
 
 def copy_contiguous_views(graph: Graph) -> None:

@@ -305,7 +305,7 @@ def _check_value(name: str, value: object, has_aux: bool, holomorphic: bool) -> 
     return value
 
 
-# -- the two ways to run a function --------------------------------------------------------------------------------------
+# -- the two ways to run a function ------------------------------------------------------------------------------------
 Call = Callable[[list[Tensor]], tuple[Tensor | float, "Pytree"]]
 
 
@@ -330,7 +330,9 @@ def _run_recorded(name: str, tensors: list[Tensor], call: Call) -> tuple[Tensor,
     try:
         with scope:
             value, aux = call(scope.inputs)
-        scope.is_kept = is_kept = scope.depends_on_others([value] if aux is None else [value, *pytree.leaves(aux)])
+        scope.is_kept = is_kept = scope.depends_on_others(
+            [value] if aux is None else [value, *pytree.leaves(aux)]
+        )
         gradients = _recorded_gradients(value, scope.inputs, is_kept)
         result = scope.strip(value, known)
         if aux is not None:

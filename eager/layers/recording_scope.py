@@ -1,9 +1,9 @@
 """Recording scopes: one call of ``grad`` on plain tensors, recorded by native entries in the graph of ``backward()``.
 
-A level wraps values, and every operator on them is dispatched in Python (:mod:`.levels`). A call of ``grad`` that is not
-nested in another transform does not need that: its inputs become leaves of autograd's graph, on which operators have
-native entries. What the values of a level may not do, the values of a scope may not do either: they are not written
-into tensors that were made outside, and those that outlive the call become values of a level that has ended.
+A level wraps values, and every operator on them is dispatched in Python (:mod:`.levels`). A call of ``grad`` that is
+not nested in another transform does not need that: its inputs become leaves of autograd's graph, on which operators
+have native entries. What the values of a level may not do, the values of a scope may not do either: they are not
+written into tensors that were made outside, and those that outlive the call become values of a level that has ended.
 """
 
 from __future__ import annotations

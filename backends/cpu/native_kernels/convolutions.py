@@ -23,7 +23,9 @@ SIGNATURES = {
     2: "(c,x,y),(o,i,r,s)->(o,u,v)",
     3: "(c,x,y,z),(o,i,r,s,t)->(o,u,v,w)",
 }
-_geometries: list[Any] = []  # the memory that loops refer to; compiled code may do so as long as the process lives
+_geometries: list[
+    Any
+] = []  # the memory that loops refer to; compiled code may do so as long as the process lives
 
 
 class Sizes(NamedTuple):
@@ -85,7 +87,15 @@ def make_geometry(s: Sizes) -> Any:
     words = (ctypes.c_int64 * (sizeof(cls) // 8))()
     for name, value in single.items():
         words[fields_of(cls)[name].offset // 8] = value
-    for name, neutral in (("sizes", 1), ("kernel", 1), ("out", 1), ("stride", 1), ("before", 0), ("input_dilation", 1), ("dilation", 1)):
+    for name, neutral in (
+        ("sizes", 1),
+        ("kernel", 1),
+        ("out", 1),
+        ("stride", 1),
+        ("before", 0),
+        ("input_dilation", 1),
+        ("dilation", 1),
+    ):
         axes = getattr(s, name)
         start = fields_of(cls)[name].offset // 8
         words[start : start + 3] = [neutral] * (3 - len(axes)) + list(axes)

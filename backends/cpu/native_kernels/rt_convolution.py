@@ -2,16 +2,27 @@
 
 Source: Chellapilla, Puri and Simard, High performance convolutional neural networks for document processing, 2006.
 
-Axes to convolve over are counted as three; sizes of missing ones are 1. ``Geometry`` is made by `convolutions.py`, which
-also chooses the mode. The products are those of `rt_products.multiply`. ``SIZE`` is the size of an element, ``T`` its
-type. Where no scratch memory can be allocated, the sums are computed without it.
+Axes to convolve over are counted as three; sizes of missing ones are 1. ``Geometry`` is made by `convolutions.py`,
+which also chooses the mode. The products are those of `rt_products.multiply`. ``SIZE`` is the size of an element, ``T``
+its type. Where no scratch memory can be allocated, the sums are computed without it.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..fastpath.compiler.dsl import NULL, extern, i64, load, native, noinline, ptr, stack, stack_of, store, template
+from ..fastpath.compiler.dsl import (
+    NULL,
+    extern,
+    i64,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack_of,
+    store,
+    template,
+)
 from ..fastpath.compiler.structs import Struct, array
 from ..fastpath.runtime import capi
 
@@ -93,7 +104,7 @@ def copy_rows(source: ptr, column: i64, rows: i64, p: Plane, to: ptr) -> None:
     step, count = p.column_step * p.along, high - low
     source += (column + low * p.column_step) * p.along
     over, after = p.row_step * p.over, p.columns - high
-    for i in range(rows):
+    for _ in range(rows):
         for j in range(low):
             store(T, to, j * SIZE, T(0))
         line = to + low * SIZE
@@ -126,7 +137,9 @@ def copy_plane(source: ptr, row: i64, column: i64, p: Plane, to: ptr) -> None:
     clear(to, low * p.columns)
     if is_shifted(p, column):
         if high > low:
-            copy_shifted(source + (row + low) * p.over, column, high - low, p.width, to + low * p.width * SIZE)
+            copy_shifted(
+                source + (row + low) * p.over, column, high - low, p.width, to + low * p.width * SIZE
+            )
     else:
         first = source + (row + low * p.row_step) * p.over
         copy_rows(first, column, high - low, p, to + low * p.columns * SIZE)
@@ -168,8 +181,14 @@ def gather_columns(x: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
     channel, depth = load(i64, steps, 0), stride_of(steps, g.rank, 0)
     out_plane = at(g.out, 1) * at(g.out, 2)
     p: Plane = stack_of(
-        at(g.out, 1), at(g.out, 2), at(g.stride, 1), at(g.stride, 2), at(g.sizes, 1), at(g.sizes, 2),
-        stride_of(steps, g.rank, 1), stride_of(steps, g.rank, 2),
+        at(g.out, 1),
+        at(g.out, 2),
+        at(g.stride, 1),
+        at(g.stride, 2),
+        at(g.sizes, 1),
+        at(g.sizes, 2),
+        stride_of(steps, g.rank, 1),
+        stride_of(steps, g.rank, 2),
     )
     for c in range(g.within):
         for a in range(at(g.kernel, 0)):
@@ -192,8 +211,14 @@ def gather_rows(x: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
     channel, depth = load(i64, steps, 0), stride_of(steps, g.rank, 0)
     plane = at(g.kernel, 1) * at(g.kernel, 2)
     p: Plane = stack_of(
-        at(g.kernel, 1), at(g.kernel, 2), at(g.dilation, 1), at(g.dilation, 2), at(g.sizes, 1), at(g.sizes, 2),
-        stride_of(steps, g.rank, 1), stride_of(steps, g.rank, 2),
+        at(g.kernel, 1),
+        at(g.kernel, 2),
+        at(g.dilation, 1),
+        at(g.dilation, 2),
+        at(g.sizes, 1),
+        at(g.sizes, 2),
+        stride_of(steps, g.rank, 1),
+        stride_of(steps, g.rank, 2),
     )
     for d in range(at(g.out, 0)):
         for i in range(at(g.out, 1)):
@@ -275,7 +300,9 @@ def is_dense_input(steps: ptr, g: Geometry) -> bool:
 
 
 @noinline
-def convolve_by_columns(x: ptr, weights: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
+def convolve_by_columns(
+    x: ptr, weights: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry
+) -> None:
     own = steps + 24
     dense = is_dense_input(own, g)
     for item in range(count):
@@ -341,13 +368,21 @@ def scatter(parts: ptr, g: Geometry, out: ptr) -> None:
 
 
 @noinline
-def convolve_by_scatter(x: ptr, weights: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
+def convolve_by_scatter(
+    x: ptr, weights: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry
+) -> None:
     own = steps + 24
     points = at(g.sizes, 0) * at(g.sizes, 1) * at(g.sizes, 2)
     window = at(g.kernel, 0) * at(g.kernel, 1) * at(g.kernel, 2)
     p: Plane = stack_of(
-        at(g.sizes, 1), at(g.sizes, 2), 1, 1, at(g.sizes, 1), at(g.sizes, 2),
-        stride_of(own, g.rank, 1), stride_of(own, g.rank, 2),
+        at(g.sizes, 1),
+        at(g.sizes, 2),
+        1,
+        1,
+        at(g.sizes, 1),
+        at(g.sizes, 2),
+        stride_of(own, g.rank, 1),
+        stride_of(own, g.rank, 2),
     )
     parts = room + g.within * points * SIZE
     for item in range(count):
