@@ -229,6 +229,8 @@ def attach(node: Node, out: object, written: Args = ()) -> object:
         dtype = item.dtype
         if dtype.is_inexact and index not in constant:
             require_grad(item, AutogradMeta(node, index))
+            if stack.recording is not None:
+                stack.recording.note(item)
         elif dtype.is_integer or index in constant:  # booleans are masks, and there are many; they stay plain
             item._meta = AutogradMeta(None, 0, False, node.op.name)
     return out

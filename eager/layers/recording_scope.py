@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sys import getrefcount
 from types import TracebackType
 from typing import Any
+from weakref import ref
 
 from ...errors import ConcretizationError, UnsupportedError
 from ...registry.dispatch import trace
@@ -64,13 +65,25 @@ class RecordingScope:
         is_kept: whether results keep their graph, because it also leads to leaves of the caller.
     """
 
-    __slots__ = ("_before", "_index", "_level", "_made", "_metas", "_sources", "inputs", "is_kept", "name")
+    __slots__ = (
+        "_before",
+        "_index",
+        "_level",
+        "_made",
+        "_metas",
+        "_recorded",
+        "_sources",
+        "inputs",
+        "is_kept",
+        "name",
+    )
 
     def __init__(self, name: str, tensors: Sequence[Tensor]) -> None:
         self.name, self._sources = name, tensors
         self.inputs = [_make_leaf(tensor) if tensor.dtype.is_inexact else tensor for tensor in tensors]
         self._metas = {leaf._meta for leaf in self.inputs if leaf._meta is not None}
         self._made: list[Any] = []
+        self._recorded: list[Any] = []
         self._level: Level | None = None
         self.is_kept = False
 
@@ -145,6 +158,10 @@ class RecordingScope:
                     f"{self.name} that is not an argument; pass that value as an argument"
                 )
 
+    def note(self, value: Tensor) -> None:
+        """Note a value that Python has recorded; native code notes its own (:mod:`.level_allocations`)."""
+        self._recorded.append(ref(value))
+
     # -- what values may not do ----------------------------------------------------------------------------------------
     def check_written(self, op: Operator, target: Tensor, written: Iterable[Any]) -> None:
         """Raise UnsupportedError if a value of the scope would be written into a tensor that was made outside.
@@ -189,7 +206,7 @@ class RecordingScope:
         for tensor in self.inputs:
             if getrefcount(tensor) > _SOLE_REFERENCES and tensor._keys == GRAD_CPU_KEYS:
                 self._end(tensor)
-        for reference in self._made:
+        for reference in (*self._made, *self._recorded):
             tensor = reference()
             if tensor is not None and tensor._keys == GRAD_CPU_KEYS and self.reaches_inputs(tensor):
                 self._end(tensor)
