@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from ...errors import ArgumentError
 from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOGRAD
@@ -86,6 +87,15 @@ def _close_levels(before: list[Level]) -> None:
     """Close the levels that were opened since ``before`` was taken."""
     for level in stack.levels:
         level.is_open = level in before
+
+
+def refuse_numpy(value: object) -> NoReturn:
+    """Raise the error for a conversion of a tensor that requires gradients to an ndarray."""
+    if stack.recording is not None:
+        stack.recording.refuse_numpy(value)
+    raise ArgumentError(
+        "NumPy does not record gradients, and this tensor requires them; use x.detach().numpy()"
+    )
 
 
 unwinding.parts.append(unwinding.Part(lambda: stack.levels, _close_levels))
