@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .. import pytree
+from .. import lazy, pytree
 from ..eager.autograd.autograd_meta import AutogradMeta, mark_detached
 from ..eager.autograd.engine import Pass, ensure_own_memory
-from ..eager.layers import recording_scope
 from ..eager.layers.levels import Level, LevelTensor, open_level, unwrap, wrap_level
-from ..eager.layers.recording_scope import RecordingScope
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor, wrap
@@ -40,6 +38,8 @@ from .zeros import Tangents, zero_tangent
 if TYPE_CHECKING:
     from ..eager.autograd.node import Node
     from ..registry.types import Function, Pytree
+
+recording_scope = lazy.Module(".eager.layers.recording_scope")  # for the first call of grad
 
 T = TypeVar("T")
 
@@ -323,7 +323,7 @@ def _run_recorded(name: str, tensors: list[Tensor], call: Call) -> tuple[Tensor,
 
     The pass is recorded as well if the value depends on leaves of the caller.
     """
-    scope = RecordingScope(name, tensors)
+    scope = recording_scope.RecordingScope(name, tensors)
     value: Any = None
     aux: Any = None
     known: dict[int, Tensor] = {}

@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from ... import lazy
 from ...errors import ArgumentError
 from ...named_tuple import NamedTuple
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
 from ..autograd.view_writes import is_alone
-from ..layers.level_stack import stack
 from .storage import Storage, address_of
 from .tensor import Tensor, storage_of, wrap
 from .weak_scalars import is_weak, number_of, weak_scalar
 
 if TYPE_CHECKING:
     from ...registry.types import Args, Array, Function
+
+
+level_stack = lazy.Module(".eager.layers.level_stack")
 
 
 class StorageView(NamedTuple):
@@ -41,8 +44,8 @@ def check_leaf(tensor: Tensor) -> None:
     Raises:
         ArgumentError: it is not.
     """
-    if stack.recording is not None:
-        stack.recording.refuse(tensor, "copy or pickle")
+    if tensor.requires_grad and level_stack.stack.recording is not None:
+        level_stack.stack.recording.refuse(tensor, "copy or pickle")
     if not tensor.is_leaf:
         raise ArgumentError(
             "only leaves can be pickled or copied, not a tensor with a grad_fn; use x.detach()"

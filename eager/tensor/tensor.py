@@ -22,7 +22,6 @@ from ...registry.dtypes import DType, as_dtype
 from ...registry.layouts import Layout, strided
 from ...registry.values import Device, TensorBase, TensorSpec, as_device, converters, make_device_getter
 from ..layers.level_allocations import note_allocation, open_level_count
-from ..layers.level_stack import refuse_numpy
 from .storage import Number, Storage, is_sole_owner, owner_of
 
 if TYPE_CHECKING:
@@ -278,7 +277,7 @@ class Tensor(Base):
         """
         array = self._host("numpy()")
         if self.requires_grad and AUTOGRAD & ~state.exclude:
-            refuse_numpy(self)
+            lazy.module(".eager.layers.level_stack").refuse_numpy(self)
         return array
 
     def item(self, *index: int) -> Any:
