@@ -42,9 +42,9 @@ def kind_of(value: Any) -> object:
         return array.dtype, array.shape, value._keys
     if cls in CONSTANTS:
         return cls, value
-    if cls is tuple:
+    if cls is tuple or cls is list:
         kinds = tuple(map(kind_of, value))
-        return None if None in kinds else kinds
+        return None if None in kinds else (cls, kinds)
     return None
 
 

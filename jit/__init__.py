@@ -28,5 +28,6 @@ forward_mode.py: variants for values of ``jvp``
 lift_closures.py: variants for values of transforms in closures and globals (lambda lifting)
 explain.py: explanations of the cache
 stages.py: the stages for users: traced, lowered, compiled
+view_outputs.py: copies of results that are views of intermediates
 hot_calls.py: compiles hot eager calls of pure functions
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..eager.tensor.tensor import Tensor
 from ..lowering.interpreter import to_payload
 from ..lowering.passes.pipeline import remove_dead_code
@@ -14,6 +15,8 @@ from ..lowering.passes.rewrite import copy_node, has_effects, new_node
 from ..registry.operator import find_operator
 from ..tracer.graph import Graph, Node, Value
 from .graph_function import GraphFunction
+
+view_outputs = lazy.Module(".jit.view_outputs")
 
 
 class Backward:
@@ -36,7 +39,8 @@ class Backward:
             else:
                 self._sources.append((False, None if gradient is None else graph.inputs.index(gradient)))
         own = Graph()
-        own.inputs, own.nodes, own.outputs = graph.inputs, graph.nodes, list(computed)
+        own.inputs, own.nodes, own.outputs = graph.inputs, list(graph.nodes), list(computed)
+        view_outputs.copy_small_views(own)
         self.function = GraphFunction(own, name)
         self._is_plain = self._sources == [(True, number) for number in range(len(computed))]
         self._runs = bool(computed) or any(map(has_effects, own.nodes))

@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any
 from .. import config
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
-from ..lowering.layout import Layout, contiguous, is_view, view_layout
 from ..lowering.loop_bodies import LoopThunk
 from ..lowering.lower import Lowered
-from ..lowering.passes.rewrite import new_node
 from ..lowering.thunks import NodeThunk
-from ..registry.operator import find_operator
-from ..tracer.graph import Graph, Value
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
 from .native_entry import NativeEntry
 from .specialization import Specialization
 from .variants import PASS
+from .view_outputs import copy_contiguous_views
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
@@ -60,31 +57,6 @@ class HotFunction(JitFunction):
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
         return made
-
-
-def copy_contiguous_views(graph: Graph) -> None:
-    """Replace outputs that are contiguous views of intermediates by copies, which native code can return.
-
-    Nothing else refers to the memory of an intermediate, so a copy behaves as the view does.
-    """
-    inputs = set(graph.parameters)
-    for index, output in enumerate(graph.outputs):
-        if isinstance(output, Value) and _is_contiguous_view(output, inputs):
-            node = new_node(find_operator("td::clone"), (output,), {}, output.spec, "")
-            graph.nodes.append(node)
-            graph.outputs[index] = node.outputs[0]
-
-
-def _is_contiguous_view(value: Value, inputs: set[Value]) -> bool:
-    views = []
-    while value.node is not None and is_view(value.node) and isinstance(value.node.args[0], Value):
-        views.append(value.node)
-        value = value.node.args[0]
-    layout: Layout | None = contiguous(value.shape)
-    for node in reversed(views):
-        layout = None if layout is None else view_layout(node, layout)
-    is_dense = layout is not None and layout._replace(offset=0).is_contiguous
-    return bool(views) and value not in inputs and is_dense
 
 
 class Compiler:
@@ -160,7 +132,7 @@ class Compiler:
 
 
 def _has_tensor(value: object) -> bool:
-    return any(map(_has_tensor, value)) if isinstance(value, tuple) else isinstance(value, Tensor)
+    return any(map(_has_tensor, value)) if isinstance(value, (tuple, list)) else isinstance(value, Tensor)
 
 
 def _has_kernels(lowered: Lowered | None) -> bool:

@@ -67,7 +67,7 @@ def print_to_trace(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
 
 def lift_closures(function: JitFunction, bound: BoundArguments) -> object:
     """Run a call whose closure variables or globals hold values of transforms: pass the values as arguments."""
-    return function._lifted.call(bound) if stack.levels else PASS
+    return function._lifted.call(bound) if stack.levels or stack.recording else PASS
 
 
 def dispatch_on_leaves(function: JitFunction, bound: BoundArguments) -> object:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import pytree
-from ..eager.layers.levels import LevelTensor
+from ..eager.layers.levels import LevelTensor, stack
 from .arguments import BoundArguments
 from .guards.externals import ExternalGuard, find_externals
 from .variants import PASS, Variants, split_leaves
@@ -86,7 +86,9 @@ class FreeVariable:
 
 def _is_open_level_value(leaf: object) -> bool:
     """Whether a leaf is a value of a transform that is still active; using others raises."""
-    return isinstance(leaf, LevelTensor) and leaf._level.is_open
+    if isinstance(leaf, LevelTensor):
+        return leaf._level.is_open
+    return stack.recording is not None and stack.recording.owns(leaf)
 
 
 @contextmanager

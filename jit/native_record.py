@@ -61,6 +61,7 @@ class GuardBuilder:
             if isinstance(specialization.executable, CpuExecutable)
             else specialization.executable.entry()
         )
+        self.results = list(self.convention.storages)  # the specs of the arrays to allocate
 
     def record(self, positional: int, names: tuple[str, ...]) -> SpecializationStruct:
         """Build the struct for calls with ``positional`` positional arguments and the keywords ``names``."""
@@ -97,7 +98,7 @@ class GuardBuilder:
         made.point(at.Specialization.names, keywords.record())
         made.point(at.Specialization.guards, self.guards.record())
         made.point(at.Specialization.build, self.build.record())
-        made.point(at.Specialization.output_table, make_output_table(self.convention.storages, self.arrays))
+        made.point(at.Specialization.output_table, make_output_table(self.results, self.arrays))
         return made
 
     # -- guards ----------------------------------------------------------------------------------------------------
@@ -335,9 +336,19 @@ class GuardBuilder:
         output = self.convention.outputs[index]
         alone = [o.index for o in self.convention.outputs if o.kind == "storage"].count(output.index) == 1
         twice = [o.number for o in self.specialization.outputs.leaves if o.kind == "result"].count(index) > 1
-        if output.kind != "storage" or not output.same or not alone or twice:
+        layout = None if output.same else output.layout
+        if output.kind != "storage" or not alone or twice or not (output.same or self._fills(output)):
             raise NotNative("a result that is a view, a constant, or there twice")
+        if layout is not None:
+            self.results[output.index] = self.results[output.index]._replace(shape=layout.shape)
         return output.index
+
+    def _fills(self, output: Any) -> bool:
+        """Whether a view has all elements of a host result in order, so that the result can be made with its shape."""
+        layout = output.layout
+        if self.device is not None or layout is None or not layout.is_contiguous or layout.offset:
+            return False
+        return bool(layout.size == self.results[output.index].size)
 
 
 def _make_constructor(treedef: pytree.TreeDef) -> Function:

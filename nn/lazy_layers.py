@@ -36,7 +36,7 @@ class Lazy(Module):
         Raises:
             UnsupportedError: the call is traced or transformed; a call outside creates the parameters.
         """
-        if type(input[0]) is not Tensor or stack.levels:
+        if type(input[0]) is not Tensor or stack.levels or stack.recording:
             raise UnsupportedError(
                 f"{type(self).__name__}: call the module once outside of jit, grad and vmap, to create its parameters"
             )

@@ -120,8 +120,10 @@ def _differentiate(rule: Rule, level: Level | None, leaves: Leaves) -> Leaves:
     """Call a function at the innermost level among its arguments, which is not a level of ``vmap``."""
     if level is None:
         metas = [eager_meta(leaf) for leaf in leaves]
-        is_plain = rule.owner in _running.owners or not any(metas)
-        return rule.run(leaves) if is_plain else _record_eagerly(rule, leaves, metas)
+        if rule.owner in _running.owners or not any(metas):
+            return rule.run(leaves)
+        raw = leaves if stack.recording is None else stack.recording.detach_arguments(leaves)
+        return _record_eagerly(rule, leaves, raw, metas)
     raw = [unwrap(level, leaf) for leaf in leaves]
     if (rule.owner, level) in _running.transposing:
         return rule.run(leaves)
@@ -183,6 +185,8 @@ class _InnerBatch(Exception):
 
 
 def _check_results(rule: Rule, level: Level | None, results: Leaves) -> None:
+    if level is None and stack.recording is not None:
+        stack.recording.refuse_captured(rule.name, results)
     depth = 0 if level is None else level.depth
     for leaf in results:
         if not isinstance(leaf, LevelTensor) or leaf._level.depth < max(depth, 1):
@@ -232,11 +236,11 @@ def _mark_transposing(rule: Rule, level: Level) -> Iterator[None]:
         _running.transposing = before
 
 
-def _record_eagerly(rule: Rule, leaves: Leaves, metas: Metas) -> Leaves:
+def _record_eagerly(rule: Rule, leaves: Leaves, raw: Leaves, metas: Metas) -> Leaves:
     """Record a call with tensors that require gradients; operators that the rule calls are recorded too."""
     before, _running.owners = _running.owners, [*_running.owners, rule.owner]
     try:
-        return _record(rule, None, leaves, leaves, metas)
+        return _record(rule, None, leaves, raw, metas)
     finally:
         _running.owners = before
 

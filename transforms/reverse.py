@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .. import pytree
+from .. import lazy, pytree
 from ..eager.autograd.autograd_meta import AutogradMeta, mark_detached
 from ..eager.autograd.engine import Pass, ensure_own_memory
 from ..eager.layers.levels import Level, LevelTensor, open_level, unwrap, wrap_level
@@ -16,6 +16,8 @@ from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor, wrap
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..registry.dispatch.keys import AUTOGRAD
+from ..registry.dispatch.state import current_keys, set_keys, state
 from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.source import source_line
 from ..registry.values import describe
@@ -36,6 +38,8 @@ from .zeros import Tangents, zero_tangent
 if TYPE_CHECKING:
     from ..eager.autograd.node import Node
     from ..registry.types import Function, Pytree
+
+recording_scope = lazy.Module(".eager.layers.recording_scope")  # for the first call of grad
 
 T = TypeVar("T")
 
@@ -92,15 +96,17 @@ def value_and_grad(
         primals = [args[position] for position in positions]
         tensors, treedef = tensor_leaves(name, primals, positions, allow_int)
         _check_holomorphic(name, tensors, holomorphic)
-        with open_level(name, source_line()) as level:
-            inputs = [_wrap_input(level, tensor) for tensor in tensors]
+
+        def call(inputs: list[Tensor]) -> tuple[Tensor | float, Pytree]:
             arguments = replace_positions(args, positions, treedef.unflatten(inputs))
             result, aux = split_aux(name, fun(*arguments, **kwargs), has_aux)
-            value = _check_value(name, result, has_aux, holomorphic)
-        gradients = treedef.unflatten(_gradients(level, value, inputs))
-        value = _unwrap_value(level, value)
+            return _check_value(name, result, has_aux, holomorphic), aux
+
+        run = _run_recorded if recording_scope.is_available(tensors) else _run_at_level
+        value, aux, leaves = run(name, tensors, call)
+        gradients = treedef.unflatten(leaves)
         return (
-            (value, _unwrap_tree(level, aux)) if has_aux else value,
+            (value, aux) if has_aux else value,
             gradients[0] if isinstance(argnums, int) else tuple(gradients),
         )
 
@@ -297,6 +303,62 @@ def _check_value(name: str, value: object, has_aux: bool, holomorphic: bool) -> 
             f"{name}: the function must give a real floating-point value, and gave {describe(value)}{complex_hint}"
         )
     return value
+
+
+# -- the two ways to run a function ------------------------------------------------------------------------------------
+Call = Callable[[list[Tensor]], tuple[Tensor | float, "Pytree"]]
+
+
+def _run_at_level(name: str, tensors: list[Tensor], call: Call) -> tuple[Tensor, Pytree, list[Tensor]]:
+    """The value, the auxiliary output and the gradients of a function that runs on values of a new level."""
+    with open_level(name, source_line()) as level:
+        inputs = [_wrap_input(level, tensor) for tensor in tensors]
+        value, aux = call(inputs)
+    gradients = _gradients(level, value, inputs)
+    return _unwrap_value(level, value), _unwrap_tree(level, aux), gradients
+
+
+def _run_recorded(name: str, tensors: list[Tensor], call: Call) -> tuple[Tensor, Pytree, list[Tensor]]:
+    """The same for a function that runs on leaves of autograd's graph.
+
+    The pass is recorded as well if the value depends on leaves of the caller.
+    """
+    scope = recording_scope.RecordingScope(name, tensors)
+    value: Any = None
+    aux: Any = None
+    known: dict[int, Tensor] = {}
+    try:
+        with scope:
+            value, aux = call(scope.inputs)
+        scope.is_kept = is_kept = scope.depends_on_others(
+            [value] if aux is None else [value, *pytree.leaves(aux)]
+        )
+        gradients = _recorded_gradients(value, scope.inputs, is_kept)
+        result = scope.strip(value, known)
+        if aux is not None:
+            aux = pytree.map_tree(lambda leaf: scope.strip(leaf, known), aux)
+        stripped = aux
+    finally:
+        value = aux = None  # what is alive after this has been leaked
+        scope.close()
+    return result if isinstance(result, Tensor) else asarray(float(result)), stripped, gradients
+
+
+def _recorded_gradients(value: Tensor | float, inputs: list[Tensor], is_kept: bool) -> list[Tensor]:
+    """The gradient of a recorded value for each leaf."""
+    gradients: dict[AutogradMeta, Tensor] = {}
+    meta = value._meta if isinstance(value, Tensor) else None
+    if meta is not None and meta.requires_grad and isinstance(value, Tensor):
+        root = (meta if meta.node is None else meta.node), meta.index, _one_like(value)
+        before = current_keys()
+        try:
+            if not is_kept:
+                set_keys(state.include, state.exclude | AUTOGRAD)
+            gradients = ensure_own_memory(Pass(keep=is_kept).run([root]))
+        finally:
+            set_keys(*before)
+    metas = [x._meta for x in inputs]
+    return [gradients[m] if m in gradients else zero_tangent(x.spec) for m, x in zip(metas, inputs)]
 
 
 # -- the backward pass -------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..tensor.tensor import EAGER, Tensor, require_grad
 if TYPE_CHECKING:
     from .view_writes import AliasSet, View
 
+leaf_count = [0]  # how many tensors users have made leaves; while there are none, no graph leads to one
 TRACING = 1 << DispatchKey.Tracer
 
 
@@ -98,6 +99,7 @@ def make_leaf(tensor: Tensor) -> Tensor:
         tensor._array, tensor._storage = tensor._array.copy(), None
     meta = AutogradMeta()
     meta.leaf = weakref.ref(tensor)
+    leaf_count[0] += 1
     return require_grad(tensor, meta)
 
 

@@ -18,6 +18,7 @@ from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.dispatch.unwinding import restore_guards_on_error
 from ...registry.values import describe
+from ..layers.level_stack import stack
 from ..tensor.dunders import by_name
 from ..tensor.tensor import EAGER, Tensor
 from . import hooks
@@ -102,6 +103,8 @@ def root_of(x: Tensor, gradient: Tensor | None) -> Root:
     """The root of the backward pass for a tensor: node or leaf, result index and initial gradient."""
     if type(x) is not Tensor or state.include:
         check_may_run(x)
+    if stack.recording is not None:
+        stack.recording.refuse(x, "backward()")
     meta: AutogradMeta | None = x._meta
     if meta is None or not meta.requires_grad:
         raise make_missing_graph_error(x, meta)

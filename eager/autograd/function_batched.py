@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 @contextmanager
 def reopen_batch_level(level: Level) -> Iterator[Level]:
     """Context manager: make a level of vmap, which may have ended, the innermost level."""
-    depth, is_open = level.depth, level.is_open
+    before_call = level.depth, level.is_open, level.scope
     level.depth, level.is_open = len(stack.levels) + 1, True
     before, stack.levels = stack.levels, [*stack.levels, level]
+    level.scope = level_allocations.scope_count()
     level_allocations.open_scope()
     try:
         yield level
     finally:
         level_allocations.close_scope()
         stack.levels = before
-        level.depth, level.is_open = depth, is_open
+        level.depth, level.is_open, level.scope = before_call
 
 
 def unwrap_all(level: Level, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[bool]]:

@@ -13,6 +13,7 @@ from ...errors import ArgumentError, AutogradError, UnsupportedError
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import state
 from ...registry.values import describe
+from ..layers.level_stack import stack
 from ..tensor.tensor import EAGER, Tensor
 from .accumulate import add_gradient
 from .autograd_meta import AutogradMeta
@@ -227,6 +228,8 @@ def _get_recorded_meta(what: str, x: Tensor) -> AutogradMeta:
     """The autograd metadata of a tensor that requires a gradient."""
     if type(x) not in EAGER:
         raise UnsupportedError(f"{what} works on eager tensors; inside td.grad and jit gradients are results")
+    if stack.recording is not None:
+        stack.recording.refuse(x, what)
     meta: AutogradMeta | None = x._meta
     if meta is None or not meta.requires_grad:
         raise AutogradError(

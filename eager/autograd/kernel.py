@@ -20,6 +20,7 @@ from ...registry.dispatch.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ...registry.dispatch.state import state
 from ...registry.operator import Operator
 from ...registry.values import describe
+from ..layers.level_stack import stack
 from ..tensor.dunders import by_name
 from ..tensor.results import flat, map_results
 from ..tensor.tensor import EAGER, Tensor, require_grad
@@ -228,6 +229,8 @@ def attach(node: Node, out: object, written: Args = ()) -> object:
         dtype = item.dtype
         if dtype.is_inexact and index not in constant:
             require_grad(item, AutogradMeta(node, index))
+            if stack.recording is not None:
+                stack.recording.note(item)
         elif dtype.is_integer or index in constant:  # booleans are masks, and there are many; they stay plain
             item._meta = AutogradMeta(None, 0, False, node.op.name)
     return out
@@ -250,6 +253,9 @@ def write(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, run: Calla
     mask, edges = edges_of(inner or derivative, args, kwargs, eager_meta)
     if not mask:
         return run()
+    if stack.recording is not None:
+        for target in targets:
+            stack.recording.check_written(derivative.op, target, edges)
     for target in targets:
         check_unshared(derivative.op, target)
     if inner is None or inner.reason is not None or inner.decompose is not None:

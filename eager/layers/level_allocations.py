@@ -43,10 +43,17 @@ class _Allocations(ThreadLocal):
 _allocations = _Allocations()
 
 
-def open_scope() -> None:
-    """Open the scope of a new innermost level."""
-    _allocations.lists.append([])
+def open_scope() -> list[Any]:
+    """Open the scope of a new innermost level; return the list of weak references to what is allocated in it."""
+    made: list[Any] = []
+    _allocations.lists.append(made)
     _count()
+    return made
+
+
+def scope_count() -> int:
+    """The number of open scopes in this thread: the index of the next one."""
+    return len(_allocations.lists)
 
 
 def close_scope() -> None:
@@ -119,9 +126,9 @@ def note_native_allocation(tensor: Tensor) -> None:
         note_allocation(tensor)
 
 
-def is_made_since(depth: int, tensor: TensorBase) -> bool:
-    """Whether a tensor was allocated since the level at `depth` (from 1) was opened in this thread."""
-    return any(reference() is tensor for value in _allocations.lists[depth - 1 :] for reference in value)
+def is_made_since(scope: int, tensor: TensorBase) -> bool:
+    """Whether a tensor was allocated since the scope of an index was opened in this thread."""
+    return any(reference() is tensor for value in _allocations.lists[scope:] for reference in value)
 
 
 def owns_memory(array: Array) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from ...errors import ArgumentError
 from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOGRAD
@@ -37,6 +38,7 @@ class Level:
         batch_size: for a level of ``vmap`` the length of the batch axis; 0 for one of ``grad``.
         axis_name: for a level of ``vmap`` the name of the batch axis, or None.
         run: for a level of ``vmap`` the Batched key's kernel, ``run(level, op, args, kwargs)``; else None.
+        scope: the index of its scope of allocations (:mod:`.level_allocations`).
         forward: for a level of ``jvp`` its kernel, ``forward(level, op, args, kwargs)``; else None.
         prepared: for a level of ``vmap``, by operator, its strategy and batch info.
     """
@@ -52,6 +54,7 @@ class Level:
         "outer_exclude",
         "prepared",
         "run",
+        "scope",
     )
 
     def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
@@ -61,7 +64,7 @@ class Level:
         self.run: LevelKernel | None = None
         self.forward: LevelKernel | None = None
         self.prepared: dict[Operator, Any] = {}
-        self.is_open = True
+        self.is_open, self.scope = True, 0
 
 
 class _Stack(ThreadLocal):
@@ -69,6 +72,7 @@ class _Stack(ThreadLocal):
 
     def __init__(self) -> None:
         self.levels: list[Level] = []
+        self.recording: Any = None  # the open RecordingScope (:mod:`.recording_scope`), or None
         self.floor = 0  # while the body of a loop is traced: the number of levels outside it
         self.in_body = False  # whether the body of a loop is being traced
         self.masked = (
@@ -83,6 +87,15 @@ def _close_levels(before: list[Level]) -> None:
     """Close the levels that were opened since ``before`` was taken."""
     for level in stack.levels:
         level.is_open = level in before
+
+
+def refuse_numpy(value: object) -> NoReturn:
+    """Raise the error for a conversion of a tensor that requires gradients to an ndarray."""
+    if stack.recording is not None:
+        stack.recording.refuse_numpy(value)
+    raise ArgumentError(
+        "NumPy does not record gradients, and this tensor requires them; use x.detach().numpy()"
+    )
 
 
 unwinding.parts.append(unwinding.Part(lambda: stack.levels, _close_levels))
@@ -127,6 +140,7 @@ def open_level(name: str, origin: str, forward: LevelKernel | None = None) -> It
 def push_level(level: Level) -> Iterator[Level]:
     """Context manager: push a level onto the stack; its values are invalid after the block."""
     stack.levels = [*stack.levels, level]
+    level.scope = level_allocations.scope_count()
     level_allocations.open_scope()
     try:
         yield level
@@ -144,6 +158,7 @@ def reopen_levels(levels: list[Level], floor: int) -> Iterator[None]:
     for level in closed:
         stack.levels = [*stack.levels, level]
         level.is_open = True
+        level.scope = level_allocations.scope_count()
         level_allocations.open_scope()
     try:
         yield

@@ -397,8 +397,8 @@ def adopt(level: Level, target: Any) -> bool:
     kind = ADOPTED.get(type(target))
     if kind is None or (target._meta is not None and target._meta.alias_set is not None):
         return False
-    members = _find_alias_members(target)
-    if members is None or not level_allocations.is_made_since(level.depth, members[0]):
+    members = find_alias_members(target)
+    if members is None or not level_allocations.is_made_since(level.scope, members[0]):
         return False
     for member in members:
         payload, meta = member._copy_object(), member._meta
@@ -411,7 +411,7 @@ def adopt(level: Level, target: Any) -> bool:
     return True
 
 
-def _find_alias_members(target: Tensor) -> list[Any] | None:
+def find_alias_members(target: Tensor) -> list[Any] | None:
     """A tensor and all that share its memory, merged into an alias set; None if not all were found."""
     lowest = unwrap_levels(target)
     gatherer = ALIAS_FINDERS.get(type(lowest))

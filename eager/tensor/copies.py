@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from ... import lazy
 from ...errors import ArgumentError
 from ...named_tuple import NamedTuple
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
@@ -23,6 +24,9 @@ from .weak_scalars import is_weak, number_of, weak_scalar
 
 if TYPE_CHECKING:
     from ...registry.types import Args, Array, Function
+
+
+level_stack = lazy.Module(".eager.layers.level_stack")
 
 
 class StorageView(NamedTuple):
@@ -40,6 +44,8 @@ def check_leaf(tensor: Tensor) -> None:
     Raises:
         ArgumentError: it is not.
     """
+    if tensor.requires_grad and level_stack.stack.recording is not None:
+        level_stack.stack.recording.refuse(tensor, "copy or pickle")
     if not tensor.is_leaf:
         raise ArgumentError(
             "only leaves can be pickled or copied, not a tensor with a grad_fn; use x.detach()"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...registry.dtypes import DEFAULT_INT, bfloat16, bool_, default_complex, default_float, float32
+from ..layers.level_stack import stack
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:
     if tensor.device != "cpu":
         notes.append(f"device='{tensor.device}'")
     meta = tensor._meta
+    if stack.recording is not None and stack.recording.reaches_inputs(tensor):
+        plain = f"{name}({', '.join([text, *notes])})"
+        return f"<value of {stack.recording.name}: {plain}>"
     if meta is not None and meta.requires_grad:
         notes.append("requires_grad=True" if meta.node is None else f"grad_fn={meta.node.name}")
     return f"{name}({', '.join([text, *notes])})"

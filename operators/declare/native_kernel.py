@@ -18,6 +18,10 @@ DOUBLES = {float32: float64, complex64: complex128}
 """Computing in double precision: NumPy's ``linalg`` converts operands so, and rounds its results once."""
 
 
+EMITTED = frozenset(("tandem", "convolution"))
+"""The providers of loops in the native language."""
+
+
 class NativeLoop(NamedTuple):
     """One inner loop, ``void loop(char **args, npy_intp *dims, npy_intp *steps, void *data)``.
 
@@ -26,8 +30,8 @@ class NativeLoop(NamedTuple):
     holds the bytes from item to item of each operand, then the strides of the core axes.
 
     Attributes:
-        provider: who has the loop: ``"numpy.linalg"``, ``"numpy.fft"``, ``"scipy.special"``, or ``"tandem"`` for
-            emitted code.
+        provider: who has the loop: ``"numpy.linalg"``, ``"numpy.fft"``, ``"scipy.special"``, or ``"tandem"`` and
+            ``"convolution"`` for emitted code.
         name: its name there.
         when: whether it computes a call, from the operator's arguments with specs in place of tensors.
         extra: numbers that follow the tensors as operands, in the real dtype of the first tensor.
@@ -66,6 +70,7 @@ class NativeKernel(NamedTuple):
         is_exact: whether all correct algorithms return the same bits, so that calls need not agree on the loop.
         is_finite: whether the elements of the first operand, square matrices in double precision, must be finite: for
             others the loop is not called, and the call fails.
+        make: returns further loops, which depend on the arguments, from the operator's arguments.
         axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
 
@@ -77,7 +82,14 @@ class NativeKernel(NamedTuple):
     is_exact: bool = False
     is_finite: bool = False
     axis: Callable[..., int] | None = None
+    make: Callable[..., tuple[NativeLoop, ...]] = lambda *args, **kwargs: ()
+
+    @property
+    def may_be_emitted(self) -> bool:
+        """Whether a loop may be one of this package, which then also computes the calls of the Python kernel."""
+        makes = self.make is not NativeKernel._field_defaults["make"]
+        return makes or any(loop.provider in EMITTED for loop in self.loops)
 
     def candidates(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[NativeLoop]:
         """The loops that compute a call, given the operator's arguments with specs in place of tensors."""
-        return [loop for loop in self.loops if loop.when(*args, **kwargs)]
+        return [loop for loop in (*self.loops, *self.make(*args, **kwargs)) if loop.when(*args, **kwargs)]

@@ -9,16 +9,18 @@ Sources: ``jax.lax.conv_general_dilated``; Dumoulin and Visin, A guide to convol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import NUMERIC, as_dtype, is_half, promote
+from ...registry.dtypes import HALVES, NUMERIC, as_dtype, float32, is_half, promote
 from ...registry.values import TensorSpec
 from ..contraction.matmul import SUMS
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
+from ..declare.native_kernel import NativeKernel, NativeLoop
 from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..elementwise.casting import contiguous
 from ..shape.rearrange import flip
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
+MOST_AXES = 3  # of native convolutions
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -107,6 +110,30 @@ def _kernel(xp: ArrayModule, self: Array, weight: Array, *how: Any) -> Array:  #
         result = convolve(xp, self.astype(wide, copy=False), weight.astype(wide, copy=False), *how)
     out: Array = result.astype(dtype, copy=False)
     return out
+
+
+def _find_loops(
+    self: TensorSpec,
+    weight: TensorSpec,
+    stride: Ints,
+    padding: Ints,
+    input_dilation: Ints,
+    dilation: Ints,
+    groups: int = 1,
+) -> tuple[NativeLoop, ...]:
+    """The loop of a call, whose name has its sizes."""
+    rank = len(self.shape) - 2
+    if rank > MOST_AXES or 0 in (*self.shape, *weight.shape):
+        return ()
+    out = _out_sizes(self, weight, stride, padding, input_dilation, dilation)
+    # products of a dilated input are scattered: over results of any step that is 1, by kernels smaller than these
+    is_scattered = max(stride) == 1 and math.prod(weight.shape[2:]) <= math.prod(out)
+    if max(input_dilation) > 1 and not is_scattered:
+        return ()
+    axes = (self.shape[2:], weight.shape[2:], out, stride, padding[::2], input_dilation, dilation)
+    numbers = (groups, self.shape[1], weight.shape[0] // groups)
+    name = ",".join([*map(str, numbers), *("x".join(map(str, sizes)) for sizes in axes)])
+    return (NativeLoop("convolution", name),)
 
 
 # -- derivative --------------------------------------------------------------------------------------------------------
@@ -224,6 +251,7 @@ convolution: OperatorFunction[Tensor] = array_op(
     [[[1.0, 5.0, 4.0]]]
     """,
     reference="references.convolution.convolution",
+    native=NativeKernel((), widen=dict.fromkeys(HALVES, float32), make=_find_loops),
     dtypes=NUMERIC,
     derivative=Rule(
         vjp={"self": _input_vjp, "weight": _weight_vjp},

@@ -314,3 +314,15 @@ def test_dropping_specializations_while_threads_call():
         for thread in threads:
             thread.join()
     assert not faults
+
+
+@native_only
+def test_reshaped_intermediates_are_native_results():
+    f = td.jit(lambda x: (td.exp(x).reshape((6,)), td.sin(x)))
+    x = td.ones((2, 3))
+    with config.override(hot_calls=1):
+        for _ in range(3):
+            found = f(x)
+    assert not any(isinstance(record, str) for record in f._specializations[0].records.values())
+    assert found[0].shape == (6,) and found[0].is_contiguous() and found[1].shape == (2, 3)
+    np.testing.assert_allclose(found[0].numpy(), np.exp(np.ones(6, np.float32)), rtol=1e-6)

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 import tandem as td
+from tandem import config
+from tandem.operators.nn.convolution_kernel import convolve
 
 
 def draws(rng, *shapes):
@@ -172,3 +174,46 @@ def test_a_small_network_learns():
         weights = [w - 0.3 * g for w, g in zip(weights, slopes)]
         values.append(value.item())
     assert values[-1] < 0.2 * values[0]
+
+
+def random_convolutions(count):
+    rng = np.random.default_rng(7)
+    for trial in range(count):
+        rank, groups, within = (int(rng.integers(1, high)) for high in (4, 3, 3))
+        sizes, kernel, stride, dilation = (tuple(map(int, rng.integers(1, 5, rank))) for _ in range(4))
+        input_dilation = tuple(map(int, rng.integers(1, 3, rank))) if trial % 2 else (1,) * rank
+        padding = tuple(map(int, rng.integers(-1, 3, 2 * rank)))
+        x = rng.standard_normal((int(rng.integers(1, 4)), within * groups, *sizes))
+        w = rng.standard_normal((groups * int(rng.integers(1, 3)), within, *kernel))
+        if trial % 3 == 0:  # other strides
+            x, w = (
+                np.swapaxes(np.swapaxes(x, 0, 1).copy(), 0, 1),
+                np.swapaxes(np.swapaxes(w, 0, -1).copy(), 0, -1),
+            )
+        yield x, w, (stride, padding, input_dilation, dilation, groups)
+
+
+def test_loops_compute_what_numpy_computes():
+    done = 0
+    for x, w, how in random_convolutions(400):
+        try:
+            found = td.convolution(td.asarray(x), td.asarray(w), *how)
+        except td.errors.TandemError:
+            continue  # the kernel is longer than the padded input
+        if found.size:
+            done += 1
+            close(found, convolve(np, x, w, *how))
+    assert done > 50
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_convolutions_and_their_derivatives_are_native():
+    x, w = td.asarray(np.ones((2, 3, 8, 8), np.float32)), td.asarray(np.ones((4, 3, 3, 3), np.float32))
+    for stride in (1, 2):
+        run = td.value_and_grad(
+            lambda x, w, s=stride: (td.conv2d(x, w, stride=s, padding=1) ** 2).sum(), (0, 1)
+        )
+        assert "callback" not in str(td.jit(run).lower(x, w).kernels())
+        eager, compiled = run(x, w), td.jit(run)(x, w)
+        for one, two in zip(td.tree.leaves(eager)[1:], td.tree.leaves(compiled)[1:], strict=True):
+            np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-5)

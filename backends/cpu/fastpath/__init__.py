@@ -23,6 +23,7 @@ from .glue.table import Stubs, is_row_served
 from .runtime import rt_base as rt
 
 _installed: list[Stubs] = []
+_notes: list[Any] = []  # the field `Globals.note` of the process's runtime
 
 
 def why_off() -> str:
@@ -39,6 +40,7 @@ def install() -> None:
         trace.listeners.append(_follow_trace)
         trace.answer_natively = _answer_natively
         _follow_trace()
+        _notes.append(_installed[0].runtime.process.field(rt.Globals.note))
         level_allocations.listeners.append(_follow_levels)
         _follow_levels(bool(level_allocations.open_level_count[0]))
     known = _installed[0].by_operator
@@ -74,9 +76,7 @@ def failures() -> dict[str, str]:
 
 def _follow_levels(is_open: bool) -> None:
     """While a level of a transform is open, report new tensors to it."""
-    _installed[0].runtime.process.set(
-        rt.Globals.note, id(level_allocations.note_native_allocation) if is_open else 0
-    )
+    _notes[0].value = id(level_allocations.note_native_allocation) if is_open else 0
 
 
 def _answer_natively(call: trace.Call, entry: Entry) -> tuple[str, Any] | None:

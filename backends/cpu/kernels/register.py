@@ -27,7 +27,7 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
     decl: Declaration = op.decl
     is_creation = decl.kind == "creation"
     native = None if decl.native is None or decl.native.is_exact else decl.native
-    uses_loops = native is not None and any(loop.provider == "tandem" for loop in native.loops)
+    uses_loops = native is not None and native.may_be_emitted
     wrap_result = _wrap_view if op.is_view else _wrap_array
 
     def kernel(*args: Any, **kwargs: Any) -> Any:

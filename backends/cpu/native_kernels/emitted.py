@@ -15,7 +15,7 @@ from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
-from . import rt_lapack, rt_solvers, rt_sorting
+from . import rt_convolution, rt_lapack, rt_planes, rt_solvers, rt_sorting
 from .providers import Loop
 from .tables import parse_signature
 
@@ -127,7 +127,7 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
         return "SciPy does not publish LAPACK's functions"
     constants = loop.constants(dtypes, sizes)
     types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * min(dtypes[0].itemsize, 8)}"))
-    code = _compile(name, types, tuple(sorted(constants.items())), tuple(imports.items()))
+    code = compile_function(name, types, tuple(sorted(constants.items())), tuple(imports.items()))
     if code is None:
         return "it cannot be compiled"
     key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
@@ -143,7 +143,7 @@ def find_fold(name: str, dtypes: tuple[DType, ...]) -> Loop | str:
     if code is None:
         return "it cannot be compiled"
     constants = (("COLUMNS", int(order == "columns")),)
-    adapter = _compile(
+    adapter = compile_function(
         f"{name} {dtypes[0].name}", (), constants, (("fold_loop", code["loop"]),), rt_loops.fold
     )
     if adapter is None:
@@ -158,7 +158,7 @@ def needs_sizes(name: str) -> bool:
 
 
 @engine.KeepFirst
-def _compile(
+def compile_function(
     name: str,
     types: tuple[tuple[str, str], ...],
     constants: tuple[tuple[str, int], ...],
@@ -174,7 +174,7 @@ def _compile(
 @functools.cache
 def sources() -> str:
     """Return a digest of the native functions of this package, which `build_once` does not know."""
-    modules = (rt_lapack, rt_solvers, rt_sorting, rt_loops)
+    modules = (rt_convolution, rt_planes, rt_lapack, rt_solvers, rt_sorting, rt_loops)
     return engine.source_digest(*(str(module.__file__) for module in modules))
 
 

@@ -19,7 +19,7 @@ from ....errors import TandemError
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
-from ....operators.declare.native_kernel import NativeKernel
+from ....operators.declare.native_kernel import EMITTED, NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
 from ....registry.dtypes import DType, default_float, int64
 from ....registry.operator import Operator, find_operator
@@ -87,6 +87,9 @@ def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byte
 def _key_of(value: Any) -> object:
     if type(value) in _STATIC:
         return type(value), value
+    if type(value) is tuple:
+        keys = tuple(map(_key_of, value))
+        return None if None in keys else keys
     if not isinstance(value, np.ndarray):
         return None
     return value.dtype, value.shape, value.strides, value.flags.aligned
@@ -262,7 +265,7 @@ def write_plan(
         scratch=scratch,
         is_long=int(_estimate(operands) > RELEASE_NS),
         may_raise=int(loop.may_raise),
-        is_emitted=int(choice.name.startswith("tandem.")),
+        is_emitted=int(choice.name.partition(".")[0] in EMITTED),
     )
     try:
         return struct.pack(f"{len(writer.words)}q", *writer.words)

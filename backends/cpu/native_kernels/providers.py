@@ -23,6 +23,7 @@ from ..fastpath.glue.layout import find_inner_loop, find_ufunc_fault
 from ..fastpath.runtime.rt_loops import Failures
 from .tables import CoreShapes, make_call_table, parse_signature
 
+convolutions = lazy.Module(".backends.cpu.native_kernels.convolutions")
 emitted = lazy.Module(".backends.cpu.native_kernels.emitted")
 
 
@@ -103,9 +104,19 @@ class FoldProvider:
         return result
 
 
+class ConvolutionProvider:
+    """Convolutions, a loop for each geometry."""
+
+    def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
+        """Return the loop of a geometry; None, or the reason, without one."""
+        result: Loop | str | None = convolutions.find(name, dtypes)
+        return result
+
+
 PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
     "folds": FoldProvider(),
+    "convolution": ConvolutionProvider(),
     "numpy.linalg": UfuncProvider(
         "numpy.linalg._umath_linalg", lazy.Module("numpy.linalg._umath_linalg"), Failures.FLAG, is_double=True
     ),

@@ -15,7 +15,7 @@ from ...autograd.alias_sets import find_whole, tensors_in_memory
 from ...tensor.dunders import by_name
 from ...tensor.tensor import Tensor, wrap_view
 from .. import level_allocations
-from ..levels import ADOPTED, LEVEL, Level, LevelTensor, _find_alias_members
+from ..levels import ADOPTED, LEVEL, Level, LevelTensor, find_alias_members
 from .tensor import BatchedTensor
 
 # By the class of a tensor: its class as a value of vmap; classes with more slots have their own.
@@ -54,7 +54,7 @@ def _adopt(level: Level, target: Any) -> bool:
     if kind is None or (target._meta is not None and target._meta.alias_set is not None):
         return False
     members, view = _members(target)
-    if not members or not level_allocations.is_made_since(level.depth, members[0]):
+    if not members or not level_allocations.is_made_since(level.scope, members[0]):
         return False
     one = members[0]._copy_object()
     payload = by_name("clone")(by_name("broadcast_to")(one, (level.batch_size, *one.shape)))
@@ -81,7 +81,7 @@ def _members(target: Tensor) -> tuple[list[Tensor], Callable[[Tensor, Tensor, Te
     """
     result = tensors_in_memory(target)
     if result is None or len(result) == 1:
-        return _find_alias_members(target) or [], _retake_view
+        return find_alias_members(target) or [], _retake_view
     whole = find_whole(result)
     if whole is None or any(member._meta is not None for member in result):
         return [], _view_strided

@@ -124,12 +124,12 @@ def can_be_served(op: Operator) -> bool:
 
 
 def is_compilable(op: Operator) -> bool:
-    """Return whether an operator is composed of others, and only computes new tensors from tensors."""
+    """Return whether an operator is composed of others, or creates tensors, and only computes from its arguments."""
     decl, schema = op.decl, op.schema
-    if decl is None or decl.kind != "composite" or decl.explicit or decl.effects:
+    if decl is None or decl.kind not in ("composite", "creation") or decl.explicit or decl.effects:
         return False
     computes = bool(schema.returns) and all(r.type.core == "Tensor" for r in schema.returns)
-    return computes and not (schema.is_view or schema.is_mutable) and can_be_served(op)
+    return computes and not (schema.is_view or schema.is_mutable)
 
 
 class KernelStub(ColdCallable):

@@ -58,6 +58,10 @@ class StructMemory:
     def get(self, offset: Any) -> int:
         return ctypes.c_int64.from_address(self.address + offset).value
 
+    def field(self, offset: Any) -> ctypes.c_int64:
+        """Return a field that is stored often; its `value` is the content."""
+        return ctypes.c_int64.from_address(self.address + offset)
+
     def refer(self, offset: Any, value: Any) -> None:
         """Store the address of a Python object and keep the object alive."""
         self.kept.append(value)

@@ -1,0 +1,126 @@
+"""The provider of convolution loops: one loop for each geometry, all with the same code."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+from ....named_tuple import NamedTuple
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from ..fastpath.compiler.structs import fields_of, sizeof
+from ..fastpath.glue.products import compile_product
+from ..fastpath.runtime.rt_loops import Failures
+from . import emitted, rt_convolution
+from .providers import Loop
+from .tables import parse_signature
+
+SHIFTED = 4  # how much quicker it is to copy shifted planes than windows
+BLOCK = 1 << 20  # elements of the unfolded input at a time
+SIGNATURES = {
+    1: "(c,x),(o,i,r)->(o,u)",
+    2: "(c,x,y),(o,i,r,s)->(o,u,v)",
+    3: "(c,x,y,z),(o,i,r,s,t)->(o,u,v,w)",
+}
+_geometries: list[
+    Any
+] = []  # the memory that loops refer to; compiled code may do so as long as the process lives
+
+
+class Sizes(NamedTuple):
+    """The numbers in the name of a loop, each axis as one number in a tuple."""
+
+    groups: int
+    channels: int
+    of_group: int
+    sizes: tuple[int, ...]
+    kernel: tuple[int, ...]
+    out: tuple[int, ...]
+    stride: tuple[int, ...]
+    before: tuple[int, ...]
+    input_dilation: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+
+def parse_sizes(name: str) -> Sizes:
+    """Parse the name of a loop.
+
+    >>> parse_sizes("1,3,4,8x8,3x3,6x6,1x1,0x0,1x1,1x1").kernel
+    (3, 3)
+    """
+    first, *rest = [tuple(map(int, part.split("x"))) for part in name.split(",")]
+    (channels,), (of_group,), *axes = rest
+    return Sizes(first[0], channels, of_group, *axes)
+
+
+def choose_mode(s: Sizes) -> int:
+    """Choose how a convolution is computed.
+
+    The windows of the input become columns, or, where kernels are larger than results, rows of a matrix; or the
+    products of each element of the input are added to the result, which skips the zeros of a dilated input.
+    """
+    gathered = s.channels * math.prod(s.out)
+    scattered = 2 * s.of_group * s.groups * math.prod(s.sizes)
+    # windows of the size of the input are the input itself, shifted, and quick to copy
+    price = SHIFTED if s.out == s.sizes else 1
+    if max(s.input_dilation) > 1 or (max(s.stride) == 1 and price * scattered < gathered):
+        return rt_convolution.SCATTER
+    return rt_convolution.COLUMNS if math.prod(s.kernel) <= math.prod(s.out) else rt_convolution.ROWS
+
+
+def make_geometry(s: Sizes) -> Any:
+    """Return the memory of a ``Geometry``."""
+    cls: type = rt_convolution.Geometry
+    within, indices = s.channels // s.groups, math.prod(s.out)
+    taps = within * math.prod(s.kernel)
+    single = {
+        "rank": len(s.sizes),
+        "mode": choose_mode(s),
+        "block": max(1, BLOCK // (s.groups * taps * indices)),
+        "groups": s.groups,
+        "within": within,
+        "of_group": s.of_group,
+        "taps": taps,
+        "indices": indices,
+    }
+    words = (ctypes.c_int64 * (sizeof(cls) // 8))()
+    for name, value in single.items():
+        words[fields_of(cls)[name].offset // 8] = value
+    for name, neutral in (
+        ("sizes", 1),
+        ("kernel", 1),
+        ("out", 1),
+        ("stride", 1),
+        ("before", 0),
+        ("input_dilation", 1),
+        ("dilation", 1),
+    ):
+        axes = getattr(s, name)
+        start = fields_of(cls)[name].offset // 8
+        words[start : start + 3] = [neutral] * (3 - len(axes)) + list(axes)
+    return words
+
+
+def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
+    """Return the loop of a geometry for float32 or float64; None for other dtypes, the reason if there is none."""
+    if dtypes[0] not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
+        return None
+    product = compile_product(dtypes[0])
+    if product is None:
+        return "SciPy does not publish BLAS's functions"
+    code = emitted.compile_function(
+        "convolve",
+        (("T", "f64" if dtypes[0] is dt.float64 else "f32"),),
+        (("SIZE", dtypes[0].itemsize),),
+        (("multiply_matrices", product["loop"]),),
+        rt_convolution.convolve,
+    )
+    if code is None:
+        return "it cannot be compiled"
+    parsed = parse_sizes(name)
+    geometry = make_geometry(parsed)
+    _geometries.append(geometry)
+    symbol = f"tandem_convolve_{dtypes[0].name}_{name.replace(',', '_').replace('-', 'm')}"
+    signature = parse_signature(SIGNATURES[len(parsed.sizes)])
+    return Loop(symbol, code["loop"], ctypes.addressof(geometry), signature, Failures.NEVER, False)

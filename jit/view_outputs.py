@@ -1,0 +1,49 @@
+"""Copy results that are views of intermediates, so that native entries can return them.
+
+Nothing else refers to the memory of an intermediate, so a copy behaves as the view does.
+"""
+
+from __future__ import annotations
+
+from ..lowering.layout import Layout, contiguous, is_view, view_layout
+from ..lowering.passes.rewrite import new_node
+from ..registry.operator import find_operator
+from ..tracer.graph import Graph, Value
+
+MOST_COPIED = (
+    1 << 16
+)  # elements of a gradient that is a view: writing them costs less than a call from Python
+
+
+def copy_contiguous_views(graph: Graph) -> None:
+    """Replace outputs that are contiguous views of intermediates by copies."""
+    inputs = set(graph.parameters)
+    for index, output in enumerate(graph.outputs):
+        if isinstance(output, Value) and _is_contiguous_view(output, inputs):
+            graph.outputs[index] = _append_copy(graph, output)
+
+
+def copy_small_views(graph: Graph) -> None:
+    """Replace outputs that are small views, such as the gradient of a mean, by copies."""
+    for index, output in enumerate(graph.outputs):
+        is_result = isinstance(output, Value) and output.node is not None and output.spec.device == "cpu"
+        if is_result and is_view(output.node) and output.spec.size <= MOST_COPIED:
+            graph.outputs[index] = _append_copy(graph, output)
+
+
+def _append_copy(graph: Graph, value: Value) -> Value:
+    node = new_node(find_operator("td::clone"), (value,), {}, value.spec, "")
+    graph.nodes.append(node)
+    return node.outputs[0]
+
+
+def _is_contiguous_view(value: Value, inputs: set[Value]) -> bool:
+    views = []
+    while value.node is not None and is_view(value.node) and isinstance(value.node.args[0], Value):
+        views.append(value.node)
+        value = value.node.args[0]
+    layout: Layout | None = contiguous(value.shape)
+    for node in reversed(views):
+        layout = None if layout is None else view_layout(node, layout)
+    is_dense = layout is not None and layout._replace(offset=0).is_contiguous
+    return bool(views) and value not in inputs and is_dense
