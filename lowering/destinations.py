@@ -175,6 +175,9 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
     return producer._replace(
         kernel=kernel._replace(buffers=tuple(buffers), stages=stages),
         params=tuple(params),
+        temporaries=tuple(
+            value for value in (*producer.temporaries, *copy.step.temporaries) if value is not copy.source
+        ),
         nodes=(*producer.nodes, *copy.step.nodes),
         updated=updated,
     )

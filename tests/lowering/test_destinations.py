@@ -39,6 +39,11 @@ PROGRAMS = {
     "a value that reads the neighbours": (lambda x: x.at[1:-1, 1:-1].set(stencil(x)), [(6, 7)], 2),
     "a softmax of a part": (lambda x: td.concat([td.softmax(x, 1), x], 0), [(4, 5)], 2),
     "a row of sums": (lambda x: td.concat([x.sum(1), x[:, 0]], 0), [(4, 5)], 2),
+    "items of a loop": (
+        lambda x: td.scan(lambda c, i: (c + i[:, None], None), x, (x.at[:, :4].set(0) + 1).T)[0],
+        [(3, 5)],
+        None,
+    ),
     "a chain": (lambda x: (lambda y: y.at[2:].set(y[:2] + 1))(x.at[:2].set(x[2:] * 2)), [(4, 5)], None),
 }
 LOOPS = {
