@@ -13,7 +13,6 @@ from ..registry.values import align_up
 from ..tracer.graph import Value
 from .thunks import Thunk, reads_and_writes
 
-
 BLOCK = 16  # steps
 
 
