@@ -13,6 +13,8 @@ from ..registry.values import align_up
 from ..tracer.graph import Value
 from .thunks import Thunk, reads_and_writes
 
+BLOCK = 16  # steps
+
 
 class Interval(NamedTuple):
     """The lifetime of an intermediate: the first and the last step that use it, its size, its workspace offset."""
@@ -85,14 +87,28 @@ def _lifetimes_overlap(one: Interval, two: Interval) -> bool:
     return one.first <= two.last and two.first <= one.last
 
 
-def _find_lowest_offset(interval: Interval, there: list[Interval]) -> int:
-    """The lowest offset at which an interval fits between the assigned ones that overlap its lifetime."""
-    size, offset = align_up(interval.nbytes), 0
-    for other in sorted((o for o in there if _lifetimes_overlap(o, interval)), key=lambda o: o.offset):
-        if offset + size <= other.offset:
-            break
-        offset = max(offset, other.offset + align_up(other.nbytes))
-    return offset
+class _Placed:
+    """The intervals that have an offset, by blocks of steps, so that few are looked at for a short lifetime."""
+
+    def __init__(self) -> None:
+        self.intervals: list[Interval] = []
+        self._blocks: dict[int, list[Interval]] = {}
+
+    def place(self, interval: Interval) -> None:
+        """Assign the lowest offset at which an interval fits between those that overlap its lifetime."""
+        size, offset = align_up(interval.nbytes), 0
+        blocks = range(interval.first // BLOCK, interval.last // BLOCK + 1)
+        near = {o.value: o for block in blocks for o in self._blocks.get(block, ())}
+        for other in sorted(
+            (o for o in near.values() if _lifetimes_overlap(o, interval)), key=lambda o: o.offset
+        ):
+            if offset + size <= other.offset:
+                break
+            offset = max(offset, other.offset + align_up(other.nbytes))
+        placed = interval._replace(offset=offset)
+        self.intervals.append(placed)
+        for block in blocks:
+            self._blocks.setdefault(block, []).append(placed)
 
 
 def assign_buffers(
@@ -105,10 +121,11 @@ def assign_buffers(
         placed: values with buffers elsewhere: parameters, constants, outputs.
         aliases: values that are stored in the memory of others.
     """
-    done: list[Interval] = []
+    assigned = _Placed()
     for interval in sorted(
         find_lifetimes(steps, placed, aliases or Aliases()), key=lambda i: (-i.nbytes, i.first)
     ):
-        done.append(interval._replace(offset=_find_lowest_offset(interval, done)))
+        assigned.place(interval)
+    done = assigned.intervals
     size = max((i.offset + align_up(i.nbytes) for i in done), default=0)
     return BufferAssignment(tuple(done), size)

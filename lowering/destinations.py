@@ -47,11 +47,15 @@ class Copy(NamedTuple):
     strides: dict[tuple[int, int], int]
 
     @property
+    def is_aligned(self) -> bool:
+        """Whether each element is at the same position in the intermediate and in the result."""
+        return not self.part.offset and all(stride == target for (_, stride), target in self.strides.items())
+
+    @property
     def is_whole(self) -> bool:
         """Whether the result is the intermediate, element by element."""
-        same = all(stride == target for (_, stride), target in self.strides.items())
-        plain = self.value.op == "load" and self.part.dtype is self.read.dtype and not self.part.offset
-        return same and plain and self.out.spec.size == self.source.spec.size
+        plain = self.value.op == "load" and self.part.dtype is self.read.dtype
+        return self.is_aligned and plain and self.out.spec.size == self.source.spec.size
 
 
 def store_into_destinations(lowered: Lowered) -> None:
@@ -175,6 +179,9 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
     return producer._replace(
         kernel=kernel._replace(buffers=tuple(buffers), stages=stages),
         params=tuple(params),
+        temporaries=tuple(
+            value for value in (*producer.temporaries, *copy.step.temporaries) if value is not copy.source
+        ),
         nodes=(*producer.nodes, *copy.step.nodes),
         updated=updated,
     )
@@ -182,6 +189,8 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
 
 def _move_buffer(kernel: FusedKernel, b: Buffer, copy: Copy) -> Buffer | None:
     """The buffer of the intermediate, moved to the part of the result; None if its dimensions do not map."""
+    if copy.is_aligned and b.param is not None:
+        return b._replace(dtype=copy.part.dtype)
     strides: list[int] = []
     left = dict(copy.strides)
     for size, stride in zip((*kernel.outer, *kernel.inner), b.strides, strict=True):
@@ -199,17 +208,18 @@ def _merge_stores(kernel: FusedKernel, names: set[str], copy: Copy) -> tuple[Sta
     if copy.value.op == "load":
         return kernel.stages
     uses = [name for stage in kernel.stages for name in stage.buffers() if name in names]
-    if len(uses) != 1:
+    stores = [one.buffer for stage in kernel.stages for one in stage.body if isinstance(one, Store)]
+    if len(uses) != len(names) or not names.issubset(stores):
         return None
-    return tuple(_convert_store(stage, uses[0], copy) for stage in kernel.stages)
+    return tuple(_convert_stores(stage, names, copy) for stage in kernel.stages)
 
 
-def _convert_store(stage: Stage, name: str, copy: Copy) -> Stage:
-    """A stage whose store to ``name`` stores what the copy makes of the value instead."""
+def _convert_stores(stage: Stage, names: set[str], copy: Copy) -> Stage:
+    """A stage whose stores to some buffers store what the copy makes of the values instead."""
     body = []
     for statement in stage.body:
-        if isinstance(statement, Store) and statement.buffer == name:
-            old = Expr("load", (), copy.part.dtype, name)
+        if isinstance(statement, Store) and statement.buffer in names:
+            old = Expr("load", (), copy.part.dtype, statement.buffer)
             values = {copy.read.name: statement.value, copy.part.name: old}
             value = substitute_loads(copy.step.kernel.stages[0], values)[copy.value]
             statement = statement._replace(value=value)

@@ -50,7 +50,8 @@ def call_kernel(node: Node, args: Args, kwargs: Kwargs) -> tuple[Any, ...]:
     backend = 1 << BACKEND_OF_DEVICE[_device_of(node).partition(":")[0]]
     before = current_keys()
     try:
-        set_keys(0, LAYERS & ~backend)
+        used = backend | 1 << BACKEND_OF_DEVICE["cpu"] if is_control(node) else backend
+        set_keys(0, LAYERS & ~used)  # a loop on another device may carry numbers, which are on the CPU
         result = node.op.dispatch(backend, args, kwargs)
     finally:
         set_keys(*before)
@@ -67,7 +68,13 @@ def call_kernel(node: Node, args: Args, kwargs: Kwargs) -> tuple[Any, ...]:
 
 
 def _device_of(node: Node) -> str:
-    """The device that computes a node: that of its results; for transfers and nodes without results, of its inputs."""
+    """The device that computes a node: that of its results; for transfers and nodes without results, of its inputs.
+
+    A loop or a branch with values on several devices runs on the one that is not the CPU.
+    """
+    if is_control(node):
+        devices = (value.spec.device for value in (*node.outputs, *node.inputs) if value.weak is None)
+        return next((device for device in devices if device != "cpu"), "cpu")
     if node.outputs and getattr(node.op.decl, "kind", "") != "transfer":
         return node.outputs[0].spec.device
     return next((value.spec.device for value in node.inputs if value.weak is None), "cpu")

@@ -59,16 +59,19 @@ class Node:
         source: ``file:line`` of the user's code that called it.
     """
 
-    __slots__ = ("args", "kwargs", "op", "outputs", "source")
+    __slots__ = ("_inputs", "args", "kwargs", "op", "outputs", "source")
 
     def __init__(self, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], source: str = ""):
         self.op, self.args, self.kwargs, self.source = op, args, kwargs, source
         self.outputs: tuple[Value, ...] = ()
+        self._inputs: tuple[Value, ...] | None = None
 
     @property
     def inputs(self) -> list[Value]:
         """The Values among its arguments, in order, repeated where an argument is."""
-        return list(values_in((self.args, tuple(self.kwargs.values()))))
+        if self._inputs is None:  # passes ask many times
+            self._inputs = tuple(values_in((self.args, tuple(self.kwargs.values()))))
+        return list(self._inputs)
 
     def __repr__(self) -> str:
         return f"<node {self.op.name}>"

@@ -179,3 +179,18 @@ def remove(name: str) -> None:
     """Delete an entry."""
     with contextlib.suppress(OSError):
         os.unlink(_entry_path(name))
+
+
+class SourceText:
+    """The text of a module; only its digest remains after the module is compiled."""
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, text: str):
+        self.text, self.digest = text, hashlib.sha256(text.encode()).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceText) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)

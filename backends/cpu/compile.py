@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from ... import lazy
 from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.cost_model import CELL_BYTES
+from ...lowering.fusion.loop_ir import move_offsets, structure_of
 from ...lowering.kernel_selection import Target
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...lowering.lower import Backend, Lowered, register_backend
@@ -23,6 +24,7 @@ from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
 from ...tracer.infer import to_example
 from . import gil
 from .blas import ProductCall, explain_product
+from .cache import SourceText
 from .callback import CALL_BACK, CALLBACKS, PENDING
 from .codegen.fused import write_fused
 from .codegen.text import Module
@@ -43,9 +45,7 @@ _decompose = lazy.Module(".backends.cpu.native_kernels.decompose")
 _expand = lazy.Module(".backends.cpu.native_kernels.expand")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
-MAX_OPTIMIZED_STEPS = (
-    48  # of such bodies: LLVM unrolls their loops, and forwards what one step stores to the next
-)
+MAX_OPTIMIZED_STEPS = 48  # of such bodies: LLVM unrolls their loops, and forwards stored elements
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
 
 
@@ -83,6 +83,8 @@ class MainWriter:
         self.cells: list[str] = []
         self.cell_of: dict[Value, str] = {}
         self.stack_used = self.inlined_steps = 0
+        self.structures: dict[int, object] = {}
+        self.calls: Counter[object] = Counter()
 
     def write(self) -> str:
         """Return the whole module."""
@@ -110,6 +112,9 @@ class MainWriter:
         """Return the function that runs the steps; helpers are in the module, and in `functions`."""
         self.has_state = gil.has_state(self.lowered)
         releasing = gil.release_points(self.lowered.steps)
+        kernels = ((n, s.kernel) for n, s in enumerate(self.lowered.steps) if isinstance(s, KernelThunk))
+        self.structures = {number: structure_of(move_offsets(kernel)[0]) for number, kernel in kernels}
+        self.calls = Counter(self.structures.values())
         for number, step in enumerate(self.lowered.steps):
             self.known, self.scratch_used = {}, 0  # reload addresses: keeping them would fill the stack
             if number in releasing:
@@ -147,6 +152,15 @@ class MainWriter:
             self.registers += 1
             self.lines += self._load_address(value, result)
         return result
+
+    def _start(self, value: Value, start: int) -> str:
+        """Return the register with the address of the first byte of a value's buffer that a kernel works on."""
+        pointer = self.pointer(value)
+        if not start:
+            return pointer
+        self.registers += 1
+        self.lines.append(f"  %p{self.registers - 1} = getelementptr i8, ptr {pointer}, i64 {start}")
+        return f"%p{self.registers - 1}"
 
     def _load_address(self, value: Value, register: str) -> list[str]:
         placed = [*self.arrays, *self.lowered.storages]
@@ -218,9 +232,15 @@ class MainWriter:
 
     # -- steps -----------------------------------------------------------------------------------------------------
     def _kernel(self, step: KernelThunk, number: int) -> None:
-        kernel = step.kernel._replace(name=self.prefix + step.kernel.name)
-        scratch = write_fused(self.module, kernel)
-        table, lines = self._table(list(step.params), number)
+        kernel, starts = move_offsets(step.kernel)
+        structure = self.structures[number]
+        if structure not in self.module.kernels:
+            kernel = kernel._replace(name=self.prefix + kernel.name)
+            calls = self.calls[structure]
+            self.module.kernels[structure] = kernel.name, write_fused(self.module, kernel, calls=calls)
+        name, scratch = self.module.kernels[structure]
+        pointers = [self._start(value, starts.get(param, 0)) for param, value in enumerate(step.params)]
+        table, lines = self.fill_table(pointers, number)
         self.lines += lines
         memory = "null"
         if scratch.below + scratch.above:
@@ -228,7 +248,7 @@ class MainWriter:
             self.lines += self.allocate_scratch(f"%w{number}", scratch.below + scratch.above)
             self.lines.append(f"  {memory} = getelementptr i8, ptr %w{number}, i64 {scratch.below}")
         result = f"  %e{number} = call i64" if scratch.checks else "  call void"
-        self.lines.append(f"{result} @{kernel.name}(ptr {table}, ptr %scalars, ptr {memory})")
+        self.lines.append(f"{result} @{name}(ptr {table}, ptr %scalars, ptr {memory})")
         if scratch.checks:
             self.lines += write_check(self, scratch, memory, number)
 
@@ -318,9 +338,7 @@ def compile_lowered(lowered: Lowered, stamps: bool = False) -> CpuExecutable:
     writer, text = known if known and not stamps else _write_main(lowered, stamps)
     tables = make_object_table(EmbeddedBody(lowered, writer.callbacks))
     level = 2 if 0 < writer.inlined_steps <= MAX_OPTIMIZED_STEPS else 1
-    code = _compile_shared(
-        _SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())), level
-    )
+    code = _compile_shared(SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())), level)
     convention = make_calling_convention(lowered, code[MAIN], tables)
     stamped = TimestampedExecutable(lowered, functools.partial(compile_lowered, lowered, stamps=True))
     return CpuExecutable(lowered, convention, (code, tables), stamped)
@@ -342,24 +360,9 @@ def _imports(writer: MainWriter) -> dict[str, int]:
     return result
 
 
-class _SourceText:
-    """The text of a module; only its digest remains after the module is compiled."""
-
-    __slots__ = ("digest", "text")
-
-    def __init__(self, text: str):
-        self.text, self.digest = text, hashlib.sha256(text.encode()).digest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SourceText) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-
 @functools.lru_cache(maxsize=256)
 def _compile_shared(
-    source: _SourceText, state: bool, imports: tuple[tuple[str, int], ...], level: int
+    source: SourceText, state: bool, imports: tuple[tuple[str, int], ...], level: int
 ) -> engine.Code:
     """Return the code of a module; equal graphs share it."""
     text, source.text = source.text, ""

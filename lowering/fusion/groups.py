@@ -34,7 +34,10 @@ class Group:
         dims: the axes in the space of each value that the group computes or reads.
         placed: the axes in the space that each node iterates over.
         made: the results of its nodes.
-        above: the groups that it depends on, transitively, as a bit set.
+        above: the bits of the groups that it depends on, transitively.
+        bits: its bit, and those of the groups that were merged into it.
+        users: groups that read its results; :meth:`current` returns what they were merged into.
+        merged: the group that it was merged into.
     """
 
     def __init__(self, index: int, fused: bool):
@@ -45,12 +48,16 @@ class Group:
         self.dims: dict[Value, Dims] = {}
         self.placed: dict[Node, Dims] = {}
         self.made: set[Value] = set()
-        self.above = 0
+        self.above, self.bits = 0, 1 << index
+        self.users: set[Group] = set()
+        self.merged: Group | None = None
 
-    @property
-    def bit(self) -> int:
-        """The group's bit in bit sets of groups."""
-        return 1 << self.index
+    def current(self) -> Group:
+        """The group that it has become part of: itself unless it was merged."""
+        group = self
+        while group.merged is not None:
+            group = group.merged
+        return group
 
     def domain(self, dims: Iterable[int | None]) -> str | None:
         """Classify axes as ``"full"`` or ``"row"``; None if they are neither."""
@@ -89,6 +96,7 @@ class Partition:
         self.of: dict[Node, Group] = {}
         self.maker: dict[Value, Group] = {}
         self.readers: dict[Value, list[Group]] = {}
+        self._positions: dict[Node, int] = {}
         self._last_effect: Group | None = None  # nodes with effects run in the order of the program
         for node in graph.nodes:
             kind = resolution.choices[node].kind
@@ -117,7 +125,8 @@ class Partition:
 
     def _siblings(self, node: Node) -> list[Group]:
         """The fused groups that share a non-scalar operand with a node, the newest first."""
-        groups = [g for r in self._operand_roots(node) for g in self.readers.get(r, ())[-4:] if r.shape]
+        last = (self.readers.get(r, ())[-4:] for r in self._operand_roots(node) if r.shape)
+        groups = [group.current() for readers in last for group in readers]
         return [g for g in reversed(groups) if g.fused]
 
     def _operand_roots(self, node: Node) -> list[Value]:
@@ -134,7 +143,7 @@ class Partition:
     def _creates_cycle(self, group: Group, node: Node) -> bool:
         """Whether adding the node creates a cycle: it reads a value outside of the group that depends on the group."""
         makers = (self.maker.get(root) for root in self._operand_roots(node))
-        return any(m is not None and m is not group and m.above & group.bit for m in makers)
+        return any(m is not None and m is not group and m.above & group.bits for m in makers)
 
     # -- axes ------------------------------------------------------------------------------------------------------
     def axes_of_value(self, group: Group, value: Value) -> Dims | None:
@@ -212,6 +221,7 @@ class Partition:
     def _add_node(self, group: Group, node: Node) -> None:
         group.nodes.append(node)
         self.of[node] = group
+        self._positions[node] = len(self._positions)
         group.made.update(node.outputs)
         for value in node.outputs:
             self.maker[value] = group
@@ -219,25 +229,32 @@ class Partition:
         for root in self._operand_roots(node):
             maker = self.maker.get(root)
             if maker is not None and maker is not group:
-                group.above |= maker.above | maker.bit
+                group.above |= maker.above | maker.bits
+                maker.users.add(group)
             self.readers.setdefault(root, []).append(group)
         if has_effects(node):
-            if self._last_effect is not None:
-                group.above |= self._last_effect.above | self._last_effect.bit
+            if self._last_effect is not None and self._last_effect.current() is not group:
+                before_it = self._last_effect.current()
+                group.above |= before_it.above | before_it.bits
+                before_it.users.add(group)
             self._last_effect = group
         if group.above != before:
             self._propagate_dependencies(group)
 
     def _propagate_dependencies(self, group: Group) -> None:
         """Add the dependencies of a group to all groups that depend on it."""
-        for other in self.all:
-            if other.above & group.bit:
-                other.above |= group.above
+        changed = [group]
+        while changed:
+            source = changed.pop()
+            for user in {user.current() for user in source.users} - {source}:
+                above = user.above | source.above | source.bits
+                if above != user.above:
+                    user.above = above
+                    changed.append(user)
 
     def _try_merge(self, source: Group, target: Group, node: Node) -> None:
         """Merge a producer's group into its reader's group if their iteration spaces agree and no cycle results."""
-        between = [g for g in self.all if g.above & source.bit and target.above & g.bit]
-        if any(g is not source for g in between) or source.above & target.bit:
+        if source.above & target.bits or self._is_between(source, target):
             return
         axes = self._match_axes(source, target, node)
         if axes is None or len(source.nodes) + len(target.nodes) > MAX_GROUP_NODES:
@@ -249,6 +266,16 @@ class Partition:
             return
         target.reduced = target.reduced or reduced
         self._move_nodes(source, target)
+
+    def _is_between(self, source: Group, target: Group) -> bool:
+        """Whether a group depends on ``source`` that ``target`` depends on."""
+        rest = target.above & ~source.above & ~source.bits
+        while rest:
+            lowest = rest & -rest
+            if self.all[lowest.bit_length() - 1].current().above & source.bits:
+                return True
+            rest ^= lowest
+        return False
 
     def _map_axes(self, source: Group, target: Group, axes: list[int]) -> bool:
         """Map the axes of the source's values and nodes into the target; False if the two disagree on a value."""
@@ -280,20 +307,16 @@ class Partition:
         return True
 
     def _move_nodes(self, source: Group, target: Group) -> None:
-        order = {node: index for index, node in enumerate(self.of)}
-        target.nodes = sorted([*source.nodes, *target.nodes], key=order.__getitem__)
+        target.nodes = sorted([*source.nodes, *target.nodes], key=self._positions.__getitem__)
         target.made |= source.made
         for node in source.nodes:
             self.of[node] = target
         for value in source.made:
             self.maker[value] = target
-        for group in self.all:
-            if group.above & source.bit:
-                group.above = (group.above & ~source.bit) | target.bit
-        target.above = (target.above | source.above) & ~target.bit & ~source.bit
-        for readers in self.readers.values():
-            readers[:] = [target if g is source else g for g in readers]
-        source.nodes, source.made = [], set()
+        target.bits |= source.bits
+        target.above = (target.above | source.above) & ~target.bits
+        target.users |= source.users
+        source.nodes, source.made, source.merged = [], set(), target
         self._propagate_dependencies(target)
 
     def _match_axes(self, source: Group, target: Group, node: Node) -> list[int] | None:

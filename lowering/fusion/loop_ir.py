@@ -167,6 +167,56 @@ class FusedKernel(NamedTuple):
         return next((b for b in self.buffers if b.name == name), None)
 
 
+# ---- equal kernels ---------------------------------------------------------------------------------------------------
+
+
+def move_offsets(kernel: FusedKernel) -> tuple[FusedKernel, dict[int, int]]:
+    """Move the offset of the first buffer of each parameter into the pointer of the parameter.
+
+    Kernels that differ only in the part of an array that they work on are equal afterwards.
+
+    Returns:
+        The kernel, and the bytes to add to the pointers of some parameters.
+    """
+    first: dict[int, Buffer] = {}
+    for b in kernel.buffers:
+        if b.param is not None and first.setdefault(b.param, b).dtype.itemsize != b.dtype.itemsize:
+            first[b.param] = b._replace(offset=0)
+    starts = {param: b.offset for param, b in first.items() if b.offset}
+    if not starts:
+        return kernel, {}
+    buffers = tuple(
+        b if b.param is None else b._replace(offset=b.offset - starts.get(b.param, 0)) for b in kernel.buffers
+    )
+    return kernel._replace(buffers=buffers), {
+        param: start * first[param].dtype.itemsize for param, start in starts.items()
+    }
+
+
+def structure_of(kernel: FusedKernel) -> tuple[object, ...]:
+    """A hashable description of a kernel without its name: equal descriptions are computed by the same code."""
+    numbers: dict[Expr, int] = {}
+    nodes = []
+    for e in order(*(root for stage in kernel.stages for one in stage.body for root in roots_of(one))):
+        numbers[e] = len(numbers)
+        payload = e.payload if isinstance(e.payload, (str, tuple)) else (type(e.payload), repr(e.payload))
+        nodes.append((e.op, tuple(numbers[a] for a in e.args), e.dtype, payload))
+    stages = [
+        (stage.dims, tuple((type(one), *(_describe(field, numbers) for field in one)) for one in stage.body))
+        for stage in kernel.stages
+    ]
+    return kernel.outer, kernel.inner, kernel.buffers, tuple(nodes), tuple(stages)
+
+
+def _describe(field: object, numbers: dict[Expr, int]) -> object:
+    """A field of a statement with the numbers of its expressions."""
+    if isinstance(field, Expr):
+        return numbers[field]
+    if isinstance(field, tuple) and not isinstance(field, IndexMap):
+        return tuple(_describe(item, numbers) for item in field)
+    return field
+
+
 # ---- leaves of expressions ------------------------------------------------------------------------------------------
 
 

@@ -31,6 +31,13 @@ PROGRAMS = {
     "concat along the last axis": (lambda x, y: td.concat([x * 2, y + 1], 1), [(4, 5), (4, 3)], 2),
     "parts that other kernels read": (lambda x: (lambda y: td.concat([y, y], 0))(td.exp(x)), [(4, 5)], 3),
     "a result that is also a part": (lambda x: (lambda y: (y, td.concat([y, x], 0)))(td.exp(x)), [(4, 5)], 3),
+    "a sum of joined halves": (lambda x, y: td.concat([x * 2 + y, x - y]) + 1, [(40,), (40,)], 1),
+    "a cast of joined halves": (lambda x, y: td.concat([x * 2, y - x]).astype("float64"), [(40,), (40,)], 1),
+    "joined halves that are also read": (
+        lambda x, y: (lambda z: (z + 1, z[:3]))(td.concat([x * 2 + y, x - y])),
+        [(40,), (40,)],
+        None,
+    ),
     "a transposed part": (lambda x: td.concat([(x * 2).T, x.T], 1), [(4, 5)], 2),
     "a padded value": (lambda x: td.pad(td.exp(x), 1), [(4, 5)], 2),
     "a slice of an argument": (lambda x, y: x.at[1:3].set(y * 2), [(4, 5), (2, 5)], 2),
@@ -39,6 +46,11 @@ PROGRAMS = {
     "a value that reads the neighbours": (lambda x: x.at[1:-1, 1:-1].set(stencil(x)), [(6, 7)], 2),
     "a softmax of a part": (lambda x: td.concat([td.softmax(x, 1), x], 0), [(4, 5)], 2),
     "a row of sums": (lambda x: td.concat([x.sum(1), x[:, 0]], 0), [(4, 5)], 2),
+    "items of a loop": (
+        lambda x: td.scan(lambda c, i: (c + i[:, None], None), x, (x.at[:, :4].set(0) + 1).T)[0],
+        [(3, 5)],
+        None,
+    ),
     "a chain": (lambda x: (lambda y: y.at[2:].set(y[:2] + 1))(x.at[:2].set(x[2:] * 2)), [(4, 5)], None),
 }
 LOOPS = {

@@ -252,3 +252,29 @@ def test_executables_are_freed_and_may_run_in_threads():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: executable.run([X])[0], range(200)):
             np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_equal_kernels_are_written_once():
+    def writes(x):
+        for row in range(1, 20):
+            x = x.at[row, 1:].set(x[row - 1, :-1] * 0.5 + 1)
+        return x
+
+    x = np.arange(20 * 50, dtype=np.float32).reshape(20, 50)
+    lowered = td.jit(writes).lower(td.asarray(x))
+    kernels = [
+        line for line in lowered.llvm_ir().splitlines() if line.startswith("define") and "%scratch" in line
+    ]
+    assert len(lowered.kernels().steps) >= 19
+    assert len(kernels) <= 4
+    assert np.array_equal(td.jit(writes)(td.asarray(x)).numpy(), writes(td.asarray(x)).numpy())
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+@pytest.mark.parametrize("numbers", [(0.0, -0.0), (1.0, float("nan")), (2.0, 3.0)], ids=str)
+def test_kernels_with_other_constants_differ(numbers):
+    f = td.jit(lambda x: [td.sum(td.copysign(x, number), 0) for number in numbers])
+    x = td.ones((3, 40))
+    for one, number in zip(f(x), numbers, strict=True):
+        assert np.array_equal(one.numpy(), np.copysign(x.numpy(), number).sum(0), equal_nan=True)

@@ -27,6 +27,7 @@ from .tiles import TilePrinter, find_tiled_dimension
 from .vectors import Access, Use, VectorLoop, move_long_axis_last, split_state, vector_loop
 
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
+MAX_INLINED_CALLS = 8  # of such a kernel in one function
 _COSTLY = frozenset(
     "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
 )
@@ -47,8 +48,12 @@ class Scratch(NamedTuple):
     status: int = 0
 
 
-def write_fused(module: Module, kernel: FusedKernel, linkage: str = "internal ") -> Scratch:
+def write_fused(
+    module: Module, kernel: FusedKernel, linkage: str = "internal ", *, calls: int = 1
+) -> Scratch:
     """Add the function ``kernel.name(char **buffers, void *scalars, char *scratch)`` to a module.
+
+    ``calls`` is the number of its calls in one function; a small kernel with few calls is inlined.
 
     It returns nothing, or the number of the bounds check that has failed plus one, if there are any: 0 if none has.
 
@@ -70,7 +75,7 @@ def write_fused(module: Module, kernel: FusedKernel, linkage: str = "internal ")
     failed = bool(printer.checks.checks)
     f.do("ret i64 0" if failed else "ret void")
     result = "i64" if failed else "void"
-    inline = "alwaysinline" if f.is_small else "noinline"
+    inline = "alwaysinline" if f.is_small and calls <= MAX_INLINED_CALLS else "noinline"
     parameters = "ptr %buffers, ptr %scalars, ptr noalias align 64 %scratch"
     module.helper(kernel.name, f.text(f"{linkage}{result} @{kernel.name}({parameters}) {inline} #0"))
     return Scratch(f.below, f.most, tuple(printer.checks.checks), printer.checks.offset or 0)

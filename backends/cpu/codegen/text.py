@@ -74,6 +74,7 @@ class Module:
         imports: addresses of functions that the code calls.
         linked: texts of modules that define users' functions, by the function's name.
         find_loop: returns the addresses of the inner loop of a node's ufunc and of its data, or None.
+        kernels: the name and the scratch memory of each kernel, by its structure: equal kernels are written once.
     """
 
     def __init__(self, find_loop: Callable[[Expr], tuple[int, int] | None] = lambda node: None) -> None:
@@ -81,6 +82,7 @@ class Module:
         self.parts: dict[str, str] = {}
         self.imports: dict[str, int] = {}
         self.linked: dict[str, str] = {}
+        self.kernels: dict[object, tuple[str, Any]] = {}
 
     def declare(self, name: str, result: str, *params: str, pure: bool = True) -> None:
         """Declare an external function or intrinsic."""

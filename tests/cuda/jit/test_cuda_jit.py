@@ -194,3 +194,13 @@ def test_loops():
         td.jit(lambda h: td.scan(lambda c, x: (c + x, c), h[0], h[:0]))(h), empty, strict=True
     ):
         assert np.array_equal(got.cpu().numpy(), want.cpu().numpy())
+
+
+def test_loops_with_a_number_as_first_carry(cuda):
+    def count(x):
+        return td.scan(lambda state, _: ((state[0] + 1, state[1] + 1), None), (0, x), length=3)[0]
+
+    x = td.asarray(np.arange(4.0), device="cuda")
+    for number, array in (count(x), td.jit(count)(x)):
+        assert int(number) == 3
+        assert array.to("cpu").tolist() == [3, 4, 5, 6]
