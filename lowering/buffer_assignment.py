@@ -87,14 +87,14 @@ def _lifetimes_overlap(one: Interval, two: Interval) -> bool:
     return one.first <= two.last and two.first <= one.last
 
 
-class _Placed:
+class _Assigned:
     """The intervals that have an offset, by blocks of steps, so that few are looked at for a short lifetime."""
 
     def __init__(self) -> None:
         self.intervals: list[Interval] = []
         self._blocks: dict[int, list[Interval]] = {}
 
-    def place(self, interval: Interval) -> None:
+    def assign(self, interval: Interval) -> None:
         """Assign the lowest offset at which an interval fits between those that overlap its lifetime."""
         size, offset = align_up(interval.nbytes), 0
         blocks = range(interval.first // BLOCK, interval.last // BLOCK + 1)
@@ -105,10 +105,10 @@ class _Placed:
             if offset + size <= other.offset:
                 break
             offset = max(offset, other.offset + align_up(other.nbytes))
-        placed = interval._replace(offset=offset)
-        self.intervals.append(placed)
+        result = interval._replace(offset=offset)
+        self.intervals.append(result)
         for block in blocks:
-            self._blocks.setdefault(block, []).append(placed)
+            self._blocks.setdefault(block, []).append(result)
 
 
 def assign_buffers(
@@ -121,11 +121,11 @@ def assign_buffers(
         placed: values with buffers elsewhere: parameters, constants, outputs.
         aliases: values that are stored in the memory of others.
     """
-    assigned = _Placed()
+    assigned = _Assigned()
     for interval in sorted(
         find_lifetimes(steps, placed, aliases or Aliases()), key=lambda i: (-i.nbytes, i.first)
     ):
-        assigned.place(interval)
+        assigned.assign(interval)
     done = assigned.intervals
     size = max((i.offset + align_up(i.nbytes) for i in done), default=0)
     return BufferAssignment(tuple(done), size)
