@@ -153,7 +153,7 @@ class MainWriter:
             self.lines += self._load_address(value, result)
         return result
 
-    def _start(self, value: Value, start: int) -> str:
+    def _move_pointer(self, value: Value, start: int) -> str:
         """Return the register with the address of the first byte of a value's buffer that a kernel works on."""
         pointer = self.pointer(value)
         if not start:
@@ -239,7 +239,9 @@ class MainWriter:
             calls = self.calls[structure]
             self.module.kernels[structure] = kernel.name, write_fused(self.module, kernel, calls=calls)
         name, scratch = self.module.kernels[structure]
-        pointers = [self._start(value, starts.get(param, 0)) for param, value in enumerate(step.params)]
+        pointers = [
+            self._move_pointer(value, starts.get(param, 0)) for param, value in enumerate(step.params)
+        ]
         table, lines = self.fill_table(pointers, number)
         self.lines += lines
         memory = "null"
