@@ -115,9 +115,10 @@ def is_loading(known: ModuleType) -> bool:
 
 def _is_importing() -> bool:
     """Whether some module is being imported, perhaps by this thread, for which another thread would wait."""
-    return background.is_idle() and any(
-        is_loading(value) for value in list(sys.modules.values()) if isinstance(value, ModuleType)
-    )
+    if not background.is_idle():
+        return False
+    modules = [value for value in list(sys.modules.values()) if isinstance(value, ModuleType)]
+    return any(map(is_loading, modules))
 
 
 class Module:

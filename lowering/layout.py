@@ -9,6 +9,7 @@ import numpy as np
 
 from ..named_tuple import NamedTuple
 from ..operators.declare.view_spec import ViewLayout, check_within, extent, row_major_strides
+from ..registry.dtypes import DType
 from ..registry.values import TensorSpec
 from ..tracer.graph import Node, Value, values_in
 
@@ -84,6 +85,10 @@ def view_layout(node: Node, base: Layout) -> Layout | None:
         return Layout(*result) if 0 not in result.sizes else contiguous(node.outputs[0].shape)
     if kernel is None:
         return None
+    if any(
+        isinstance(x, DType) for x in rest[0]
+    ):  # elements of another dtype; the kernel would read the dummy's
+        return base if node.outputs[0].shape == source.spec.shape else None
     try:
         dummy = dummy_array(base)
     except MemoryError:

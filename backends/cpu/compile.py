@@ -410,9 +410,8 @@ def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
 
 def _promotion_dtype(node: Node) -> DType:
     """Return the dtype that a node's operands are promoted to."""
-    return promoted_dtype(
-        node.op.schema.name, [to_example(a) if isinstance(a, Value) else a for a in node.args]
-    )
+    examples = [to_example(a) if isinstance(a, Value) else a for a in node.args]
+    return promoted_dtype(node.op.schema.name, examples)
 
 
 def _prepare(graph: Graph) -> Graph:

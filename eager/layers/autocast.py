@@ -47,6 +47,7 @@ from ...registry.operator import Operator
 from ...registry.values import to_device_name
 from ..tensor.dunders import by_name
 from ..tensor.tensor import Tensor
+from .level_stack import stack
 
 if TYPE_CHECKING:
     from ...registry.types import Args, DTypeLike, Kwargs
@@ -141,6 +142,7 @@ def _is_weight(value: Tensor) -> bool:
         and value.requires_grad
         and settings.caches_casts
         and settings.depth > 0
+        and stack.recording is None  # an input of td.grad, whose gradients are added in float32
     )
 
 

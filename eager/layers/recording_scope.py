@@ -46,7 +46,7 @@ def is_available(tensors: Iterable[Tensor]) -> bool:
 
 
 def _count_sole_references() -> int:
-    """What `getrefcount` returns for an object in a list that is iterated over."""
+    """Return what `getrefcount` returns for an object in a list that is iterated over."""
     return next(getrefcount(item) for item in [object()])
 
 
@@ -90,8 +90,8 @@ class RecordingScope:
     def __enter__(self) -> RecordingScope:
         self._before = current_keys()
         self._index = level_allocations.scope_count()
-        self._made = level_allocations.open_scope()
         stack.recording = self
+        self._made = level_allocations.open_scope()
         set_keys(state.include, state.exclude & ~AUTOGRAD)
         return self
 
@@ -101,9 +101,13 @@ class RecordingScope:
         fault: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        set_keys(*self._before)
+        self._leave()
+
+    def _leave(self) -> None:
         stack.recording = None
-        level_allocations.close_scope()
+        set_keys(*self._before)
+        while level_allocations.scope_count() > self._index:
+            level_allocations.close_scope()
 
     # -- the graph -----------------------------------------------------------------------------------------------------
     def reaches_inputs(self, value: Tensor) -> bool:
@@ -201,6 +205,8 @@ class RecordingScope:
     # -- the end -------------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Turn the values that are still alive into values of a level that has ended; those of a kept graph remain."""
+        if stack.recording is self:  # an interrupt came before the block
+            self._leave()
         if self.is_kept:
             return
         for tensor in self.inputs:

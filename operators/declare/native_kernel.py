@@ -71,6 +71,7 @@ class NativeKernel(NamedTuple):
         is_finite: whether the elements of the first operand, square matrices in double precision, must be finite: for
             others the loop is not called, and the call fails.
         make: returns further loops, which depend on the arguments, from the operator's arguments.
+        dtypes: the dtypes of operands that loops compute; None: all.
         axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
 
@@ -82,6 +83,7 @@ class NativeKernel(NamedTuple):
     is_exact: bool = False
     is_finite: bool = False
     axis: Callable[..., int] | None = None
+    dtypes: tuple[DType, ...] | None = None
     make: Callable[..., tuple[NativeLoop, ...]] = lambda *args, **kwargs: ()
 
     @property

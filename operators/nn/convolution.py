@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import HALVES, NUMERIC, as_dtype, float32, is_half, promote
+from ...registry.dtypes import HALVES, NUMERIC, as_dtype, float32, float64, is_half, promote
 from ...registry.values import TensorSpec
 from ..contraction.matmul import SUMS
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
@@ -251,7 +251,9 @@ convolution: OperatorFunction[Tensor] = array_op(
     [[[1.0, 5.0, 4.0]]]
     """,
     reference="references.convolution.convolution",
-    native=NativeKernel((), widen=dict.fromkeys(HALVES, float32), make=_find_loops),
+    native=NativeKernel(
+        (), widen=dict.fromkeys(HALVES, float32), make=_find_loops, dtypes=(float32, float64, *HALVES)
+    ),
     dtypes=NUMERIC,
     derivative=Rule(
         vjp={"self": _input_vjp, "weight": _weight_vjp},

@@ -112,10 +112,7 @@ def compute_table(held: RegistrationsByKey, row: list[Entry]) -> tuple[Table, in
             d: _fill_table(_newest_for_dtype(held, d), row) for d in sorted(dtypes, key=lambda d: d.name)
         }
         table = [_split_by_dtype(index, entry, special) for index, entry in enumerate(table)]
-    mask = 0
-    for index, entry in enumerate(table):
-        if entry.kind != "fallthrough":
-            mask |= 1 << index
+    mask = sum([1 << index for index, entry in enumerate(table) if entry.kind != "fallthrough"])
     return tuple(table), mask
 
 

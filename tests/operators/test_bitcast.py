@@ -78,6 +78,13 @@ def test_jitted_write_through_bits_of_an_argument():
     assert x.tolist() == [5.0, 2.0]
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("dtype", [td.float32, td.complex128], ids=str)
+def test_view_of_the_same_dtype_is_compiled(shape, dtype):
+    x = td.ones(shape, dtype=dtype)
+    assert td.jit(lambda x: td.bitcast(x, dtype) + 1)(x).tolist() == (x + 1).tolist()
+
+
 def test_bits_have_no_gradient():
     x = td.asarray([1.0, 2.0], requires_grad=True)
     assert not x.view(td.int32).view(td.float32).requires_grad

@@ -156,14 +156,14 @@ def copy_weights(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
     for o in range(g.groups * g.of_group):
         group, own = o // g.of_group, o % g.of_group
         for c in range(g.within):
-            source, place = w + o * over + c * inner, to + (o * g.within + c) * window * SIZE
+            source, target = w + o * over + c * inner, to + (o * g.within + c) * window * SIZE
             if g.mode == SCATTER:
-                place = to + ((group * window * g.of_group + own) * g.within + c) * SIZE
-                copy_window(source, axes, g, place, g.of_group * g.within * SIZE)
+                target = to + ((group * window * g.of_group + own) * g.within + c) * SIZE
+                copy_window(source, axes, g, target, g.of_group * g.within * SIZE)
             elif dense:
-                capi.memcpy(place, source, window * SIZE)
+                capi.memcpy(target, source, window * SIZE)
             else:
-                copy_window(source, axes, g, place, SIZE)
+                copy_window(source, axes, g, target, SIZE)
 
 
 @native
@@ -230,8 +230,8 @@ def add_row(source: ptr, start: i64, step: i64, count: i64, width: i64, to: ptr)
     low = first_inside(start, step)
     high = end_inside(start, step, width, count)
     for j in range(low, high):
-        place = (start + j * step) * SIZE
-        store(T, to, place, load(T, to, place) + load(T, source, j * SIZE))
+        offset = (start + j * step) * SIZE
+        store(T, to, offset, load(T, to, offset) + load(T, source, j * SIZE))
 
 
 @noinline
@@ -293,13 +293,13 @@ def convolve_directly(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, g: Geome
     window = at(g.kernel, 0) * at(g.kernel, 1) * at(g.kernel, 2)
     channels = g.groups * g.of_group
     for index in range(count * channels * g.indices):
-        place, o, item = index % g.indices, index // g.indices % channels, index // (g.indices * channels)
+        position, o, item = index % g.indices, index // g.indices % channels, index // (g.indices * channels)
         total = T(0)
         for tap in range(g.within * window):
             c, t = tap // window, tap % window
             source = x + item * load(i64, steps, 0) + (o // g.of_group * g.within + c) * load(i64, own, 0)
             kernel = w + o * load(i64, of_weight, 0) + c * load(i64, of_weight, 8)
-            rest, more, inside = place, t, True
+            rest, more, inside = position, t, True
             for axis in range(3):
                 d = 2 - axis
                 k, i = more % at(g.kernel, d), rest % at(g.out, d)
@@ -311,7 +311,7 @@ def convolve_directly(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, g: Geome
                 kernel += k * stride_of(of_weight + 8, g.rank, d)
             if inside:
                 total += load(T, source, 0) * load(T, kernel, 0)
-        at_result = item * load(i64, steps, 16) + (o * g.indices + place) * SIZE
+        at_result = item * load(i64, steps, 16) + (o * g.indices + position) * SIZE
         store(T, out, at_result, total)
 
 

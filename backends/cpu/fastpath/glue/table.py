@@ -75,7 +75,11 @@ INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
 REDUCTION = Service("reduction", recorder="reduction", make=folds.make_fold_variant, is_served=_has_fold)
 VIEW = Service("cached_view", stub=ViewStub)
 COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
-NATIVE_KERNEL = Service("loop_call", stub=LoopStub)
+NATIVE_KERNEL = Service(
+    "loop_call",
+    is_served=lambda op, dtype: op.decl.native.dtypes is None or dtype in op.decl.native.dtypes,
+    stub=LoopStub,
+)
 VIEW_LIST = Service("cached_views", calls_views=True, recorder="", stub=ViewListStub)
 
 
