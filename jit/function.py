@@ -20,7 +20,7 @@ from ..operators.creation.devices import assume_device
 from ..registry.dispatch.keys import AUTOGRAD, autograd_keys
 from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import run_restoring
-from ..registry.dtypes import default_float
+from ..registry.dtypes import default_float, default_stamp
 from ..registry.native_type import NativeCallable, accept_entries
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
 from .batching import BatchedVariants
@@ -228,12 +228,16 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _add(self, bound: BoundArguments, keys: Keys) -> Specialization:
         """Trace, lower and cache a specialization, and evict the least recently used; if it fails, change nothing."""
-        name, delay = self._arguments.name, config.flags.compile_progress
+        name, delay, stamp = self._arguments.name, config.flags.compile_progress, default_stamp()
         with background.Deadline(delay, lambda: _progress.report_slow(name, delay)) as deadline:
             made = run_restoring(self._trace_and_compile, bound, keys)
         if deadline.is_past:
             _progress.report_end(name, deadline.seconds, len(made.graph.nodes))
         key = _cache_key(bound, keys)
+        if stamp != default_stamp():  # another thread has set the default dtype
+            with _lock:
+                self._drop([made])
+            return made
         with _lock:
             self._misses += 1
             self._drop([old for old in self._specializations if not old.is_current()])

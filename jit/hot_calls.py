@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .autograd_call import Derivative
 
 
+class NotCompiled(UnsupportedError):
+    """A call has no compiled form."""
+
+
 class HotFunction(JitFunction):
     """The jitted form of an eager function; its native entry is that of the eager function."""
 
@@ -42,7 +46,7 @@ class HotFunction(JitFunction):
         """Trace and compile a call.
 
         Raises:
-            UnsupportedError: it writes, captures or draws something, or a node has no compiled kernel.
+            NotCompiled: it writes, captures or draws something, or a node has no compiled kernel.
         """
         made = self._specialize(bound, keys)
         derivative: Derivative | None = made.derivative
@@ -53,7 +57,7 @@ class HotFunction(JitFunction):
             lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
         ]
         if made.outputs.writes or made.captured or made.ranges or not all(map(_has_kernels, lowered)):
-            raise UnsupportedError(f"{self.__name__} has no compiled form")
+            raise NotCompiled(f"{self.__name__} has no compiled form")
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
         return made
@@ -80,7 +84,10 @@ class Compiler:
     def run(self, args: Args, kwargs: Kwargs) -> object:
         """Run a call of a compiled kind; :data:`PASS` if it cannot be compiled any more."""
         jitted = self._compile(args, kwargs)
-        return PASS if jitted is None else jitted._bind_and_call(args, kwargs)
+        try:
+            return PASS if jitted is None else jitted._bind_and_call(args, kwargs)
+        except NotCompiled:  # what it depends on, such as the default dtype, has changed since
+            return PASS
 
     def compile(self, args: Args, kwargs: Kwargs) -> bool:
         """Compile a call and link it to the native entry; returns whether that is possible."""

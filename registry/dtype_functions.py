@@ -266,6 +266,8 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     if not wanted.is_floating:
         raise DTypeError(f"set_default_dtype takes a real floating dtype, not {wanted}")
     with lock:
+        if wanted is default_float():
+            return
         set_default_float(wanted)
         find_operator(
             "td::full"

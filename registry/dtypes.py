@@ -153,6 +153,7 @@ ALL = (bool_, *NUMERIC)
 
 DEFAULT_INT = int64
 default_listeners: list[Callable[[], object]] = []  # called after a change of the default dtypes
+_default_changes = [0]  # how many there have been
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _EXTENSION_DTYPES}
@@ -276,8 +277,17 @@ def default_complex() -> DType:
     return _BY_PYTHON[complex]
 
 
+def default_stamp() -> tuple[int, DType]:
+    """Return what differs after any change of the default dtypes, even if they are the same again.
+
+    What was computed while it changed may be of several defaults, and is not kept for later calls.
+    """
+    return _default_changes[0], default_float()
+
+
 def set_default_float(dtype: DType) -> None:
     """Set the dtype of Python floats; complex128 goes with float64, else complex64."""
+    _default_changes[0] += 1  # before the change: see default_stamp
     _BY_PYTHON.update({float: dtype, complex: complex128 if dtype is float64 else complex64})
     for listener in default_listeners:
         listener()

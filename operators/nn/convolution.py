@@ -25,7 +25,7 @@ from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..elementwise.casting import contiguous
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
-from .convolution_kernel import convolve
+from .convolution_kernel import convolve, used_steps
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 MOST_AXES = 3  # of native convolutions
+MOST_STEP = 1 << 31  # of their sizes, steps and padding: products of two are counted in 64 bits
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -126,11 +127,15 @@ def _find_loops(
     if rank > MOST_AXES or 0 in (*self.shape, *weight.shape):
         return ()
     out = _out_sizes(self, weight, stride, padding, input_dilation, dilation)
+    stride, dilation = used_steps(stride, out), used_steps(dilation, weight.shape[2:])
+    input_dilation = used_steps(input_dilation, self.shape[2:])
     # products of a dilated input are scattered: over results of any step that is 1, by kernels smaller than these
     is_scattered = max(stride) == 1 and math.prod(weight.shape[2:]) <= math.prod(out)
     if max(input_dilation) > 1 and not is_scattered:
         return ()
     axes = (self.shape[2:], weight.shape[2:], out, stride, padding[::2], input_dilation, dilation)
+    if any(abs(number) >= MOST_STEP for sizes in axes for number in sizes):
+        return ()
     numbers = (groups, self.shape[1], weight.shape[0] // groups)
     name = ",".join([*map(str, numbers), *("x".join(map(str, sizes)) for sizes in axes)])
     return (NativeLoop("convolution", name),)

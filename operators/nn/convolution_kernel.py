@@ -25,6 +25,11 @@ def _block_size(xp: ArrayModule) -> int:
     return BLOCK if xp is np else DEVICE_BLOCK
 
 
+def used_steps(steps: Ints, sizes: Ints) -> Ints:
+    """Return the steps between the elements of axes: 1 for a single element, where any step is the same."""
+    return tuple(step if size > 1 else 1 for step, size in zip(steps, sizes))
+
+
 def convolve(
     xp: ArrayModule,
     x: Array,
@@ -51,8 +56,10 @@ def convolve(
         else (before + after - (k - 1) * d - 1) // step + 1
         for n, k, step, before, after, lhs, d in ends
     )
+    stride, dilation = used_steps(stride, out), used_steps(dilation, kernel)
+    input_dilation = used_steps(input_dilation, sizes)
     gathered, scattered = w.shape[1] * groups * math.prod(out), 2 * w.shape[0] * math.prod(sizes)
-    if max(stride) == 1 and scattered < gathered:
+    if max(stride) == 1 and 0 < scattered < gathered:
         return _convolve_by_scatter(xp, x, w, padding[::2], out, input_dilation, dilation, groups)
     x = _pad(xp, x, padding, input_dilation)
     return _convolve_by_gather(xp, x, w, stride, out, dilation, groups)

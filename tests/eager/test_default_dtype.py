@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 import tandem as td
+from tandem import config
 
 CREATED = {
     "zeros": lambda: td.zeros((2,)),
@@ -182,3 +185,66 @@ def test_environment_sets_the_default(monkeypatch):
     monkeypatch.setenv("TANDEM_DEFAULT_DTYPE", "int64")
     run = subprocess.run([sys.executable, "-c", "import tandem"], capture_output=True, text=True)
     assert "expected float16, bfloat16, float32 or float64" in run.stderr
+
+
+def test_changes_while_threads_call_leave_nothing_behind(default):
+    calls = {
+        "gammaln": td.special.gammaln,
+        "i0": td.special.i0,
+        "std": td.std,
+        "fft": td.fft.fft,
+        "arange": lambda x: td.arange(0.0, x.shape[0]),
+        "jitted": td.jit(td.sqrt),
+    }
+    tensors = [td.asarray(np.arange(1, n).astype(kind)) for n in range(3, 9) for kind in (np.int64, np.int32)]
+    wanted = {}
+    for dtype in (td.float32, td.float64):
+        default(dtype)
+        wanted[dtype] = [call(x).dtype for call in calls.values() for x in tensors[:1]]
+    done, errors = threading.Event(), []
+
+    def change():
+        while not done.is_set():
+            default(td.float64)
+            default(td.float32)
+
+    def work():
+        try:
+            for x in tensors * 3:
+                for call in calls.values():
+                    call(x), call(x), call(x)
+        except Exception as error:
+            errors.append(error)
+
+    workers, changer = [threading.Thread(target=work) for _ in range(2)], threading.Thread(target=change)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with config.override(hot_calls=2, hot_composites=3):
+            for thread in (changer, *workers):
+                thread.start()
+            for thread in workers:
+                thread.join()
+    finally:
+        done.set()
+        changer.join()
+        sys.setswitchinterval(before)
+    assert not errors
+    for dtype in (td.float32, td.float64):
+        default(dtype)
+        for x in tensors:
+            assert [call(x).dtype for call in calls.values()] == wanted[dtype]
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_changes_keep_no_memory(default):
+    x = td.arange(1, 4)
+    for dtype in (td.float64, td.float32) * 40:
+        default(dtype)
+        td.special.gammaln(x)
+    tracemalloc.start()
+    for dtype in (td.float64, td.float32) * 100:
+        default(dtype)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 1 << 16

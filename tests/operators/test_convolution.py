@@ -1,6 +1,7 @@
 """Convolution and pooling: PyTorch's values and gradients on random shapes, edge cases, dispatch keys."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -204,6 +205,25 @@ def test_loops_compute_what_numpy_computes():
             done += 1
             close(found, convolve(np, x, w, *how))
     assert done > 50
+
+
+@pytest.mark.parametrize(
+    "sizes, kernel, how, wanted",
+    [
+        ((3,), (1,), ((2,), (0, 2), (1,), (1,)), [1.0, 3.0, 0.0]),  # as long as the input, but not the input
+        ((3,), (1,), ((2**63 - 1,), (0, 0), (1,), (1,)), [1.0]),
+        ((3,), (2,), ((2**62,), (1, 0), (1,), (1,)), [1.0]),
+        ((1,), (1,), ((1,), (1, 1), (2**63 - 1,), (2**63 - 1,)), [0.0, 1.0, 0.0]),
+        ((0, 6), (3, 1), ((1, 1), (5, 1, 5, 5), (3, 1), (2, 2)), [0.0] * 2 * 16),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_steps_beyond_the_input(sizes, kernel, how, wanted, dtype):
+    x = td.asarray(np.arange(1, 1 + math.prod(sizes)).reshape(1, 1, *sizes).astype(dtype))
+    w = td.ones((1, 1, *kernel), dtype=x.dtype)
+    for run in (td.convolution, td.convolution, td.jit(lambda x, w: td.convolution(x, w, *how))):
+        found = run(x, w, *how) if run is td.convolution else run(x, w)
+        assert found.numpy().ravel().tolist() == wanted
 
 
 @pytest.mark.skipif(not config.flags.native, reason="native code is off")

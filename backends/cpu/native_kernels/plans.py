@@ -21,7 +21,7 @@ from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
 from ....operators.declare.native_kernel import EMITTED, NativeKernel
 from ....operators.declare.shape_rules import promoted_dtype
-from ....registry.dtypes import DType, default_float, int64
+from ....registry.dtypes import DType, default_float, default_stamp, int64
 from ....registry.operator import Operator, find_operator
 from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
@@ -77,7 +77,10 @@ def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byte
         return None
     plan = _plans.get(key, _UNKNOWN)
     if plan is _UNKNOWN:
+        stamp = default_stamp()
         plan = _make_plan(op, args, kwargs)
+        if stamp != default_stamp() or stamp[1] is not key[-1]:
+            return None
         if len(_plans) >= MOST_PLANS:
             _plans.clear()
         _plans[key] = plan

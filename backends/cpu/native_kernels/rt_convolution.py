@@ -181,7 +181,8 @@ def is_dense_input(steps: ptr, g: Geometry) -> bool:
     for d in range(3):
         axis = 2 - d
         dense = dense and at(g.sizes, axis) == at(g.out, axis) and at(g.before, axis) == 0
-        dense = dense and (stride_of(steps, g.rank, axis) == step or at(g.sizes, axis) == 1)
+        is_next = stride_of(steps, g.rank, axis) == step and at(g.stride, axis) == 1
+        dense = dense and (is_next or at(g.sizes, axis) == 1)
         step *= at(g.sizes, axis)
     return bool(dense)
 

@@ -29,6 +29,7 @@ class LoopEntry(base.OperatorEntry):
     """The data of the entry of one operator."""
 
     operands: i64  # which positional arguments are tensors, as bits
+    changes: i64  # of the default dtype
 
 
 class Work(Struct):
@@ -160,9 +161,14 @@ def make_plan(
     entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64, key: ptr, length: i64
 ) -> ptr:
     """Let Python make the plan of a key, and the call; the plan is used from the next call on."""
+    changes = entry.changes
     plan = capi.PyObject_Vectorcall(entry.miss, args, count, kwnames)
     if unlikely(plan == NULL):
         return NULL
+    # another thread may have set the default dtype, of which the plan or the slots are
+    if unlikely(plan == capi.Py_Ellipsis or entry.changes != changes):
+        capi.decref(plan)
+        return Outcome.FALL_BACK
     again, work = stack(rt_keys.MAX_KEY * 8), stack(sizeof(Work))
     now = write_key(entry, args, count, kwnames, flags, again, work)
     # another thread may have given a tensor other memory meanwhile, and even its former memory again

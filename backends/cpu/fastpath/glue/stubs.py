@@ -18,7 +18,7 @@ from ..... import config, lazy
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
-from .....registry.dtypes import default_float, float32
+from .....registry.dtypes import default_float, default_stamp, float32
 from .....registry.operator import Operator, lock
 from ..entries import rt_cached_views
 from ..runtime import capi
@@ -317,12 +317,16 @@ class ViewStub(Stub):
         """Return the struct of an entry, with memory for the layouts."""
         names = tuple(argument.name for argument in self.operator.schema.arguments)
         result = OperatorStruct(self.runtime.process, fall_back, miss, names, **self.more_fields())
-        result.point(rt.OperatorEntry.variants, self.make_slots())
+        result.point(rt.OperatorEntry.variants, self.find_slots(result))
         return result
 
     def more_fields(self) -> dict[str, Any]:
         """Return the class of the struct and values of its fields, where it is not an `OperatorEntry`."""
         return {}
+
+    def find_slots(self, record: OperatorStruct) -> StructMemory:
+        """Return the memory for the layouts of a struct."""
+        return self.make_slots()
 
     def make_slots(self) -> StructMemory:
         """Return memory for the layouts."""
@@ -349,6 +353,8 @@ class LoopStub(ViewListStub):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.patch_points[0].miss = self.make_plan
+        self._slots: dict[object, StructMemory] = {}  # by struct and default dtype
+        self._stamp: object = None  # of the default dtype that the entries have the plans of
 
     def more_fields(self) -> dict[str, Any]:
         """Return the class of the struct and values of its fields."""
@@ -356,14 +362,33 @@ class LoopStub(ViewListStub):
         bits = sum(1 << index for index, argument in enumerate(arguments) if argument.type.core == "Tensor")
         return {"layout": loop_calls.LoopEntry, "operands": bits}
 
+    def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
+        """Return the struct of an entry; the registry's lock is held, as while the default dtype changes."""
+        self._stamp = default_stamp()
+        return super().make_struct(fall_back, miss)
+
     def clear_variants(self) -> None:
-        """Forget the plans, whose dtypes follow from the default dtype; the old ones stay in memory."""
+        """Change to the plans of another default dtype, which dtypes of results follow from."""
+        changes = loop_calls.LoopEntry.changes
         for point in self.patch_points:
             if point.record is not None:
-                point.record.point(rt.OperatorEntry.variants, self.make_slots())
+                point.record.set(changes, point.record.get(changes) + 1)
+                point.record.replace(rt.OperatorEntry.variants, self.find_slots(point.record))
+        self._stamp = default_stamp()
 
-    def make_plan(self, /, *args: Any, **kwargs: Any) -> bytes | None:
-        """Return the plan of a call, see `rt_loops.LoopPlan`; None if Python runs such calls."""
-        named = dict(zip(kwargs, plans.take_arrays(kwargs.values())))
-        plan: bytes | None = plans.find_plan(self.operator, plans.take_arrays(args), named)
-        return plan
+    def find_slots(self, record: OperatorStruct) -> StructMemory:
+        """Return the memory for the plans of a struct with the default dtype."""
+        key = record.address, default_float()
+        if key not in self._slots:
+            self._slots[key] = self.make_slots()
+        return self._slots[key]
+
+    def make_plan(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the plan of a call, see `rt_loops.LoopPlan`.
+
+        Returns:
+            A `bytes` object; None if Python runs such calls; an ellipsis if the default dtype has changed meanwhile.
+        """
+        stamp, named = default_stamp(), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
+        plan = plans.find_plan(self.operator, plans.take_arrays(args), named)
+        return plan if stamp == self._stamp == default_stamp() else ...
