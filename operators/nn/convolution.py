@@ -35,6 +35,7 @@ Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 MOST_AXES = 3  # of native convolutions
 MOST_STEP = 1 << 31  # of their sizes, steps and padding: products of two are counted in 64 bits
+MOST_PRODUCTS = 1 << 56  # of their elements: the scratch memory that they need is counted in 64 bits
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -135,6 +136,9 @@ def _find_loops(
         return ()
     axes = (self.shape[2:], weight.shape[2:], out, stride, padding[::2], input_dilation, dilation)
     if any(abs(number) >= MOST_STEP for sizes in axes for number in sizes):
+        return ()
+    points = math.prod(self.shape[2:])
+    if math.prod(weight.shape) * max(math.prod(out), points) + self.shape[1] * points >= MOST_PRODUCTS:
         return ()
     numbers = (groups, self.shape[1], weight.shape[0] // groups)
     name = ",".join([*map(str, numbers), *("x".join(map(str, sizes)) for sizes in axes)])

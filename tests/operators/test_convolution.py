@@ -226,6 +226,13 @@ def test_steps_beyond_the_input(sizes, kernel, how, wanted, dtype):
         assert found.numpy().ravel().tolist() == wanted
 
 
+def test_too_much_memory_for_repeated_elements():
+    one = td.ones((), dtype=td.float64)
+    x, w = td.broadcast_to(one, (1, 2**21, 2**21 - 1)), td.broadcast_to(one, (1, 2**21, 2**20))
+    with pytest.raises(MemoryError):
+        td.convolution(x, w, (1,), (0, 0), (1,), (1,))
+
+
 @pytest.mark.skipif(not config.flags.native, reason="native code is off")
 def test_convolutions_and_their_derivatives_are_native():
     x, w = td.asarray(np.ones((2, 3, 8, 8), np.float32)), td.asarray(np.ones((4, 3, 3, 3), np.float32))

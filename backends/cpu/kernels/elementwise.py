@@ -17,7 +17,7 @@ from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, pro
 from ....operators.scalar_ir.expr import Expr
 from ....operators.scalar_ir.nodes import instantiate, is_exact, order
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel, ufunc_of
-from ....registry.dtypes import default_float
+from ....registry.dtypes import default_stamp
 from ....registry.operator import Operator
 
 _emitted = lazy.Module(".backends.cpu.kernels.node_functions")
@@ -120,10 +120,12 @@ def elementwise_kernel(op: Operator) -> Callable[..., Tensor]:
 
     def general(*args: Any) -> Tensor:
         key = tuple([arg._array.dtype if isinstance(arg, Tensor) else type(arg) for arg in args])
-        default = default_float()
-        instance = instances.get((default, key))
+        stamp = default_stamp()
+        instance = instances.get((stamp[1], key))
         if instance is None:
-            instance = instances[default, key] = _instantiate_body(decl, op.schema.name, args)
+            instance = _instantiate_body(decl, op.schema.name, args)
+            if stamp == default_stamp():
+                instances[stamp[1], key] = instance
             if instance.converters is None:
                 ready[key if len(key) > 1 else key[0]] = instance.function
         function, converts, checked = instance

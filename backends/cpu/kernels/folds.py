@@ -15,7 +15,7 @@ from ....operators.declare.shape_rules import normalize_axes
 from ....operators.scalar_ir.expr import Expr, arg, order
 from ....operators.scalar_ir.fold import Fold
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel
-from ....registry.dtypes import DType, as_dtype, bool_, default_float
+from ....registry.dtypes import DType, as_dtype, bool_, default_stamp
 from ....registry.operator import Operator
 from .elementwise import find_function
 
@@ -48,12 +48,16 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
         self: Tensor, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None
     ) -> Tensor:
         array = self._array
-        key = array.dtype, array.ndim, axis, dtype, default_float()
+        stamp = default_stamp()
+        key = array.dtype, array.ndim, axis, dtype, stamp[1]
         run = known.get(key)
         if run is None or not array.size:
             options = {} if dtype is None else {"dtype": dtype}
             out = meta(self, axis, keepdims=keepdims, **options).dtype
-            run = run or known.setdefault(key, NumpyFold(fold, as_dtype(array.dtype), out))
+            if run is None:
+                run = NumpyFold(fold, as_dtype(array.dtype), out)
+                if stamp == default_stamp():
+                    known[key] = run
         if config.flags.native and run.has_own_order() and not _fastpath.why_off():
             result = run.fold_natively(array, axis, keepdims)
             if result is not None:
