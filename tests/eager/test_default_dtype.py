@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem import config
-from tandem.errors import LoweringError
 
 CREATED = {
     "zeros": lambda: td.zeros((2,)),
@@ -198,7 +197,7 @@ def test_changes_while_threads_call_leave_nothing_behind(default):
         "arange": lambda x: td.arange(0.0, x.shape[0]),
         "jitted": td.jit(td.sqrt),
     }
-    tensors = [td.asarray(np.arange(1, n).astype(kind)) for n in range(3, 9) for kind in (np.int64, np.int32)]
+    tensors = [td.asarray(np.arange(1, n).astype(kind)) for n in range(3, 7) for kind in (np.int64, np.int32)]
     wanted = {}
     for dtype in (td.float32, td.float64):
         default(dtype)
@@ -212,9 +211,10 @@ def test_changes_while_threads_call_leave_nothing_behind(default):
 
     def work():
         try:
-            for x in tensors * 3:
+            for x in tensors:
                 for call in calls.values():
-                    with contextlib.suppress(LoweringError):  # the default has changed within the call
+                    # a graph of one default fails where Python computes a node with the other one
+                    with contextlib.suppress(td.errors.LoweringError):
                         call(x), call(x), call(x)
         except Exception as error:
             errors.append(error)
