@@ -197,7 +197,7 @@ def test_changes_while_threads_call_leave_nothing_behind(default):
         "arange": lambda x: td.arange(0.0, x.shape[0]),
         "jitted": td.jit(td.sqrt),
     }
-    tensors = [td.asarray(np.arange(1, n).astype(kind)) for n in range(3, 7) for kind in (np.int64, np.int32)]
+    tensors = [td.asarray(np.arange(1, 4).astype(kind)) for kind in (np.int64, np.int32)]
     wanted = {}
     for dtype in (td.float32, td.float64):
         default(dtype)
