@@ -39,7 +39,7 @@ def check_flat(found, rounds):
 
 
 def test_memory_is_flat_once_the_caches_are_full(tmp_path):
-    check_flat(readings(KINDS[SEED % len(KINDS)], 400, "0", tmp_path), 400)
+    check_flat(readings(KINDS[SEED % len(KINDS)], 300, "0", tmp_path), 300)
 
 
 @pytest.mark.full

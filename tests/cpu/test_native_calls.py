@@ -38,7 +38,7 @@ SHAPES = [
     ((4,), ()),
 ]
 
-PARTS = 8  # of the dtypes; each commit tries one
+PARTS = 14  # of the dtypes; each commit tries one
 LOOSE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-6, "complex64": 6e-6}
 
 

@@ -210,9 +210,9 @@ def test_registering_does_not_pile_up(lib):
             lib.define("h(Tensor x) -> Any").remove()
             td.Library("rules", "IMPL").impl("f", lambda x: 1, "CUDA")
 
-    cycle(50)
-    growth = smallest_block_growth(lambda: cycle(100))
-    assert growth < 100, "one block that is kept in each cycle is too much"
+    cycle(20)
+    growth = smallest_block_growth(lambda: cycle(40))
+    assert growth < 40, "one block that is kept in each cycle is too much"
     assert len(lib._handles) == 1, "the definition of the fixture"
 
 

@@ -176,7 +176,8 @@ def test_fallbacks():
             lambda kernel: library.fallback(boxed(kernel), "Profiler", allow_override=True),
             [observed, lambda: f(X)],
             is_exp_or_42,
-            registering=3,
+            registering=2,
+            calling=2,  # they take turns with those that register, which compute the tables of all operators
         )
 
 
@@ -243,9 +244,9 @@ def test_registering_over_and_over_does_not_grow():
                 handle.remove()
                 td.exp(X)
 
-        cycle(10)
-        growth = smallest_block_growth(lambda: cycle(20))
-        assert growth < 20, "one block that is kept in each cycle is too much"
+        cycle(5)
+        growth = smallest_block_growth(lambda: cycle(10))
+        assert growth < 10, "one block that is kept in each cycle is too much"
 
 
 # -- the state of threads ----------------------------------------------------------------------------------------------
