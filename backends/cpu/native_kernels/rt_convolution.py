@@ -22,7 +22,8 @@ from ..fastpath.compiler.dsl import (
 )
 from ..fastpath.compiler.structs import Struct, array
 from ..fastpath.runtime import capi
-from .rt_planes import SIZE, Plane, T, clear, copy_plane, end_inside, first_inside, smaller
+from .rt_integers import smaller
+from .rt_planes import SIZE, Plane, T, clear, copy_plane, end_inside, first_inside
 
 COLUMNS, ROWS, SCATTER = 0, 1, 2  # modes
 SPARE: i64 = 16  # elements between rows, so that those of a column are not a power of 2 apart

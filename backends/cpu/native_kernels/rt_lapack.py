@@ -22,6 +22,7 @@ from ..fastpath.compiler.dsl import (
     template,
 )
 from ..fastpath.runtime import capi
+from .rt_integers import larger, smaller
 
 geqrf = extern("LAPACK_geqrf", "None(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)")
 ungqr = extern("LAPACK_ungqr", "None(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)")
@@ -30,16 +31,6 @@ getrf = extern("LAPACK_getrf", "None(ptr, ptr, ptr, ptr, ptr, ptr)")
 SIZE: i64 = template(8)
 COMPLETE: i64 = template(0)  # 1: Q is square
 ROWS, COLUMNS, INNER, LEADING, LENGTH, INFO = 0, 4, 8, 12, 16, 20  # offsets of the 32-bit integers of a call
-
-
-@native
-def smaller(x: i64, y: i64) -> i64:
-    return x if x < y else y
-
-
-@native
-def larger(x: i64, y: i64) -> i64:
-    return x if x > y else y
 
 
 @native

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ..fastpath.compiler.dsl import i64, load, native, ptr, store, template
 from ..fastpath.compiler.structs import Struct
 from ..fastpath.runtime import capi
+from .rt_integers import larger, smaller
 
 T: TypeAlias = float  # a type parameter
 SIZE: i64 = template(4)
@@ -27,16 +28,6 @@ class Plane(Struct):
     width: i64
     over: i64  # the strides of the plane, in bytes
     along: i64
-
-
-@native
-def smaller(x: i64, y: i64) -> i64:
-    return x if x < y else y
-
-
-@native
-def larger(x: i64, y: i64) -> i64:
-    return x if x > y else y
 
 
 @native
