@@ -70,7 +70,7 @@ class NativeKernel(NamedTuple):
         is_exact: whether all correct algorithms return the same bits, so that calls need not agree on the loop.
         is_finite: whether the elements of the first operand, square matrices in double precision, must be finite: for
             others the loop is not called, and the call fails.
-        make: returns further loops, which depend on the arguments, from the operator's arguments.
+        make: returns further loops, which depend on the arguments, from the operator's arguments; None: there are none.
         dtypes: the dtypes of operands that loops compute; None: all.
         axis: the core axis, of all operands and results, from the operator's arguments; None: their last axes.
     """
@@ -84,14 +84,14 @@ class NativeKernel(NamedTuple):
     is_finite: bool = False
     axis: Callable[..., int] | None = None
     dtypes: tuple[DType, ...] | None = None
-    make: Callable[..., tuple[NativeLoop, ...]] = lambda *args, **kwargs: ()
+    make: Callable[..., tuple[NativeLoop, ...]] | None = None
 
     @property
     def may_be_emitted(self) -> bool:
         """Whether a loop may be one of this package, which then also computes the calls of the Python kernel."""
-        makes = self.make is not NativeKernel._field_defaults["make"]
-        return makes or any(loop.provider in EMITTED for loop in self.loops)
+        return self.make is not None or any(loop.provider in EMITTED for loop in self.loops)
 
     def candidates(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[NativeLoop]:
         """The loops that compute a call, given the operator's arguments with specs in place of tensors."""
-        return [loop for loop in (*self.loops, *self.make(*args, **kwargs)) if loop.when(*args, **kwargs)]
+        made = () if self.make is None else self.make(*args, **kwargs)
+        return [loop for loop in (*self.loops, *made) if loop.when(*args, **kwargs)]
