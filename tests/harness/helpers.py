@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from importlib import import_module
 
 import numpy as np
 import tandem as td
@@ -50,3 +51,8 @@ def smallest_block_growth(work, rounds=4):
         gc.collect()
         growths.append(sys.getallocatedblocks() - before)
     return min(growths)
+
+
+def stats():
+    """``scipy.stats``, which takes longer to import than a sixth of the collection of all tests."""
+    return import_module("scipy.stats")

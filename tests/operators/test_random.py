@@ -1,18 +1,12 @@
 """Random numbers: Philox's test vectors, one stream for all paths, statistical tests."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 import tandem as td
+from helpers import stats
 from tandem.operators.random import philox
 
 SEEDS = range(4)
-
-
-def stats():
-    """``scipy.stats``, which takes longer to import than a sixth of the collection of all tests."""
-    return import_module("scipy.stats")
 
 
 def host(x: object) -> np.ndarray:

@@ -3,22 +3,16 @@
 The seeds are fixed, so that a test passes always or never; a sound sampler fails for one seed in a thousand.
 """
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 import tandem as td
+from helpers import stats
 from scipy import special
 from tandem import errors
 from tandem.eager.layers.vmap import kernel as batched_kernel
 
 SIZE = 20000
 R = td.random
-
-
-def stats():
-    """``scipy.stats``, which takes longer to import than a sixth of the collection of all tests."""
-    return import_module("scipy.stats")
 
 
 def host(x):
