@@ -58,10 +58,10 @@ def pytest_runtest_teardown(item, nextitem):
     # To register the kernels again takes 0.1 s, so the backend stays loaded if the next test uses it too.
     if "cuda" in getattr(item, "fixturenames", ()) and "cuda" not in getattr(nextitem, "fixturenames", ()):
         load and load.unload()
-    left = state.current()
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()  # what is left stays until the end, and no later collection has to walk it
+    left = state.current()
     if left is not state.DEFAULT:
         state.install(state.DEFAULT)
         pytest.fail(f"the dispatch state was left with include={left.include:#x}, exclude={left.exclude:#x}")
