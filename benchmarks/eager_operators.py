@@ -1,4 +1,4 @@
-"""Eager calls of every operator of the op table on its first small sample, beside NumPy's function or PyTorch's.
+"""Time eager calls of each operator of the op table on its first small sample, beside the function of NumPy or PyTorch.
 
 python benchmarks/eager_operators.py [--only add,sort] [--dtype float32] [--above 1.2] [--seconds 0.06]
 

@@ -36,11 +36,11 @@ Kernel = Callable[..., Any]
 Maker = Callable[[Operator], Kernel]
 
 
-# Operators with hand-written kernels; the kernels of the others follow from their declarations.
 def _copy(x: CudaTensor) -> CudaTensor:
     return cuda_tensor(copy_array(x._data))
 
 
+# Operators with hand-written kernels; the kernels of the others follow from their declarations.
 MAKERS: dict[str, Maker] = {
     "td::full": creation.full_kernel,
     "td::arange": creation.arange_kernel,

@@ -49,7 +49,7 @@ class GraphFunction:
 
     @property
     def variable(self) -> Tensor | None:
-        """The leaf whose gradient is accumulated, as in PyTorch; None if the tensor is no longer in use.
+        """Return the leaf whose gradient is accumulated, or None if the tensor is no longer in use, as in PyTorch.
 
         Raises:
             AttributeError: the function is that of an operation.
