@@ -25,13 +25,18 @@ def _axes(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
 
 
 def _is_matrix_fold(over: int) -> Callable[..., bool]:
-    """Return a function: whether a call folds one axis of a matrix of complex numbers."""
+    """Return a function: whether a call folds one axis of a matrix of complex numbers.
+
+    One column is added in the order of a row, as in eager calls, which leave out axes of length 1.
+    """
 
     def matches(
         self: TensorSpec, axis: Axes = None, *, keepdims: bool = False, dtype: DType | None = None
     ) -> bool:
         plain = self.dtype.kind == "c" and dtype in (None, self.dtype) and not keepdims
-        return plain and len(self.shape) == 2 and _axes("fold", axis, 2) == (over,) and self.size > 0
+        if not plain or len(self.shape) != 2 or _axes("fold", axis, 2) != (over,):
+            return False
+        return self.size > 0 and (over == 1 or self.shape[1] > 1)
 
     return matches
 
