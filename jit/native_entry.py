@@ -48,7 +48,6 @@ class NativeEntry:
         self._fall_back = fall_back
         self._record: JitStruct | None = None
         self._ready: bool | None = None
-        _entries[id(self)] = self
 
     def link(self, specialization: Specialization, arguments: Arguments, form: object) -> None:
         """Link a specialization for calls of this form if native code can run it."""
@@ -76,6 +75,7 @@ class NativeEntry:
             self._record = JitStruct(runtime.process, self._fall_back)
             native_type.set_entry(function, entry, self._record.address)
         self._record.link(record)
+        _linked[id(self)] = self
 
     def _worth_it(self, runtime: Any, specialization: Specialization) -> bool:
         """Whether the entry is compiled, or the function is called often enough to compile it.
@@ -112,16 +112,17 @@ class NativeEntry:
                 self._record.unlink()
 
 
-# By their ids: other threads add entries at any time, and a WeakSet cannot be copied meanwhile.
-_entries: weakref.WeakValueDictionary[int, NativeEntry] = weakref.WeakValueDictionary()
+# The entries with linked specializations. By their ids: a WeakSet cannot be copied while entries are deleted.
+_linked: weakref.WeakValueDictionary[int, NativeEntry] = weakref.WeakValueDictionary()
 
 
 def _unlink_all(op: Operator) -> None:
-    """Unlink all entries when a kernel changes, so that Python checks the guards again."""
-    for reference in _entries.valuerefs():
+    """Unlink all entries when a kernel changes, so that Python checks the guards again; the registry's lock is held."""
+    for reference in _linked.valuerefs():
         entry = reference()
         if entry is not None:
             entry.unlink()
+    _linked.clear()
 
 
 change_listeners.append(_unlink_all)

@@ -10,6 +10,7 @@ from .....eager.tensor.dunders import BINARY, COMPARISON, methods
 from .....eager.tensor.inplace import functional
 from .....named_tuple import NamedTuple
 from .....operators.declare.declaration import on_declaration
+from .....registry.dispatch.keys import DispatchKey, keyset
 from .....registry.dtypes import DType, bool_, default_listeners
 from .....registry.function import function_listeners
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
@@ -19,6 +20,11 @@ from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
 from .stubs import FillStub, LoopStub, Stub, ViewListStub, ViewStub
+
+# Calls that an entry runs have these keys only, so other kernels do not concern it.
+ENTRY_KEYS = keyset(
+    DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.AutogradCPU, DispatchKey.WeakScalar
+)
 
 
 class Service(NamedTuple):
@@ -172,6 +178,8 @@ class Stubs:
 
     def follow(self, op: Operator) -> None:
         """Update a stub: an operator's table or observers have changed (a listener of the registry)."""
+        if op.changed and not op.changed & ENTRY_KEYS:
+            return
         concerned = self._concerned.get(op, ())
         for stub in concerned:
             stub.follow()
