@@ -50,10 +50,10 @@ def bits(result):
 
 @native  # without it eager calls and graphs may have different layouts, and NumPy other bits
 @pytest.mark.parametrize("name", sorted({*NATIVE, *DECOMPOSED, *COMPOSED}))
-@pytest.mark.parametrize("part", one_each_commit(*range(4)))
+@pytest.mark.parametrize("part", one_each_commit(*range(6)))
 def test_jit_returns_the_bits_of_eager_calls(name, part):
     op = optable.table()[name]
-    for dtype in op.decl.dtypes[part::4] or op.decl.dtypes[:1]:
+    for dtype in op.decl.dtypes[part::6] or op.decl.dtypes[:1]:
         for sample in optable.samples_of(op, dtype):
             found = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
             f, tensors = optable.as_function(op, *optable.to_tensors(found))
@@ -66,13 +66,13 @@ def test_jit_returns_the_bits_of_eager_calls(name, part):
 
 
 @native
-@pytest.mark.parametrize("part", one_each_commit(*range(4)))
+@pytest.mark.parametrize("part", one_each_commit(*range(12)))
 def test_callbacks_of_the_operator_table_are_named(part):
     found = {}
     for op in filter(is_tried, declared_operators()):
         for dtype in {(dtype.kind, dtype.itemsize > 2): dtype for dtype in op.decl.dtypes}.values():
             samples = optable.samples_of(op, dtype)
-            for sample in samples if f"td::{op.name}" in CALLBACKS else samples[part::4] or samples[:1]:
+            for sample in samples if f"td::{op.name}" in CALLBACKS else samples[part::12] or samples[:1]:
                 given = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
                 if isinstance(given[0][0], np.ndarray) and not given[0][0].size:
                     continue  # positions in an array without elements are checked in Python

@@ -27,8 +27,13 @@ def is_tried(op, share=8):
 
 def one_each_commit(*values):
     """Parameters of which each commit tries one; ``pytest -m full`` tries the others."""
-    chosen = int(os.environ.get("TANDEM_TEST_SEED", "0")) % len(values)
+    return share_each_commit(values, len(values))
+
+
+def share_each_commit(values, share):
+    """Parameters of which each commit tries one in ``share``; ``pytest -m full`` tries the others."""
+    seed = int(os.environ.get("TANDEM_TEST_SEED", "0"))
     return [
-        value if number == chosen else pytest.param(value, marks=pytest.mark.full)
+        value if (number - seed) % share == 0 else pytest.param(value, marks=pytest.mark.full)
         for number, value in enumerate(values)
     ]
