@@ -119,7 +119,7 @@ _ATTRIBUTES = {
     ".eager.layers.dispatch_mode": "DispatchMode no_dispatch",
     ".eager.layers.functionalize": "functionalize",
     ".eager.meta.memory": "meta_memory",
-    ".eager.tensor.files": "load load_safetensors save save_safetensors",
+    ".eager.tensor.interop.files": "load load_safetensors save save_safetensors",
     ".eager.tensor.attributes": (
         "adjoint is_complex is_floating_point is_nonzero is_same_size is_signed numel"
     ),
@@ -127,7 +127,7 @@ _ATTRIBUTES = {
         "det digamma erfinv inverse lgamma logit masked_select matrix_power pinverse xlogy"
     ),
     ".eager.tensor.generator": "Generator",
-    ".eager.tensor.array_namespace": "__array_namespace_info__ broadcast_shapes",
+    ".eager.tensor.interop.array_namespace": "__array_namespace_info__ broadcast_shapes",
     ".eager.tensor.index_tricks": "c_ index_exp mgrid ogrid r_ s_",
     ".eager.tensor.queries": (
         "array array2string array_repr array_str get_printoptions iscomplexobj isrealobj isscalar iterable ndim "
@@ -215,7 +215,7 @@ __version__ = "0.2.0.dev0"
 __array_api_version__ = "2025.12"
 
 _cpu_kernels.register()
-_lazy.when_imported("einops._backends", _partial(_lazy.module, ".eager.tensor.einops_backend"))
+_lazy.when_imported("einops._backends", _partial(_lazy.module, ".eager.tensor.interop.einops_backend"))
 for _name in ("cloudpickle.cloudpickle", "joblib.externals.cloudpickle.cloudpickle"):
     _lazy.when_imported(_name, _partial(_lazy.Functions(".jit.by_value").register, _name))
 _register_lazy_fallbacks(_partial(_lazy.module, ".eager.layers.fallbacks"))

@@ -57,8 +57,6 @@ from .eager.layers.dispatch_mode import DispatchMode as DispatchMode
 from .eager.layers.dispatch_mode import no_dispatch as no_dispatch
 from .eager.layers.functionalize import functionalize as functionalize
 from .eager.meta.memory import meta_memory as meta_memory
-from .eager.tensor.array_namespace import __array_namespace_info__ as __array_namespace_info__
-from .eager.tensor.array_namespace import broadcast_shapes as broadcast_shapes
 from .eager.tensor.attributes import adjoint as adjoint
 from .eager.tensor.attributes import is_complex as is_complex
 from .eager.tensor.attributes import is_floating_point as is_floating_point
@@ -69,10 +67,6 @@ from .eager.tensor.attributes import numel as numel
 from .eager.tensor.construct import asarray as asarray
 from .eager.tensor.construct import from_dlpack as from_dlpack
 from .eager.tensor.construct import tensor as tensor
-from .eager.tensor.files import load as load
-from .eager.tensor.files import load_safetensors as load_safetensors
-from .eager.tensor.files import save as save
-from .eager.tensor.files import save_safetensors as save_safetensors
 from .eager.tensor.forwards import det as det
 from .eager.tensor.forwards import digamma as digamma
 from .eager.tensor.forwards import erfinv as erfinv
@@ -90,6 +84,12 @@ from .eager.tensor.index_tricks import mgrid as mgrid
 from .eager.tensor.index_tricks import ogrid as ogrid
 from .eager.tensor.index_tricks import r_ as r_
 from .eager.tensor.index_tricks import s_ as s_
+from .eager.tensor.interop.array_namespace import __array_namespace_info__ as __array_namespace_info__
+from .eager.tensor.interop.array_namespace import broadcast_shapes as broadcast_shapes
+from .eager.tensor.interop.files import load as load
+from .eager.tensor.interop.files import load_safetensors as load_safetensors
+from .eager.tensor.interop.files import save as save
+from .eager.tensor.interop.files import save_safetensors as save_safetensors
 from .eager.tensor.layouts import quantize_per_channel as quantize_per_channel
 from .eager.tensor.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.tensor.layouts import sparse_coo_tensor as sparse_coo_tensor

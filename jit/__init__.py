@@ -16,15 +16,10 @@ execute.py: lowering, compiling and running graphs; copies of results that alias
 progress.py: reports of compilations that take long
 native_entry.py: the native entry, which runs specializations that are linked into it
 native_record.py: a specialization as programs for the native entry
-joint_trace.py: tracing with the gradient
-partition.py: the split of a joint graph into forward and backward passes
-autograd_call.py: the autograd node of a jitted call
-backward.py: the compiled backward pass; symbolic zeros
+derivatives/: calls that are differentiated: joint graphs, their partition, and the backward pass
 graph_function.py: a forward or backward graph as a callable
-recorded_call.py: calls on tensors that require gradients
 variants.py: the cache of variants for values of transforms
 batching.py: variants for values of ``vmap``
-forward_mode.py: variants for values of ``jvp``
 lift_closures.py: variants for values of transforms in closures and globals (lambda lifting)
 explain.py: explanations of the cache
 stages.py: the stages for users: traced, lowered, compiled

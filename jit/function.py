@@ -24,16 +24,16 @@ from ..registry.dtypes import default_float, default_stamp
 from ..registry.native_type import NativeCallable, accept_entries
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
 from .batching import BatchedVariants
+from .derivatives.forward_mode import ForwardVariants
+from .derivatives.joint_trace import specialize_joint
+from .derivatives.recorded_call import GradientVariants, autograd_meta_at
 from .explain import explain
-from .forward_mode import ForwardVariants
 from .guards.externals import captures_gradient
 from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
 from .interceptors import BOUND_INTERCEPTORS, CALL_INTERCEPTORS
-from .joint_trace import specialize_joint
 from .lift_closures import LiftedVariants
 from .native_entry import NativeEntry, use_time
 from .outputs import CapturedValueError
-from .recorded_call import GradientVariants, autograd_meta_at
 from .specialization import Specialization
 from .specialize import specialize, unflatten_arguments
 from .stages import Lowered, Traced, to_traced

@@ -26,7 +26,7 @@ from .view_outputs import copy_contiguous_views
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
-    from .autograd_call import Derivative
+    from .derivatives.autograd_call import Derivative
 
 
 class NotCompiled(UnsupportedError):

@@ -1,26 +1,22 @@
 """Tensor, its methods, and the functions that create, convert and copy tensors.
 
-array_namespace.py: the Array API standard's protocol: ``x.__array_namespace__()``, inspection, ``to_device``.
 at.py: ``x.at[index]``, functional updates.
 attributes.py: attributes of tensors as PyTorch names them, and small methods.
 deletion.py: deleted tensors, whose memory was donated or freed.
 construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
 copies.py: pickling and copying.
-dlpack.py: DLPack capsules in the host's memory.
 dunders.py: the special methods of arithmetic, comparison, round and divmod.
-einops_backend.py: the backend by which einops finds tensors.
 forwards.py: functions of ``td.linalg`` and ``td.special`` under PyTorch's names.
 flags.py: ``x.flags`` of tensors without an ndarray.
 functions.py: the operator functions in the namespace ``td``.
-files.py: ``save`` and ``load``, npz and safetensors files.
 generator.py: Generator, a stateful source of random numbers.
 generator_state.py: hooks of Generator for tracing and replay.
 index_tricks.py: s_, index_exp, mgrid, ogrid, r_, c_.
+interop/: exchange with other libraries: NumPy's protocols, DLPack, the Array API, einops, files.
 inplace.py: in-place operators, generated from functional ones.
 layouts.py: functions and kernels of sparse and quantized tensors, which load at first use.
 methods.py: the methods of Tensor.
-numpy_protocols.py: NumPy's functions and ufuncs of tensors.
 printing.py: ``repr`` and ``str`` of tensors.
 queries.py: ``array``, and NumPy's functions that ask about tensors or print them.
 results.py: map over the results of an operator.

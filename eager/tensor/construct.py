@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...registry.types import Array, DTypeLike
 
 cuda = lazy.Module(".backends.cuda.load")
-_dlpack = lazy.Module(".eager.tensor.dlpack")
+_dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 
 
 def asarray(

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from ...registry.types import Args, DTypeLike, Function, Kwargs, TensorLike
 
 cuda_backend = lazy.Module(".backends.cuda.load")
-_namespace = lazy.Module(".eager.tensor.array_namespace")
-_numpy_protocols = lazy.Module(".eager.tensor.numpy_protocols")
+_namespace = lazy.Module(".eager.tensor.interop.array_namespace")
+_numpy_protocols = lazy.Module(".eager.tensor.interop.numpy_protocols")
 _printing = lazy.Module(".eager.tensor.printing")
 
 
@@ -281,12 +281,12 @@ def export_buffer(self: Tensor, flags: int = 0) -> memoryview:
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
-    """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
+    """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.interop.numpy_protocols`."""
     return _numpy_protocols.apply_ufunc(ufunc, method, inputs, options)
 
 
 def array_function(self: Tensor, function: Function, types: object, args: Args, kwargs: Kwargs) -> object:
-    """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.numpy_protocols`."""
+    """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.interop.numpy_protocols`."""
     return _numpy_protocols.apply_function(function, args, kwargs)
 
 

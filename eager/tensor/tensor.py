@@ -32,7 +32,7 @@ else:
     Base = TensorBase
 
 _construct = lazy.Module(".eager.tensor.construct")
-_dlpack = lazy.Module(".eager.tensor.dlpack")
+_dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from ..eager.tensor import files
+from ..eager.tensor.interop import files
 from ..errors import ArgumentError, ValueArgumentError
 
 if TYPE_CHECKING:
-    from ..eager.tensor.files import File
+    from ..eager.tensor.interop.files import File
 
 
 def save(obj: object, f: File, pickle_protocol: int = pickle.DEFAULT_PROTOCOL) -> None:

@@ -12,7 +12,7 @@ from tandem.operators.scalar_ir import nodes as s
 from tandem.operators.scalar_ir.fold import Fold, lowest
 from tandem.registry import dtypes as dt
 
-PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared_folds.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared" / "declared_folds.py"
 NAMES = ("sum_of_squares", "norm", "magnitude", "count", "logsum", "parity", "scan")
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared_gathers.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared" / "declared_gathers.py"
 
 
 def test_declared_gather_runs_everywhere(tmp_path):

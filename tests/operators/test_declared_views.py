@@ -11,7 +11,7 @@ from optable import arrays_of, generator, samples_of, table, to_tensors
 from tandem.operators.declare.view_spec import ViewLayout, extent, row_major_strides
 from tandem.registry.operator import find_operator
 
-PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared_views.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared" / "declared_views.py"
 VIEWS = [op for op in table().values() if op.decl.view is not None]
 
 

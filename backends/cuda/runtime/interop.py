@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .... import lazy
-from ....eager.tensor.dlpack import needs_copy
+from ....eager.tensor.interop.dlpack import needs_copy
 from ....errors import ArgumentError, DeviceError, UnsupportedError, ValueArgumentError
 from ....operators.declare.view_spec import row_major_strides
 from ....registry.dtypes import as_dtype

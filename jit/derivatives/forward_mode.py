@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import pytree
-from ..eager.autograd.forward_mode import ForwardMeta, forward, tangent_at
-from ..eager.layers.levels import Level, open_level, unwrap, wrap_level
-from .arguments import BoundArguments
-from .variants import Variants, split_leaves
+from ... import pytree
+from ...eager.autograd.forward_mode import ForwardMeta, forward, tangent_at
+from ...eager.layers.levels import Level, open_level, unwrap, wrap_level
+from ..arguments import BoundArguments
+from ..variants import Variants, split_leaves
 
 
 class ForwardVariants(Variants):

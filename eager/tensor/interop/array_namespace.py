@@ -10,19 +10,19 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ... import lazy
-from ...errors import ArgumentError, ValueArgumentError
-from ...operators.declare import shape_rules
-from ...registry import dtypes as known
-from ...registry.dtype_functions import isdtype
-from ...registry.dtypes import DEFAULT_INT, DType, default_complex, default_float
-from ...registry.values import MAX_RANK, describe
-from .construct import check_device, move_to_device
+from .... import lazy
+from ....errors import ArgumentError, ValueArgumentError
+from ....operators.declare import shape_rules
+from ....registry import dtypes as known
+from ....registry.dtype_functions import isdtype
+from ....registry.dtypes import DEFAULT_INT, DType, default_complex, default_float
+from ....registry.values import MAX_RANK, describe
+from ..construct import check_device, move_to_device
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from .tensor import Tensor
+    from ..tensor import Tensor
 
 _cuda = lazy.Module(".backends.cuda.public")
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -35,7 +35,7 @@ _DTYPES: tuple[DType, ...] = (
 
 
 def find_namespace(api_version: str | None) -> ModuleType:
-    """The module ``tandem``, for a version of the standard; see :func:`.methods.array_namespace`.
+    """The module ``tandem``, for a version of the standard; see :func:`..methods.array_namespace`.
 
     A version before 2025.12 differs in one thing: ``__array_namespace_info__().devices()`` returns a list.
     """

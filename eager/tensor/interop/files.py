@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ... import lazy
-from ...errors import ArgumentError, BackendUnavailableError, ValueArgumentError
-from ...pytree import tree_map
-from ...registry.dtypes import as_dtype, bfloat16
-from ...registry.values import describe
-from .tensor import Tensor, wrap
+from .... import lazy
+from ....errors import ArgumentError, BackendUnavailableError, ValueArgumentError
+from ....pytree import tree_map
+from ....registry.dtypes import as_dtype, bfloat16
+from ....registry.values import describe
+from ..tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from ...registry.types import Array
+    from ....registry.types import Array
 
 STRUCTURE = "__structure__"
 _RESERVED = (STRUCTURE, "file", "allow_pickle")  # the others are arguments of np.savez

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import lazy
-from ...errors import ArgumentError, DTypeError, ShapeError, TracerError
-from ...operators.declare.aliases import ALIASES
-from ...registry.dtype_functions import can_cast
-from ...registry.dtypes import DType, as_dtype
-from .construct import asarray
-from .dunders import by_name, is_operand
-from .tensor import Tensor, from_numpy_scalar
+from .... import lazy
+from ....errors import ArgumentError, DTypeError, ShapeError, TracerError
+from ....operators.declare.aliases import ALIASES
+from ....registry.dtype_functions import can_cast
+from ....registry.dtypes import DType, as_dtype
+from ..construct import asarray
+from ..dunders import by_name, is_operand
+from ..tensor import Tensor, from_numpy_scalar
 
 if TYPE_CHECKING:
-    from ...registry.types import Args, Function, Kwargs
+    from ....registry.types import Args, Function, Kwargs
 
 _numpy = lazy.Module(".numpy")
 _writing = lazy.Module(".numpy.writing")

@@ -11,33 +11,33 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .. import pytree
-from ..eager.autograd.autograd_meta import AutogradMeta
-from ..eager.autograd.engine import Pass
-from ..eager.autograd.lifted_captures import capture_lifters
-from ..eager.autograd.node import Node
-from ..eager.layers.levels import Level, LevelTensor, open_level, wrap_level
-from ..eager.tensor.dunders import by_name
-from ..lowering.passes.pipeline import remove_dead_code
-from ..named_tuple import NamedTuple
-from ..registry.dispatch.guards import adjust_keys
-from ..registry.dispatch.keys import AUTOCAST
-from ..registry.source import source_line
-from ..tracer.graph import Graph, Value
-from ..tracer.lifting import value_of
-from ..tracer.tensor import TracerTensor, make_tracer
-from ..tracer.trace import Trace, current_trace
-from .arguments import Arguments, BoundArguments
+from ... import pytree
+from ...eager.autograd.autograd_meta import AutogradMeta
+from ...eager.autograd.engine import Pass
+from ...eager.autograd.lifted_captures import capture_lifters
+from ...eager.autograd.node import Node
+from ...eager.layers.levels import Level, LevelTensor, open_level, wrap_level
+from ...eager.tensor.dunders import by_name
+from ...lowering.passes.pipeline import remove_dead_code
+from ...named_tuple import NamedTuple
+from ...registry.dispatch.guards import adjust_keys
+from ...registry.dispatch.keys import AUTOCAST
+from ...registry.source import source_line
+from ...tracer.graph import Graph, Value
+from ...tracer.lifting import value_of
+from ...tracer.tensor import TracerTensor, make_tracer
+from ...tracer.trace import Trace, current_trace
+from ..arguments import Arguments, BoundArguments
+from ..failed_writes import collect_writes
+from ..outputs import Output, OutputTree, ViewCall, make_output_tree
+from ..specialization import Specialization
+from ..specialize import DYNAMIC, copy_with_outputs, make_specialization, open_trace, unflatten_arguments
+from ..writes import find_written
 from .autograd_call import Derivative
-from .failed_writes import collect_writes
-from .outputs import Output, OutputTree, ViewCall, make_output_tree
 from .partition import partition
-from .specialization import Specialization
-from .specialize import DYNAMIC, copy_with_outputs, make_specialization, open_trace, unflatten_arguments
-from .writes import find_written
 
 if TYPE_CHECKING:
-    from ..registry.types import Function
+    from ...registry.types import Function
 
 
 class RecordingLevel(NamedTuple):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from einops._backends import AbstractBackend
 
-from ... import lazy
-from .construct import asarray
-from .dunders import by_name
-from .tensor import Tensor
+from .... import lazy
+from ..construct import asarray
+from ..dunders import by_name
+from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...registry.types import Array
+    from ....registry.types import Array
 
 
 _einsum = lazy.Module(".operators.contraction.einsum")

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..eager.autograd.autograd_meta import TRACING
-from ..eager.autograd.derivative_rules import ActiveRules, Rule
-from ..eager.autograd.node import CallName, DroppedResiduals, Node, version_of
-from ..eager.layers import dispatch_mode as modes
-from ..eager.tensor.storage import Hold
-from ..eager.tensor.tensor import EAGER, Tensor, storage_of, wrap
-from ..errors import AutogradError, VersionError
-from ..registry.dispatch.keys import AUTOGRAD
-from ..registry.dispatch.state import NO_GRAD, current, state
-from ..registry.values import describe
+from ...eager.autograd.autograd_meta import TRACING
+from ...eager.autograd.derivative_rules import ActiveRules, Rule
+from ...eager.autograd.node import CallName, DroppedResiduals, Node, version_of
+from ...eager.layers import dispatch_mode as modes
+from ...eager.tensor.storage import Hold
+from ...eager.tensor.tensor import EAGER, Tensor, storage_of, wrap
+from ...errors import AutogradError, VersionError
+from ...registry.dispatch.keys import AUTOGRAD
+from ...registry.dispatch.state import NO_GRAD, current, state
+from ...registry.values import describe
+from ..graph_function import GraphFunction, make_tuple_treedef
+from ..outputs import Output, OutputTree
+from ..specialization import Specialization
 from .backward import Backward, specialize_for_zero_cotangents
-from .graph_function import GraphFunction, make_tuple_treedef
-from .outputs import Output, OutputTree
 from .partition import Split
-from .specialization import Specialization
 
 Pull = Callable[[dict[int, Any], Sequence[Any]], tuple[Any, ...]]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import lazy
-from ..eager.tensor.tensor import Tensor
-from ..lowering.interpreter import to_payload
-from ..lowering.passes.pipeline import remove_dead_code
-from ..lowering.passes.rewrite import copy_node, has_effects, new_node
-from ..registry.operator import find_operator
-from ..tracer.graph import Graph, Node, Value
-from .graph_function import GraphFunction
+from ... import lazy
+from ...eager.tensor.tensor import Tensor
+from ...lowering.interpreter import to_payload
+from ...lowering.passes.pipeline import remove_dead_code
+from ...lowering.passes.rewrite import copy_node, has_effects, new_node
+from ...registry.operator import find_operator
+from ...tracer.graph import Graph, Node, Value
+from ..graph_function import GraphFunction
 
 view_outputs = lazy.Module(".jit.view_outputs")
 

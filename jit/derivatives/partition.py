@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .. import lazy
-from ..lowering.cost_model import recompute_cost, store_cost
-from ..lowering.layout import is_view
-from ..lowering.passes.pipeline import (
+from ... import lazy
+from ...lowering.cost_model import recompute_cost, store_cost
+from ...lowering.layout import is_view
+from ...lowering.passes.pipeline import (
     canonicalize_views,
     merge_common_subexpressions,
     remove_dead_code,
     simplify,
 )
-from ..lowering.passes.rewrite import copy_node, has_effects
-from ..named_tuple import NamedTuple
-from ..tracer.graph import Graph, Node, Value
+from ...lowering.passes.rewrite import copy_node, has_effects
+from ...named_tuple import NamedTuple
+from ...tracer.graph import Graph, Node, Value
 
 networkx = lazy.Module("networkx")
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...registry.dtypes import bfloat16
+from ....registry.dtypes import bfloat16
 
 if TYPE_CHECKING:
-    from ...registry.types import Array
+    from ....registry.types import Array
 
 # By the name of a capsule: bytes from its struct to the dtype code of the array.
 _CODE_OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}

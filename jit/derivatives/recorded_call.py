@@ -13,37 +13,37 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import pytree
-from ..eager.autograd.autograd_meta import AutogradMeta
-from ..eager.autograd.derivative_rules import ActiveRules, Rule
-from ..eager.autograd.kernel import edge_of
-from ..eager.autograd.node import CallName
-from ..eager.autograd.recompute import is_over, watch_draws
-from ..eager.layers.level_stack import stack
-from ..eager.layers.levels import Level, LevelTensor, unwrap, wrap_level
-from ..eager.tensor.dunders import by_name
-from ..eager.tensor.generator_state import replay_draws
-from ..eager.tensor.tensor import Tensor, require_grad, wrap
-from ..lowering.interpreter import to_payload
-from ..named_tuple import NamedTuple
-from ..registry.dispatch.guards import adjust_keys
-from ..registry.dispatch.keys import AUTOGRAD
-from ..registry.dispatch.state import state
-from ..registry.native_type import NativeCallable, accept_entries
-from ..registry.values import SCALARS
-from ..tracer.graph import compute_derived
-from . import writes
-from .arguments import Arguments, BoundArguments
+from ... import pytree
+from ...eager.autograd.autograd_meta import AutogradMeta
+from ...eager.autograd.derivative_rules import ActiveRules, Rule
+from ...eager.autograd.kernel import edge_of
+from ...eager.autograd.node import CallName
+from ...eager.autograd.recompute import is_over, watch_draws
+from ...eager.layers.level_stack import stack
+from ...eager.layers.levels import Level, LevelTensor, unwrap, wrap_level
+from ...eager.tensor.dunders import by_name
+from ...eager.tensor.generator_state import replay_draws
+from ...eager.tensor.tensor import Tensor, require_grad, wrap
+from ...lowering.interpreter import to_payload
+from ...named_tuple import NamedTuple
+from ...registry.dispatch.guards import adjust_keys
+from ...registry.dispatch.keys import AUTOGRAD
+from ...registry.dispatch.state import state
+from ...registry.native_type import NativeCallable, accept_entries
+from ...registry.values import SCALARS
+from ...tracer.graph import compute_derived
+from .. import writes
+from ..arguments import Arguments, BoundArguments
+from ..guards.leaves import leaf_key, to_tensor
+from ..native_entry import NativeEntry
+from ..outputs import CapturedValueError
+from ..specialization import Specialization
+from ..variants import PASS, Variants, is_data
 from .autograd_call import CompiledNode, Derivative
-from .guards.leaves import leaf_key, to_tensor
 from .joint_trace import compute_gradients, open_recording_level, unwrap_result
-from .native_entry import NativeEntry
-from .outputs import CapturedValueError
-from .specialization import Specialization
-from .variants import PASS, Variants, is_data
 
 if TYPE_CHECKING:
-    from ..registry.types import Args, Function, Kwargs
+    from ...registry.types import Args, Function, Kwargs
 
 NO_INDICES: frozenset[int] = frozenset()
 
@@ -61,7 +61,7 @@ class GradientCall(NamedTuple):
     """The properties of a call that determine its gradient function.
 
     Attributes:
-        treedef, statics, static_keys: as in :class:`.arguments.BoundArguments`.
+        treedef, statics, static_keys: as in :class:`..arguments.BoundArguments`.
         dynamic: indices of the dynamic leaves.
         fixed: the static leaves, in order.
         wanted: indices of the leaves to differentiate by.
