@@ -51,7 +51,7 @@ class Specialization:
         traced: the whole traced program, if ``graph`` is only a part of it.
         executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
         donated: the numbers of the parameters whose memory the executable stores results in.
-        derivative: the compiled derivative (:class:`.derivatives.autograd_call.Derivative`), if tensors require a gradient.
+        derivative: the compiled derivative (:class:`.derivatives.autograd_call.Derivative`), if there is one.
         hits: number of calls through Python.
         used: time of the last call through Python; see :func:`.native_entry.use_time`.
         is_dropped: whether the cache has dropped it, so that the native entry must not link it again.
