@@ -58,6 +58,7 @@ class ScalarKernel:
     """A kernel that applies a scalar function to broadcast tensors."""
 
     is_trusted_kernel = True  # it accepts Python numbers and allocates its results
+    is_machine_code = True  # compiled code calls it, or contains it
 
     def __init__(self, op: Operator, function: ScalarFunction, keep: Any):
         self.op, self.function, self._keep = op, function, keep
@@ -134,6 +135,7 @@ class BufferKernel:
     """A kernel that calls a C function of data pointers; results are allocated as the fake declares them."""
 
     is_trusted_kernel = True
+    is_machine_code = True
 
     def __init__(self, op: Operator, function: BufferFunction, keep: Any):
         self.op, self.function, self._keep = op, function, keep

@@ -124,20 +124,33 @@ def can_be_served(op: Operator) -> bool:
 
 
 def is_compilable(op: Operator) -> bool:
-    """Return whether an operator is composed of others, or creates tensors, and only computes from its arguments."""
+    """Return whether compiled code computes an operator without Python, and it only computes from its arguments.
+
+    These are composites, operators that create tensors, and those whose kernel is a function in C or LLVM IR.
+    """
     decl, schema = op.decl, op.schema
-    if decl is None or decl.kind not in ("composite", "creation") or decl.explicit or decl.effects:
+    composed = decl is not None and decl.kind in ("composite", "creation") and not (decl.explicit or decl.effects)
+    if not (composed or has_machine_code(op)):
         return False
     computes = bool(schema.returns) and all(r.type.core == "Tensor" for r in schema.returns)
     return computes and not (schema.is_view or schema.is_mutable)
 
 
+def has_machine_code(op: Operator) -> bool:
+    """Return whether a kernel of an operator that takes a tensor is a function in C or LLVM IR."""
+    if op.schema.namespace == "td" and op.decl is not None or not can_be_served(op):
+        return False
+    entry = op.table[DispatchKey.CPU]
+    registrations = [one.registration for one in (entry, *entry.dtypes.values())]
+    return any(one is not None and getattr(one.fn, "is_machine_code", False) for one in registrations)
+
+
 class KernelStub(ColdCallable):
     """The native entry of one operator function whose kernel is a Python function.
 
-    The entry is installed at the first call if another operator has loaded it, else when the function is hot. A
-    composite has it in a callable of its own: the entry of the function runs calls that are compiled as a whole
-    (eager/hot_calls.py:HotCalls).
+    The entry is installed at the first call if another operator has loaded it, else when the function is hot. An
+    operator that is compiled has it in a callable of its own: the entry of the function runs calls that are compiled as
+    a whole (eager/hot_calls.py:HotCalls).
     """
 
     record: KernelStruct | None = None
@@ -156,7 +169,8 @@ class KernelStub(ColdCallable):
 
     def _install(self) -> None:
         if self.hot_calls is None and is_compilable(self.operator):
-            self.callable = TargetCallable(self.operator)
+            self._use(None)
+            self.callable, self.record = TargetCallable(self.operator), None
             self.hot_calls = HotCalls(self.function, self.callable, self.function)
         self.function.target = self.operator if self.hot_calls is None else self.hot_calls.call
         try:
@@ -171,6 +185,9 @@ class KernelStub(ColdCallable):
 
     def follow(self) -> None:
         """Update the struct: the operator's kernels may have changed; the registry's lock is held."""
+        if self.record is not None and self.hot_calls is None and is_compilable(self.operator):
+            self._install()
+            return
         self._enable_hot_calls()
         if self.record is not None:
             self._use(find_plain_kernel(self.operator))
@@ -180,9 +197,10 @@ class KernelStub(ColdCallable):
         return [self.operator.table[key].fn for key in keys]
 
     def _enable_hot_calls(self) -> None:
-        """Compile hot calls only while the operator has the kernels of its declaration, and no mode intercepts it."""
+        """Compile hot calls only while compiled code computes what the kernels do, and no mode intercepts it."""
         if self.hot_calls is not None:
-            self.hot_calls.is_enabled = not self.operator.extra_keys and self.read_kernels() == self.kernels
+            same = has_machine_code(self.operator) or self.read_kernels() == self.kernels
+            self.hot_calls.is_enabled = same and not self.operator.extra_keys
 
     def close(self) -> None:
         """Send every call to Python, which raises: the operator was deleted."""
