@@ -31,7 +31,10 @@ def negate(x, out, count):
 KERNELS = {
     "C": (lambda: td.c_kernel(LIBM.cbrt, "double(double)"), np.cbrt),
     "LLVM": (lambda: td.llvm_kernel(IR), lambda x: x * 3.0),
-    "buffers": (lambda: td.c_kernel(negate, "void(const double *x, double *out, int64_t x.size)"), np.negative),
+    "buffers": (
+        lambda: td.c_kernel(negate, "void(const double *x, double *out, int64_t x.size)"),
+        np.negative,
+    ),
 }
 
 

@@ -129,7 +129,9 @@ def is_compilable(op: Operator) -> bool:
     These are composites, operators that create tensors, and those whose kernel is a function in C or LLVM IR.
     """
     decl, schema = op.decl, op.schema
-    composed = decl is not None and decl.kind in ("composite", "creation") and not (decl.explicit or decl.effects)
+    composed = (
+        decl is not None and decl.kind in ("composite", "creation") and not (decl.explicit or decl.effects)
+    )
     if not (composed or has_machine_code(op)):
         return False
     computes = bool(schema.returns) and all(r.type.core == "Tensor" for r in schema.returns)
@@ -138,7 +140,7 @@ def is_compilable(op: Operator) -> bool:
 
 def has_machine_code(op: Operator) -> bool:
     """Return whether a kernel of an operator that takes a tensor is a function in C or LLVM IR."""
-    if op.schema.namespace == "td" and op.decl is not None or not can_be_served(op):
+    if (op.schema.namespace == "td" and op.decl is not None) or not can_be_served(op):
         return False
     entry = op.table[DispatchKey.CPU]
     registrations = [one.registration for one in (entry, *entry.dtypes.values())]
