@@ -18,6 +18,9 @@ from tandem.errors import TandemError
 from tandem.operators.declare.declaration import TensorSample
 from tandem.registry.function import functions
 
+# Losses warn of an input and a target of different shapes.
+pytestmark = pytest.mark.filterwarnings("ignore:.*which is rarely intended:UserWarning")
+
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 OPS = {
     name: op
