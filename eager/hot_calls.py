@@ -24,7 +24,7 @@ from .tensor.tensor import Tensor
 compiler = lazy.Module(".jit.hot_calls")
 
 CONSTANTS = frozenset((int, float, bool, str, type(None), DType, FunctionType))
-MOST_KINDS = 1024  # counted for one function; then counting starts again
+MOST_KINDS = 1024  # counted or rejected for one function; then counting starts again
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
 COMPILED, REJECTED = -1, -2  # in place of a count
@@ -91,14 +91,14 @@ class HotCalls:
             return self.plain(*args, **kwargs)
         count = self.counts.get(kind, 0)
         if count >= 0 and count + 1 >= config.flags.hot_composites:
-            count = self.counts[kind] = self._compile(args, kwargs)
+            count = self._note(kind, self._compile(args, kwargs))
         if count == COMPILED:
             result = self.compiler.run(args, kwargs)
             if result is not self.compiler.PASS:
                 return result
-            count = self.counts[kind] = REJECTED
+            count = self._note(kind, REJECTED)
         if count >= 0:
-            self._count(kind, count + 1)
+            self._note(kind, count + 1)
         return self.plain(*args, **kwargs)
 
     def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
@@ -110,10 +110,12 @@ class HotCalls:
         named = tuple(map(kind_of, kwargs.values()))
         return None if None in named else (kinds, tuple(kwargs), named, flags)
 
-    def _count(self, kind: object, count: int) -> None:
+    def _note(self, kind: object, count: int) -> int:
+        """Note the count of a kind and return it; if there are too many kinds, only those compiled are kept."""
         if len(self.counts) >= MOST_KINDS and kind not in self.counts:
-            self.counts = {known: n for known, n in self.counts.items() if n < 0}
+            self.counts = {known: n for known, n in self.counts.items() if n == COMPILED}
         self.counts[kind] = count
+        return count
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """Compile a kind of call; return what is noted in place of its count."""

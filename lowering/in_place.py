@@ -106,13 +106,18 @@ def _remove_aliased_storages(lowered: Lowered) -> None:
 def store_results_in_donated(lowered: Lowered) -> None:
     """Store results in the memory of donated parameters of their size that are dead when the result is written."""
     kept = set(_result_values(lowered))
+    placed = {
+        lowered.outputs[number].index
+        for number in lowered.placed
+        if lowered.outputs[number].kind == "storage"
+    }
     reads, writers = _find_accesses(lowered)
     free = [
         value
         for value in lowered.donated
         if value not in kept and lowered.graph.parameters.index(value) not in lowered.written
     ]
-    for out in list(lowered.storages):
+    for out in [value for index, value in enumerate(lowered.storages) if index not in placed]:
         donor = next((value for value in free if _is_dead_before(lowered, value, out, reads, writers)), None)
         if donor is not None:
             free.remove(donor)

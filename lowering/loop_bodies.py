@@ -22,7 +22,7 @@ from .thunks import NodeThunk
 if TYPE_CHECKING:
     from .lower import Lowered, Output
 
-Lower = Callable[[Graph, Sequence[Value]], Any]
+Lower = Callable[[Graph, Sequence[Value], Sequence[int]], Any]
 
 
 class Source(NamedTuple):
@@ -104,7 +104,7 @@ def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value],
 
     Args:
         step: the call of the node.
-        lower: lowers a graph, whose steps may write the memory of some inputs.
+        lower: lowers a graph; see :func:`lower_body`.
         find_range: returns the numbers that a value counts, if it is a range of integers.
     """
     name = step.node.op.schema.name
@@ -112,7 +112,7 @@ def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value],
         return _make_branch_thunk(step, lower)
     carried = len(step.node.args[1 if name == "scan" else 2])
     *conditions, graph = bodies_of(step.node)
-    body = lower_body(graph, lower, graph.inputs[:carried])
+    body = lower_body(graph, lower, graph.inputs[:carried], graph.outputs[carried:])
     bodies = (*(lower_body(condition, lower) for condition in conditions), body)
     owned = body.written
     in_place = {j: j for j in owned if body.sources[j] == Source("input", j)}
@@ -198,13 +198,17 @@ def _make_doubles(out: Value) -> tuple[Value, Value]:
     return (Value(out.spec) if is_small else out), Value(out.spec)
 
 
-def lower_body(graph: Graph, lower: Lower, donated: Sequence[Value] = ()) -> Body:
+def lower_body(
+    graph: Graph, lower: Lower, donated: Sequence[Value] = (), stacked: Sequence[object] = ()
+) -> Body:
     """Lower a body so that each result that it computes has its own buffer.
 
     Args:
         graph: the body.
-        lower: lowers a graph, whose steps may write the memory of some inputs.
+        lower: lowers a graph, given the inputs whose memory its steps may write, and the numbers of the results that
+            have memory of their own.
         donated: inputs whose memory the body may write, unless they are results themselves.
+        stacked: results that the loop stacks: computed in donated memory they would be copied into the stack.
     """
     inputs = {value: index for index, value in enumerate(graph.inputs)}
     computed = list(dict.fromkeys(o for o in graph.outputs if o not in inputs))
@@ -213,14 +217,15 @@ def lower_body(graph: Graph, lower: Lower, donated: Sequence[Value] = ()) -> Bod
     part = Graph()
     part.inputs, part.nodes, part.outputs = graph.inputs, list(graph.nodes), list(computed)
     donated = [value for value in donated if value not in graph.outputs and value.weak is None]
-    lowered = lower(part, donated)
+    placed = [index for index, value in enumerate(computed) if value in stacked]
+    lowered = lower(part, donated, placed)
     shared = [index for index in range(len(computed)) if not _is_own(lowered, index)]
     if shared:
         for index in shared:
             copy = new_node(find_operator("td::clone"), (computed[index],), {}, computed[index].spec, "")
             part.nodes.append(copy)
             part.outputs[index] = copy.outputs[0]
-        lowered = lower(part, donated)
+        lowered = lower(part, donated, placed)
     mapping = {value: _source(lowered.outputs[index]) for index, value in enumerate(computed)}
     return Body(
         graph,

@@ -100,6 +100,7 @@ class Lowered:
         memory: the buffer assignment of the intermediates.
         emitted: code that the backend emitted early to measure its scratch memory; None otherwise.
         donated: parameters whose memory the steps may write, if nothing reads their old elements later.
+        placed: the numbers of the results that do not move into a donated parameter: the caller has memory for them.
         aliases: values that are stored in the memory of another value: one that an update takes over.
         written: the numbers of the donated parameters that the steps write.
     """
@@ -110,7 +111,12 @@ class Lowered:
     memory: BufferAssignment
 
     def __init__(
-        self, graph: Graph, backend: Backend | None, device: str = "cpu", donated: Sequence[Value] = ()
+        self,
+        graph: Graph,
+        backend: Backend | None,
+        device: str = "cpu",
+        donated: Sequence[Value] = (),
+        placed: Sequence[int] = (),
     ):
         self.graph, self.device, self.backend = graph, device, backend
         self.why_not: str | None = None if backend is not None else _NOT_NATIVE
@@ -119,7 +125,7 @@ class Lowered:
         self.storages: list[Value] = []
         self.outputs: list[Output] = []
         self.emitted: Any = None
-        self.donated, self.aliases = tuple(donated), Aliases()
+        self.donated, self.placed, self.aliases = tuple(donated), tuple(placed), Aliases()
         self.written: set[int] = set()
 
     @property
@@ -267,8 +273,8 @@ def _lower_bodies(lowered: Lowered, step: Thunk) -> Thunk:
     if not isinstance(step, NodeThunk) or step.kind != "loop":
         return step
 
-    def lower_body(graph: Graph, donated: Sequence[Value]) -> Lowered:
-        return run_stages(Lowered(graph, lowered.backend, lowered.device, donated))
+    def lower_body(graph: Graph, donated: Sequence[Value], placed: Sequence[int]) -> Lowered:
+        return run_stages(Lowered(graph, lowered.backend, lowered.device, donated, placed))
 
     return make_loop_thunk(step, lower_body, lambda value: _find_integer_range(lowered, value))
 

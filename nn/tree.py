@@ -87,6 +87,9 @@ def _variables_below(module: Module) -> Iterable[dict[str, object]]:
     return map(vars, module.modules())
 
 
+_NODE = Node(_flatten, _unflatten, _name_children, variables=_variables_below)
+
+
 def forget_child(module: Module, name: str) -> None:
     """Note that an attribute is assigned to, so that its value decides whether it is a child."""
     known = vars(module)[CHILDREN]
@@ -96,5 +99,4 @@ def forget_child(module: Module, name: str) -> None:
 
 def register(kind: type) -> None:
     """Make a class of modules a container."""
-    node = Node(_flatten, _unflatten, _name_children, variables=_variables_below)
-    add_node(kind, node)
+    add_node(kind, _NODE, is_collectable=True)

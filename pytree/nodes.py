@@ -140,7 +140,9 @@ def _make_dataclass_node(kind: type) -> Node:
     return result
 
 
-# -- the table ---------------------------------------------------------------------------------------------------------
+# -- the tables --------------------------------------------------------------------------------------------------------
+_collectable: WeakKeyDictionary[type, Node] = WeakKeyDictionary()
+"""Classes that are registered where they are defined, which may be in a function that is called often."""
 # Types seen so far that are leaves for good, and need not be looked at again.
 leaf_types: set[type] = {bool, int, float, complex, str, bytes}
 _STABLE_MODULES = ("builtins", "numpy", __name__.partition(".")[0])
@@ -160,7 +162,7 @@ def node_of(kind: type) -> Node | None:
     """The node of a type; None for a leaf."""
     if kind in leaf_types:
         return None
-    result = NODES.get(kind) or _dataclasses.get(kind)
+    result = NODES.get(kind) or _collectable.get(kind) or _dataclasses.get(kind)
     if result is not None:
         return result
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -174,13 +176,20 @@ def node_of(kind: type) -> Node | None:
 
 def is_registered(kind: type) -> bool:
     """Whether a type is registered itself, and not through a base class."""
-    return kind in NODES
+    return kind in NODES or kind in _collectable
 
 
-def add_node(kind: type, node: Node) -> None:
-    """Make a type a container."""
+def add_node(kind: type, node: Node, is_collectable: bool = False) -> None:
+    """Make a type a container.
+
+    Args:
+        kind: the type.
+        node: its node, which does not refer to a collectable type.
+        is_collectable: whether the type may be freed when nothing else refers to it.
+    """
     leaf_types.discard(kind)
-    NODES[kind] = node
+    table = _collectable if is_collectable else NODES
+    table[kind] = node
 
 
 def make_node(

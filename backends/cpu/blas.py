@@ -34,7 +34,7 @@ def explain_product(node: Node) -> str | None:
     rows, depth, columns = _sizes(*(value.shape for value in node.inputs))
     if dtype in DTYPES and 1 in (rows, columns):
         return "a product with a vector is written out"
-    if dtype in DTYPES and is_small_product(rows, depth, columns):
+    if dtype in DTYPES and is_small_product(rows, depth, columns, node.op.name == SUM):
         return "a small product is written out"
     return f"{PREFIX[dtype]}gemm of BLAS"
 
@@ -68,7 +68,7 @@ class ProductCall:
         is_sum = step.node.op.name == SUM
         if is_sum:
             one, two = merge_steps(one, two)
-        words = _make_call_table(one, two, self.dtype.itemsize, is_sum and len(one.shape) == 3)
+        words = _make_call_table(one, two, self.dtype.itemsize, is_sum)
         values = ", ".join(f"i64 {word}" for word in words)
         self.table = f"@{self.name} = private unnamed_addr constant [{len(words)} x i64] [{values}]\n"
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import tandem as td
-from lowering_harness import graph_of
+from lowering_harness import graph_of, lowered
 from tandem import config, errors
+from tandem.lowering.loop_bodies import LoopThunk
 from tandem.lowering.passes import pipeline
 from tandem.tracer.graph import bodies_of
 
@@ -307,6 +308,27 @@ def test_errors(name):
     function, kind, message = BAD[name]
     with pytest.raises(kind, match=message):
         td.jit(function)(X)
+
+
+STEPS = {
+    "the carry": lambda h, x: (td.tanh(h + x),) * 2,
+    "another value": lambda h, x: (h * 2 + x, td.tanh(h)),
+    "a value before a product": lambda h, x: ((td.tanh(h) * x) @ x, td.tanh(h) * x),
+}
+
+
+@native
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_stacked_results_are_computed_in_the_stack(name, reverse):
+    def f(h, xs):
+        return td.scan(STEPS[name], h, xs, reverse=reverse)
+
+    h, xs = X[:2], td.ones((5, 2, 2))
+    (loop,) = (step for step in lowered(f, h.numpy(), xs.numpy()).steps if isinstance(step, LoopThunk))
+    assert {source.kind for source in loop.bodies[0].sources[1:]} == {"computed"}
+    for one, two in zip(td.jit(f)(h, xs), f(h, xs), strict=True):
+        np.testing.assert_allclose(one.numpy(), two.numpy())
 
 
 def test_an_unrolled_scan_is_the_same():

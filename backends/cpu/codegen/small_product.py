@@ -1,8 +1,9 @@
-"""Small matrix products with sizes and strides known at run time: ``c += a @ b``, one chain of FMAs per element.
+"""Small matrix products with sizes and strides known at run time: ``c += a @ b``, a chain of FMAs per element.
 
 A micro-kernel computes a register tile of ``c``: some rows by some vectors of columns. Rows of ``b`` that are not
-contiguous are packed first. Each element of the result is ``fma(a[i, k], b[k, j], ...)`` for k = 0, 1, 2, ...: its bits
-do not depend on strides, block size or vector width.
+contiguous are packed first. Each element of the result is the sum over blocks of ``DEPTH`` steps of the chains
+``fma(a[i, k], b[k, j], ...)``: its bits do not depend on strides, tiles or vector width. A block of ``b`` fits in
+the first cache, and the error of a long sum grows with the number of blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ..target import vector_target
 from .elementwise import lanes_below
 from .text import REGISTER, Function, Module
 
-DEPTH = 128  # rows of ``b`` that are packed at a time if its rows are not contiguous
+DEPTH = 128  # rows of ``b`` that are multiplied at a time, and packed if they are not contiguous
 # Rows of a register tile, by the number of vectors; 0: one vector of half the width, for a few columns.
 Heights = dict[int, tuple[int, ...]]
 HEIGHTS: Heights = {0: (12, 4, 2, 1), 1: (12, 4, 2, 1), 2: (8, 4, 2, 1), 3: (8, 4, 2, 1), 4: (6, 4, 2, 1)}
@@ -40,27 +41,21 @@ def write_small_product(module: Module, name: str, dtype: DType) -> None:
     )
     module.declare("llvm.smin.i64", "i64", "i64", "i64")
     buffer = f.allocate(DEPTH * panel * size)
-    f.branch(f.op(f"icmp eq i64 {b_column}, {size}"), "dense", "pack")
-    f.label("dense")
-    with f.loop("0", n, str(panel)) as at:
-        width = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {n}, {at.index}')}, i64 {panel})")
-        moved = f.op(f"mul i64 {at.index}, {size}")
-        b, c = f.address("%b", moved), f.address("%c", moved)
-        strides = f"i64 {a_row}, i64 {a_column}, i64 {b_row}, i64 {c_row}"
-        f.do(f"call void @{name}_panel(ptr %a, ptr {b}, ptr {c}, i64 {m}, i64 {k}, i64 {width}, {strides})")
-    f.do("ret void")
-    f.label("pack")
-    with f.loop("0", n, str(panel)) as at, f.loop("0", k, str(DEPTH)) as done:
+    is_dense = f.op(f"icmp eq i64 {b_column}, {size}")
+    step = f.op(f"select i1 {is_dense}, i64 {b_row}, i64 {panel * size}")
+    with f.loop("0", k, str(DEPTH)) as done, f.loop("0", n, str(panel)) as at:
         width = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {n}, {at.index}')}, i64 {panel})")
         depth = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {k}, {done.index}')}, i64 {DEPTH})")
         a = f.address("%a", f.op(f"mul i64 {done.index}, {a_column}"))
         b = f.address("%b", f.op(f"mul i64 {done.index}, {b_row}"))
         b = f.address(b, f.op(f"mul i64 {at.index}, {b_column}"))
         c = f.address("%c", f.op(f"mul i64 {at.index}, {size}"))
-        arguments = f"ptr {b}, ptr {buffer}, i64 {depth}, i64 {width}, i64 {b_row}, i64 {b_column}"
-        f.do(f"call void @{name}_pack({arguments})")
-        strides = f"i64 {a_row}, i64 {a_column}, i64 {panel * size}, i64 {c_row}"
-        given = f"ptr {a}, ptr {buffer}, ptr {c}, i64 {m}, i64 {depth}, i64 {width}, {strides}"
+        with f.when(f.op(f"xor i1 {is_dense}, true")):
+            arguments = f"ptr {b}, ptr {buffer}, i64 {depth}, i64 {width}, i64 {b_row}, i64 {b_column}"
+            f.do(f"call void @{name}_pack({arguments})")
+        rows = f.op(f"select i1 {is_dense}, ptr {b}, ptr {buffer}")
+        strides = f"i64 {a_row}, i64 {a_column}, i64 {step}, i64 {c_row}"
+        given = f"ptr {a}, ptr {rows}, ptr {c}, i64 {m}, i64 {depth}, i64 {width}, {strides}"
         f.do(f"call void @{name}_panel({given})")
     f.do("ret void")
     module.helper(name, f.text(f"void @{name}(ptr %a, ptr %b, ptr %c, ptr %sizes, ptr %strides) #0"))
@@ -111,8 +106,7 @@ def _write_micro_kernel(f: Function, dtype: DType, row: str, height: int, vector
     a_rows = [f.address("%a", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %a_row")) for r in range(height)]
     c_rows = [f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %c_row")) for r in range(height)]
     addresses = [(f.address(c, str(v * f.lanes * size)), v) for c in c_rows for v in range(vectors)]
-    start = [f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p) for p, v in addresses]
-    with f.loop("0", "%k", "1", [(vec, value) for value in start]) as step:
+    with f.loop("0", "%k", "1", [(vec, "zeroinitializer")] * len(addresses)) as step:
         b = f.address("%b", f.op(f"mul i64 {step.index}, %b_row"))
         addresses_b = [f.address(b, str(v * f.lanes * size)) for v in range(vectors)]
         loaded = [
@@ -125,11 +119,13 @@ def _write_micro_kernel(f: Function, dtype: DType, row: str, height: int, vector
             for v, vector in enumerate(loaded):
                 at = r * vectors + v
                 step.next[at] = multiply_add(f, element, factor, vector, step.carried[at])
-    for (address, v), value in zip(addresses, step.carried, strict=True):
+    for (address, v), chain in zip(addresses, step.carried, strict=True):
         if v == short:
-            f.store_masked(dtype, value, address, mask)
+            before = f.load_masked(dtype, address, mask)
+            f.store_masked(dtype, f.op(f"fadd {vec} {before}, {chain}"), address, mask)
         else:
-            f.store_vector(dtype, value, address)
+            before = f.load_vector(dtype, address)
+            f.store_vector(dtype, f.op(f"fadd {vec} {before}, {chain}"), address)
 
 
 def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:

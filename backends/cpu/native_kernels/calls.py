@@ -174,6 +174,13 @@ class LoopCallWriter:
 
     def _data(self) -> str:
         loop, module = self.choice.loop, self.writer.module
+        if loop.words:
+            values = ", ".join(f"i64 {word}" for word in loop.words)
+            name = f"@{self.name}_words"
+            self.writer.extra.append(
+                f"{name} = private unnamed_addr constant [{len(loop.words)} x i64] [{values}]\n"
+            )
+            return name
         if not loop.data:
             return "null"
         name = f"{loop.symbol}_data"

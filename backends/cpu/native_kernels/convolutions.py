@@ -1,10 +1,8 @@
-"""The provider of convolution loops: one loop for each geometry, all with the same code."""
+"""The provider of convolution loops: one loop for each number of axes; each call has the words of its geometry."""
 
 from __future__ import annotations
 
-import ctypes
 import math
-from typing import Any
 
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
@@ -23,13 +21,10 @@ SIGNATURES = {
     2: "(c,x,y),(o,i,r,s)->(o,u,v)",
     3: "(c,x,y,z),(o,i,r,s,t)->(o,u,v,w)",
 }
-_geometries: list[
-    Any
-] = []  # the memory that loops refer to; compiled code may do so as long as the process lives
 
 
 class Sizes(NamedTuple):
-    """The numbers in the name of a loop, each axis as one number in a tuple."""
+    """The numbers in the name of a call, each axis as one number in a tuple."""
 
     groups: int
     channels: int
@@ -44,7 +39,7 @@ class Sizes(NamedTuple):
 
 
 def parse_sizes(name: str) -> Sizes:
-    """Parse the name of a loop.
+    """Parse the name of a call.
 
     >>> parse_sizes("1,3,4,8x8,3x3,6x6,1x1,0x0,1x1,1x1").kernel
     (3, 3)
@@ -69,8 +64,8 @@ def choose_mode(s: Sizes) -> int:
     return rt_convolution.COLUMNS if math.prod(s.kernel) <= math.prod(s.out) else rt_convolution.ROWS
 
 
-def make_geometry(s: Sizes) -> Any:
-    """Return the memory of a ``Geometry``."""
+def make_geometry(s: Sizes) -> tuple[int, ...]:
+    """Return the words of a ``Geometry``."""
     cls: type = rt_convolution.Geometry
     within, indices = s.channels // s.groups, math.prod(s.out)
     taps = within * math.prod(s.kernel)
@@ -84,7 +79,7 @@ def make_geometry(s: Sizes) -> Any:
         "taps": taps,
         "indices": indices,
     }
-    words = (ctypes.c_int64 * (sizeof(cls) // 8))()
+    words = [0] * (sizeof(cls) // 8)
     for name, value in single.items():
         words[fields_of(cls)[name].offset // 8] = value
     for name, neutral in (
@@ -99,11 +94,17 @@ def make_geometry(s: Sizes) -> Any:
         axes = getattr(s, name)
         start = fields_of(cls)[name].offset // 8
         words[start : start + 3] = [neutral] * (3 - len(axes)) + list(axes)
-    return words
+    return tuple(words)
 
 
-def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
-    """Return the loop of a geometry for float32 or float64; None for other dtypes, the reason if there is none."""
+def split_name(name: str) -> tuple[str, tuple[int, ...]]:
+    """Return the name of the loop of a call, the number of axes, and the words of its geometry."""
+    sizes = parse_sizes(name)
+    return str(len(sizes.sizes)), make_geometry(sizes)
+
+
+def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
+    """Return the loop for float32 or float64; None for other dtypes, the reason if there is none."""
     if dtypes[0] not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
         return None
     product = compile_product(dtypes[0])
@@ -118,9 +119,5 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
     )
     if code is None:
         return "it cannot be compiled"
-    parsed = parse_sizes(name)
-    geometry = make_geometry(parsed)
-    _geometries.append(geometry)
-    symbol = f"tandem_convolve_{dtypes[0].name}_{name.replace(',', '_').replace('-', 'm')}"
-    signature = parse_signature(SIGNATURES[len(parsed.sizes)])
-    return Loop(symbol, code["loop"], ctypes.addressof(geometry), signature, Failures.NEVER, False)
+    symbol, signature = f"tandem_convolve_{dtypes[0].name}", parse_signature(SIGNATURES[int(axes)])
+    return Loop(symbol, code["loop"], 0, signature, Failures.NEVER, False)

@@ -261,6 +261,7 @@ def write_plan(
         0,
         loop=loop.address,
         data=loop.data,
+        words=writer.append(loop.words) if loop.words else 0,
         call=writer.append(table),
         tensors=tensors,
         numbers=len(operands) - tensors - results,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,11 @@ class Loop(NamedTuple):
     Attributes:
         symbol: its name in emitted code; loops of one name are the same code.
         address: its address.
-        data: the address that is passed to it, or 0.
+        data: the address that is passed to it, or 0; it is valid as long as the process lives.
         signature: the names of the core sizes of each operand.
         failures: how it reports that it failed, a member of ``Failures``.
         may_raise: whether it may set a Python exception: of a failed allocation, or of ``special.errstate``.
+        words: the integers whose address is passed to it instead of `data`; each caller has a copy of them.
     """
 
     symbol: str
@@ -45,6 +46,7 @@ class Loop(NamedTuple):
     signature: CoreShapes
     failures: int
     may_raise: bool
+    words: tuple[int, ...] = ()
 
 
 class UfuncProvider(NamedTuple):
@@ -105,10 +107,10 @@ class FoldProvider:
 
 
 class ConvolutionProvider:
-    """Convolutions, a loop for each geometry."""
+    """Convolutions, a loop for each number of axes."""
 
     def find(self, name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop | str | None:
-        """Return the loop of a geometry; None, or the reason, without one."""
+        """Return the loop for a number of axes; None, or the reason, without one."""
         result: Loop | str | None = convolutions.find(name, dtypes)
         return result
 
@@ -129,6 +131,13 @@ PROVIDERS: dict[str, Any] = {
     ),
 }
 
+
+SPLIT_NAMES: dict[str, Callable[[str], tuple[str, tuple[int, ...]]]] = {
+    "convolution": lambda name: convolutions.split_name(name)
+}
+"""How to split names that have the sizes of a call into the name of a loop and the words that are passed to it.
+
+There are as many of these names as calls, so nothing is kept for them."""
 
 UFUNC_MODULES = frozenset(name for name, provider in PROVIDERS.items() if isinstance(provider, UfuncProvider))
 """The providers that are modules of other packages."""
@@ -159,7 +168,11 @@ def find_loop(
         sizes: the core sizes; only loops that are emitted for one size depend on them.
     """
     is_sized = provider == "tandem" and emitted.needs_sizes(name)
-    return _find(provider, name, dtypes, sizes if is_sized else ())
+    if provider not in SPLIT_NAMES:
+        return _find(provider, name, dtypes, sizes if is_sized else ())
+    name, words = SPLIT_NAMES[provider](name)
+    loop = _find(provider, name, dtypes, ())
+    return None if loop is None else loop._replace(words=words)
 
 
 @KeepFirst
@@ -201,7 +214,9 @@ def call_arrays(loop: Loop, arrays: Sequence[Any]) -> bool:
     words = make_call_table(loop.signature, layouts, [a.itemsize for a in arrays], loop.failures)
     table = (ctypes.c_int64 * len(words))(*words)
     operands = (ctypes.c_void_p * len(arrays))(*(a.__array_interface__["data"][0] for a in arrays))
-    failed = _driver()[0](loop.address, loop.data, ctypes.addressof(operands), ctypes.addressof(table))
+    words = (ctypes.c_int64 * len(loop.words))(*loop.words)
+    data = ctypes.addressof(words) if loop.words else loop.data
+    failed = _driver()[0](loop.address, data, ctypes.addressof(operands), ctypes.addressof(table))
     return bool(failed)
 
 

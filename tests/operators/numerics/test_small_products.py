@@ -53,11 +53,14 @@ def drawn(rng, shape, numbers):
 
 
 def chained(a, b):
-    """The product, each element one chain of fused multiply-adds: exact in the next wider dtype."""
+    """The product, each element a chain of fused multiply-adds for each block: exact in the next wider dtype."""
     total = np.zeros((a.shape[0], b.shape[1]), a.dtype)
-    for k in range(a.shape[1]):
-        wide = a[:, k : k + 1].astype(np.float64) * b[k : k + 1].astype(np.float64)
-        total = (total.astype(np.float64) + wide).astype(a.dtype)
+    for start in range(0, a.shape[1], small_product.DEPTH):
+        block = np.zeros_like(total)
+        for k in range(start, min(start + small_product.DEPTH, a.shape[1])):
+            wide = a[:, k : k + 1].astype(np.float64) * b[k : k + 1].astype(np.float64)
+            block = (block.astype(np.float64) + wide).astype(a.dtype)
+        total += block
     return total
 
 
@@ -82,6 +85,27 @@ def test_small_product_of_any_layout(machine, dtype):
     assert code
 
 
+def test_small_products_have_the_bits_of_any_layout(machine):
+    numbers = np.random.default_rng(1)
+    code, address = compiled(
+        dt.float32, lambda module: small_product.write_small_product(module, "kernel", dt.float32), "kernel"
+    )
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(address)
+    for m, k, n in [(7, 300, 70), (33, 128, 16), (64, 129, 130), (2, 1000, 5)]:
+        a, b = (numbers.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
+        results = []
+        for one in (a, np.asfortranarray(a)):
+            for two in (b, np.asfortranarray(b)):
+                c = np.zeros((m, n), np.float32)
+                sizes, strides = np.array([m, k, n]), np.array([*one.strides, *two.strides, c.strides[0]])
+                function(*(x.ctypes.data for x in (one, two, c, sizes, strides)))
+                results.append(c)
+        for result in results:
+            np.testing.assert_array_equal(result, results[0])
+        np.testing.assert_allclose(results[0], chained(a, b), rtol=2e-7, atol=2e-5)
+    assert code
+
+
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
 def test_vector_products_have_the_bits_of_any_layout(machine, dtype):
     numbers = np.random.default_rng(1)
@@ -102,8 +126,9 @@ def test_vector_products_have_the_bits_of_any_layout(machine, dtype):
 
 
 def test_which_are_small():
-    assert rt_gemm.is_small_product(100, 100, 100) and rt_gemm.is_small_product(256, 1024, 128)
-    assert not rt_gemm.is_small_product(300, 300, 300) and not rt_gemm.is_small_product(256, 2000, 128)
+    assert rt_gemm.is_small_product(100, 100, 100, 0) and rt_gemm.is_small_product(256, 1024, 128, 0)
+    assert not rt_gemm.is_small_product(300, 300, 300, 0) and not rt_gemm.is_small_product(256, 2000, 128, 0)
+    assert rt_gemm.is_small_product(256, 2000, 128, 1) and not rt_gemm.is_small_product(300, 300, 300, 1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -139,6 +164,22 @@ def test_sum_of_products():
     a, b = (td.asarray(numbers.standard_normal(shape)) for shape in ((5, 8, 3), (5, 3, 16)))
     found = SUM_PRODUCTS(a, b).numpy()
     np.testing.assert_allclose(found, (a.numpy() @ b.numpy()).sum(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("steps", ["contiguous", "apart"])
+def test_long_sums_of_products_add_blocks(steps):
+    numbers = np.random.default_rng(0)
+    xs = (
+        numbers.standard_normal((400, 2, 8, 16) if steps == "apart" else (400, 1, 8, 16)).astype(np.float32)
+        + 1
+    )
+
+    def loss(w, xs):
+        return td.scan(lambda c, x: (c + (x @ w).sum(), None), td.asarray(np.float32(0)), xs[:, 0])[0]
+
+    gradient = td.jit(td.grad(loss))(td.ones((16, 16)), td.asarray(xs)).numpy()
+    exact = np.broadcast_to(xs[:, 0].astype(np.float64).sum((0, 1))[:, None], (16, 16))
+    np.testing.assert_allclose(gradient, exact, rtol=1e-6)
 
 
 @pytest.mark.parametrize("columns", [3, 10, 16, 32])  # some by BLAS, some written out

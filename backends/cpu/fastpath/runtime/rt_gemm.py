@@ -51,7 +51,8 @@ PARTS: i64 = template(1)  # 2 for complex elements, of two T each
 WRAPS: i64 = template(0)  # 1: elements are integers
 HALF: i64 = template(0)  # 1: elements are 16-bit floats
 # A product is small if it has at most SMALL multiplications (up to there OpenBLAS has a kernel for each layout, and
-# their bits differ), or at most SIDE rows, SIDE columns, BLOCK elements in its result and a depth of DEEP.
+# their bits differ), or at most SIDE rows, SIDE columns, BLOCK elements in its result and a depth of DEEP. A sum of
+# products over the steps of a loop may have any depth: BLAS would pack operands of which it reads each element once.
 SMALL: i64 = 1048576
 SIDE: i64 = 256
 BLOCK: i64 = 32768
@@ -68,9 +69,10 @@ columns_by_vector = extern("columns_by_vector", "None(ptr, ptr, ptr, i64, i64, i
 
 
 @native
-def is_small_product(m: i64, k: i64, n: i64) -> bool:
+def is_small_product(m: i64, k: i64, n: i64, is_sum: i64) -> bool:
     """Return whether a product of real matrices runs `codegen.small_product` rather than BLAS."""
-    return m * k * n <= SMALL or (m <= SIDE and n <= SIDE and m * n <= BLOCK and k <= DEEP)
+    is_small_result = m <= SIDE and n <= SIDE and m * n <= BLOCK
+    return m * k * n <= SMALL or (is_small_result and (k <= DEEP or is_sum != 0))
 
 
 @native
@@ -94,7 +96,7 @@ def real_product(a: ptr, b: ptr, c: ptr, call: ProductCall, keep: i64) -> None:
             done = multiply_real_by_vector(one, b, call.bk, c, keep)
         elif m == 1:
             done = multiply_real_by_vector(stack_of(b, call.bn, call.bk, n, k), a, call.ak, c, keep)
-    if not done and (PARTS == 2 or (m != 1 and n != 1 and not is_small_product(m, k, n))):
+    if not done and (PARTS == 2 or (m != 1 and n != 1 and not is_small_product(m, k, n, call.sum))):
         done = multiply_by_blas(one, two, c, keep)
     if not done:  # also if there is no memory for a copy; both add to the result
         if keep == 0:

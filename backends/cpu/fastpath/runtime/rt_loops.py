@@ -116,7 +116,8 @@ class LoopPlan(Struct):
     """A call of a loop for operands of some dtypes, sizes and strides; `LoopOperand` structs follow."""
 
     loop: ptr
-    data: ptr
+    data: ptr  # what is passed to the loop, if it has no words
+    words: i64  # the offset of the words whose address is passed to the loop, or 0
     call: i64  # the offset of the `LoopCall`
     tensors: (
         i64  # the number of operands that are given by the call: tensors, or Python numbers in their place
@@ -173,7 +174,8 @@ def run_plan(plan: LoopPlan, memory: ptr, scratch: ptr) -> i64:
                 convert(plan, operand, at, scratch + operand.scratch)
             at = scratch + operand.scratch
         store(ptr, given, k * 8, at)
-    failed = call_loop(plan.loop, plan.data, given, plan + plan.call)
+    data = plan.data if plan.words == 0 else plan + plan.words
+    failed = call_loop(plan.loop, data, given, plan + plan.call)
     for k in range(tensors, tensors + plan.results if failed == 0 else tensors):
         result: LoopOperand = operand_of(plan, k + numbers)
         if result.convert != NULL:

@@ -15,8 +15,8 @@ from .rt_gemm import T
 @native
 def multiply(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
     """Compute the products for all points of the leading axes, or their sum."""
-    one: rt_gemm.ProductCall = stack(rt_gemm.ProductCall.sum)  # sizes and strides of one product
-    capi.memcpy(one, call, rt_gemm.ProductCall.sum)
+    one: rt_gemm.ProductCall = stack(rt_gemm.ProductCall.lead)  # sizes and strides of one product
+    capi.memcpy(one, call, rt_gemm.ProductCall.lead)
     merges = rt_gemm.WRAPS == 0 and call.sum == 0 and call.lead > 0
     if not merges or not multiply_merged_rows(a, b, c, one, call):
         multiply_each(a, b, c, one, call)
@@ -116,7 +116,7 @@ def multiply_halves(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
     one, two, out = room, room + m * k * wide, room + (m * k + k * n) * wide
     widen(a, one, m, k, call.am, call.ak)
     widen(b, two, k, n, call.bk, call.bn)
-    rt_gemm.real_product(one, two, out, stack_of(m, k, n, k * wide, wide, n * wide, wide, n * wide), 0)
+    rt_gemm.real_product(one, two, out, stack_of(m, k, n, k * wide, wide, n * wide, wide, n * wide, 0), 0)
     for i in range(m * n):
         rt_halves.store_half(c + i * rt_gemm.ESIZE, load(f32, out, i * rt_gemm.ISIZE))
     capi.free(room)
