@@ -278,3 +278,31 @@ def test_kernels_with_other_constants_differ(numbers):
     x = td.ones((3, 40))
     for one, number in zip(f(x), numbers, strict=True):
         assert np.array_equal(one.numpy(), np.copysign(x.numpy(), number).sum(0), equal_nan=True)
+
+
+# -- long graphs -------------------------------------------------------------------------------------------------------
+def _long_program(x, k):
+    total, small = x[0], x[1] + k
+    for n in range(350):
+        x = x.at[n % 6 + 1].set(x[n % 7] * small + n)
+        total = total + x[n % 8]
+        if n % 100 == 50:
+            small = td.fori_loop(0, 3, lambda i, s: s * 0.5 + i, small)
+            x = td.jit(lambda v: td.scan(lambda c, row: (c + row, c), v[0], v)[1])(x)
+            total = total + x[k]
+    return total, x, small
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_long_graphs_are_several_functions():
+    x, k = td.asarray(np.linspace(0, 1, 8, dtype="f4")), td.asarray(2)
+    lowered = td.jit(_long_program).lower(x, k)
+    assert len(lowered._lowered.steps) > 512 and "_part3(" in lowered.llvm_ir()
+    for found, wanted in zip(td.jit(_long_program)(x, k), _long_program(x, k), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_failed_check_in_a_later_part_raises():
+    with pytest.raises(td.errors.OutOfBoundsError, match="index 9"):
+        td.jit(_long_program)(td.zeros(8), td.asarray(9))
