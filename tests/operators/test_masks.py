@@ -311,7 +311,7 @@ USES = {
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_other_uses_of_elements_at_traced_masks_raise(use):
     for run, x in ((td.jit, td.asarray(X)), (td.vmap, td.stack([td.asarray(X)] * 2))):
-        with pytest.raises((UnsupportedError, TypeError), match="size=n|positional"):
+        with pytest.raises((UnsupportedError, TypeError), match=r"size=n|positional"):
             run(lambda x: use(x[x > 2], x))(x)
 
 
