@@ -10,14 +10,14 @@ from ..eager.tensor.tensor import has_array
 from ..errors import LeakedTracerError, UnsupportedError
 from ..locks import ThreadLocal
 from ..operators.creation.devices import assumed_device
-from ..operators.indexing.masks import constant_mask_hooks, equal_mask_hooks
+from ..operators.indexing.masks import constant_mask_hooks
 from ..registry.dispatch import unwinding
 from ..registry.dispatch.guards import adjust_keys
 from ..registry.dispatch.keys import DispatchKey
 from ..registry.dispatch.state import state
 from ..registry.source import source_line
 from ..registry.values import TensorBase, describe
-from .graph import Graph, Value, are_computed_alike
+from .graph import Graph, Value
 
 if TYPE_CHECKING:
     from ..registry.types import Array, Tensor
@@ -156,15 +156,6 @@ def read_constant_mask(mask: Any) -> Array | None:
 
 
 constant_mask_hooks.append(read_constant_mask)
-
-
-def are_equal_masks(one: Any, two: Any) -> bool:
-    """Whether two traced masks have the same elements because they are computed alike."""
-    values = [getattr(mask, "_value", None) for mask in (one, two)]
-    return None not in values and one._trace is two._trace and are_computed_alike(*values)
-
-
-equal_mask_hooks.append(are_equal_masks)
 
 
 @contextmanager

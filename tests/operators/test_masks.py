@@ -348,6 +348,28 @@ def test_masks_that_are_computed_alike_are_equal():
     assert np.allclose(td.jit(run)(x).numpy(), run(x).numpy())
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x, m: x.at[m].set(1 / x[m]),
+        lambda x, m: x.at[m].power(-1.5),
+        lambda x, m: x.at[m].apply(td.log),
+        lambda x, m: (1 / x[m]).mean(),
+    ],
+    ids=["set", "power", "apply", "mean"],
+)
+def test_derivatives_do_not_depend_on_elements_elsewhere(run):
+    x = td.asarray([2.0, 0.0, 3.0, -1.0])
+
+    def loss(x):
+        return run(x, x > 0).sum()
+
+    want = td.grad(loss)(x).numpy()
+    assert np.isfinite(want).all()
+    assert np.allclose(td.jit(td.grad(loss))(x).numpy(), want, rtol=1e-6)
+    assert np.allclose(td.vmap(td.grad(loss))(td.stack([x, x])).numpy()[1], want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("other", [lambda x: x > 3, lambda x: x >= 2, lambda x: x + 0 > 2, lambda x: x > 2.5])
 def test_masks_that_are_computed_differently_are_not_equal(other):
     def run(x):
