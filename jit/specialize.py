@@ -54,7 +54,7 @@ def _make_tracer(trace: Trace, guard: LeafGuard, leaf: object) -> object:
         return leaf
     value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device))
     tensor = make_tracer(trace, value)
-    Aliases(value, "an argument", is_written_back=True).add(tensor)
+    Aliases(value, "an argument", is_written_back=True, is_contiguous=guard.contiguous).add(tensor)
     return tensor
 
 

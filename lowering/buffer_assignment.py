@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..named_tuple import NamedTuple
 from ..registry.values import align_up
 from ..tracer.graph import Value
 from .thunks import Thunk, reads_and_writes
-
-BLOCK = 16  # steps
 
 
 class Interval(NamedTuple):
@@ -83,32 +83,33 @@ def find_lifetimes(steps: Sequence[Thunk], placed: set[Value], aliases: Aliases)
     return [Interval(value, start, last[value], nbytes_of(value)) for value, start in first.items()]
 
 
-def _lifetimes_overlap(one: Interval, two: Interval) -> bool:
-    return one.first <= two.last and two.first <= one.last
+class Assigned:
+    """The intervals that have an offset, as columns of numbers: a lifetime is compared with all others at once."""
 
-
-class _Assigned:
-    """The intervals that have an offset, by blocks of steps, so that few are looked at for a short lifetime."""
-
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         self.intervals: list[Interval] = []
-        self._blocks: dict[int, list[Interval]] = {}
+        self._first, self._last, self._start, self._end = np.empty((4, count), np.int64)
 
     def assign(self, interval: Interval) -> None:
         """Assign the lowest offset at which an interval fits between those that overlap its lifetime."""
-        size, offset = align_up(interval.nbytes), 0
-        blocks = range(interval.first // BLOCK, interval.last // BLOCK + 1)
-        near = {o.value: o for block in blocks for o in self._blocks.get(block, ())}
-        for other in sorted(
-            (o for o in near.values() if _lifetimes_overlap(o, interval)), key=lambda o: o.offset
+        size, count = align_up(interval.nbytes), len(self.intervals)
+        overlap = np.flatnonzero(
+            (self._first[:count] <= interval.last) & (self._last[:count] >= interval.first)
+        )
+        overlap = overlap[np.argsort(self._start[overlap], kind="stable")]
+        ends = np.maximum.accumulate(self._end[overlap])
+        gaps = self._start[overlap[1:]] - ends[:-1]
+        fits = np.flatnonzero(gaps >= size)
+        if not overlap.size or self._start[overlap[0]] >= size:
+            offset = 0
+        else:
+            offset = int(ends[fits[0]] if fits.size else ends[-1])
+        numbers = (self._first, self._last, self._start, self._end)
+        for column, number in zip(
+            numbers, (interval.first, interval.last, offset, offset + size), strict=True
         ):
-            if offset + size <= other.offset:
-                break
-            offset = max(offset, other.offset + align_up(other.nbytes))
-        result = interval._replace(offset=offset)
-        self.intervals.append(result)
-        for block in blocks:
-            self._blocks.setdefault(block, []).append(result)
+            column[count] = number
+        self.intervals.append(interval._replace(offset=offset))
 
 
 def assign_buffers(
@@ -121,10 +122,9 @@ def assign_buffers(
         placed: values with buffers elsewhere: parameters, constants, outputs.
         aliases: values that are stored in the memory of others.
     """
-    assigned = _Assigned()
-    for interval in sorted(
-        find_lifetimes(steps, placed, aliases or Aliases()), key=lambda i: (-i.nbytes, i.first)
-    ):
+    lifetimes = find_lifetimes(steps, placed, aliases or Aliases())
+    assigned = Assigned(len(lifetimes))
+    for interval in sorted(lifetimes, key=lambda i: (-i.nbytes, i.first)):
         assigned.assign(interval)
     done = assigned.intervals
     size = max((i.offset + align_up(i.nbytes) for i in done), default=0)

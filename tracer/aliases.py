@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.view_writes import Step
 from ..eager.tensor.storage import Storage
+from ..operators.declare.view_spec import ViewLayout, row_major_strides
 from ..registry.operator import Operator, operators
 from .graph import Value
 
@@ -30,33 +31,43 @@ class Aliases:
         origin: the owner of memory that is external to the trace (``"an argument"``); empty otherwise.
         is_written_back: whether external memory may be written: the caller of the graph copies the root's last value
             back to it.
-        views: weak references to the tensors, and the views by which each follows from the root.
+        is_contiguous: whether the memory is known to be in row-major order when the graph runs; then reshapes that
+            copy eagerly are known too.
+        views: weak references to the live tensors, by identity, and the views by which each follows from the root.
     """
 
-    __slots__ = ("is_written_back", "origin", "root", "views")
+    __slots__ = ("is_contiguous", "is_written_back", "origin", "root", "views")
 
-    def __init__(self, root: Value, origin: str = "", is_written_back: bool = False):
+    def __init__(
+        self, root: Value, origin: str = "", is_written_back: bool = False, is_contiguous: bool = False
+    ):
         self.root, self.origin, self.is_written_back = root, origin, is_written_back
-        self.views: list[tuple[weakref.ref[TracerTensor], tuple[Step, ...]]] = []
+        self.is_contiguous = is_contiguous or (
+            root.node is not None and getattr(root.node.op.decl, "kind", "") == "creation"
+        )
+        self.views: dict[int, tuple[weakref.ref[TracerTensor], tuple[Step, ...]]] = {}
 
     def add(self, tensor: TracerTensor, path: tuple[Step, ...] = ()) -> None:
-        """Add a tensor."""
-        self.views.append((weakref.ref(tensor), path))
+        """Add a tensor, which is removed when it is freed: a loop that writes rows makes thousands of views."""
+        views, key = self.views, id(tensor)
+        views[key] = weakref.ref(tensor, lambda _: views.pop(key, None)), path
         tensor._aliases = self
 
     def replace(self, tensor: TracerTensor, by: TracerTensor) -> None:
         """Replace a tensor by another object."""
-        self.views = [(weakref.ref(by) if ref() is tensor else ref, path) for ref, path in self.views]
-        tensor._aliases, by._aliases = None, self
+        _, path = self.views.pop(id(tensor))
+        tensor._aliases = None
+        self.add(by, path)
 
     def path_of(self, tensor: TracerTensor) -> tuple[Step, ...]:
         """The views by which a tensor follows from the root."""
-        return next((path for ref, path in self.views if ref() is tensor), ())
+        known = self.views.get(id(tensor))
+        return () if known is None else known[1]
 
     def others(self, tensor: TracerTensor) -> list[tuple[TracerTensor, tuple[Step, ...]]]:
         """The other live tensors of the memory, with their paths."""
-        held = [(ref(), path) for ref, path in self.views]
-        return [(other, path) for other, path in held if other is not None and other is not tensor]
+        live = [(ref(), path) for ref, path in list(self.views.values())]
+        return [(other, path) for other, path in live if other is not None and other is not tensor]
 
 
 def register_view(
@@ -68,16 +79,32 @@ def register_view(
         aliases = Aliases(args[0], "" if is_traced else "a tensor from outside of the jitted function")
         if is_traced:
             aliases.add(source)
-    aliases.add(result, (*aliases.path_of(source), Step(op, args[1:], kwargs)))
+    path = (*aliases.path_of(source), Step(op, args[1:], kwargs))
+    if op.name != _RESHAPE or not aliases.is_contiguous or _is_view(aliases.root, path):
+        aliases.add(result, path)
 
 
-# For each view operator: compute the base's new value from the view's new value. No reshape: eagerly it may copy.
+def _is_view(root: Value, path: tuple[Step, ...]) -> bool:
+    """Whether eager calls along a path of views of contiguous memory return a view: a reshape may copy."""
+    layout: ViewLayout | None = ViewLayout(root.shape, row_major_strides(root.shape))
+    for step in path:
+        rule = getattr(step.op.decl, "view", None)
+        layout = None if rule is None else rule(layout, *step.args, **step.kwargs)
+        if layout is None:
+            return False
+    return True
+
+
+_RESHAPE = "td::reshape"  # of memory that is not known to be contiguous it may copy
+
+# For each view operator: compute the base's new value from the view's new value.
 _ROOT_UPDATES: dict[str, Callable[[Call, Value, Value, Step], Value]] = {
     "td::basic_index": lambda call, whole, new, step: call(
         operators["td::basic_put"], (whole, new, step.args[0])
     ),
     "td::permute": lambda call, whole, new, step: call(step.op, (new, _inverse_permutation(step.args[0]))),
     "td::bitcast": lambda call, whole, new, step: call(step.op, (new, whole.spec.dtype)),
+    _RESHAPE: lambda call, whole, new, step: call(step.op, (new, whole.shape)),
 }
 
 
@@ -93,7 +120,8 @@ def can_write(tensor: TracerTensor) -> bool:
     if aliases is None or not (aliases.origin or aliases.others(tensor)):
         return True
     paths = [aliases.path_of(tensor), *(path for _, path in aliases.others(tensor))]
-    return all(step.op.name in _ROOT_UPDATES for path in paths for step in path)
+    names = {step.op.name for path in paths for step in path}
+    return names <= _ROOT_UPDATES.keys() and (aliases.is_contiguous or _RESHAPE not in names)
 
 
 def write_value(tensor: TracerTensor, value: Value, call: Call) -> None:
@@ -111,7 +139,7 @@ def write_value(tensor: TracerTensor, value: Value, call: Call) -> None:
         return
     path, others = aliases.path_of(tensor), aliases.others(tensor)
     if not (others or aliases.origin):
-        aliases.root, aliases.views = value, []
+        aliases.root, aliases.views = value, {}
         aliases.add(tensor)
         return
     aliases.root = _update_root(aliases.root, path, value, call)

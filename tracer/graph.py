@@ -221,6 +221,43 @@ def map_values(fn: Callable[[Value], object], tree: object) -> Any:
     return tree
 
 
+def _argument_key(argument: object) -> object:
+    """A key that distinguishes 1, 1.0 and True, and 0.0 from -0.0."""
+    if isinstance(argument, (tuple, list)):
+        return tuple(map(_argument_key, argument))
+    return argument if isinstance(argument, Value) else (type(argument), repr(argument))
+
+
+def call_key(node: Node) -> tuple[object, ...]:
+    """A hashable key of a node's operator and arguments: nodes with equal keys, without effects, compute the same."""
+    named = tuple((name, _argument_key(arg)) for name, arg in sorted(node.kwargs.items()))
+    return node.op, _argument_key(node.args), named
+
+
+def are_computed_alike(one: Value, two: Value) -> bool:
+    """Whether two Values have the same elements because the same calls compute them from the same Values."""
+    pairs, proven = [(one, two)], set[tuple[Value, Value]]()
+    while pairs:
+        x, y = pairs.pop()
+        if x is y or (x, y) in proven:
+            continue
+        a, b = x.node, y.node
+        if a is None or b is None or a.op is not b.op or x.index != y.index or a.op.schema.is_mutable:
+            return False
+        if getattr(a.op.decl, "effects", None) or bodies_of(a) or len(a.inputs) != len(b.inputs):
+            return False
+        numbers = [{value: number for number, value in enumerate(dict.fromkeys(n.inputs))} for n in (a, b)]
+        keys = []
+        for node, known in zip((a, b), numbers, strict=True):
+            args = [map_values(known.__getitem__, arg) for arg in (*node.args, *node.kwargs.values())]
+            keys.append((_argument_key(args), tuple(node.kwargs)))
+        if keys[0] != keys[1]:
+            return False
+        proven.add((x, y))
+        pairs += zip(a.inputs, b.inputs, strict=True)
+    return True
+
+
 def bodies_of(node: Node) -> list[Graph]:
     """The graphs among a node's arguments: the bodies of a loop, or branches."""
     args = [item for arg in node.args for item in (arg if type(arg) is tuple else (arg,))]

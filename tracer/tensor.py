@@ -9,13 +9,14 @@ from ..eager.layers.vmap.adopt import ADOPTED_BATCHED
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.tensor import Tensor
 from ..errors import ConcretizationAttributeError, ConcretizationError
+from ..operators.indexing.masks import equal_mask_hooks
 from ..registry.dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
 from ..registry.dtypes import DType
 from ..registry.operator import operators
 from ..registry.source import source_line
 from ..registry.values import Device, TensorSpec, as_device
 from .aliases import Aliases
-from .graph import Value
+from .graph import Value, are_computed_alike
 from .trace import Trace, check_alive
 
 _TRACED = 1 << DispatchKey.Tracer
@@ -180,3 +181,13 @@ def make_tracer(trace: Trace, value: Value) -> TracerTensor:
     tensor._storage = None
     tensor._aliases = None
     return tensor
+
+
+def are_equal_masks(one: Any, two: Any) -> bool:
+    """Whether two traced masks have the same elements because they are computed alike."""
+    if type(one) is not TracerTensor or type(two) is not TracerTensor:
+        return False
+    return one._trace is two._trace and are_computed_alike(one._value, two._value)
+
+
+equal_mask_hooks.append(are_equal_masks)

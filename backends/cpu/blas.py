@@ -58,18 +58,19 @@ class ProductCall:
 
     Attributes:
         symbol: the name of the function that is called with the operands, the result and a table.
-        table: the definition of the table, a constant of the module.
+        name, table: the name of the table and its definition, a constant of the module that equal products share.
     """
 
-    def __init__(self, step: NodeThunk, name: str):
+    def __init__(self, step: NodeThunk):
         self.dtype: DType = step.node.outputs[0].spec.dtype
-        self.symbol, self.name = f"multiply_{self.dtype.name}", f"{name}_table"
+        self.symbol = f"multiply_{self.dtype.name}"
         one, two = (layout for _, layout in step.operands)
         is_sum = step.node.op.name == SUM
         if is_sum:
             one, two = merge_steps(one, two)
         words = _make_call_table(one, two, self.dtype.itemsize, is_sum)
         values = ", ".join(f"i64 {word}" for word in words)
+        self.name = f"product_table_{'_'.join(map(str, words))}"
         self.table = f"@{self.name} = private unnamed_addr constant [{len(words)} x i64] [{values}]\n"
 
 

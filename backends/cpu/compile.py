@@ -17,18 +17,16 @@ from ...lowering.kernel_selection import Target
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...lowering.lower import Backend, Lowered, register_backend
 from ...lowering.thunks import KernelThunk, NodeThunk, is_empty
-from ...operators.declare.shape_rules import promoted_dtype
 from ...registry.dtypes import DType
 from ...registry.values import align_up
-from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
-from ...tracer.infer import to_example
+from ...tracer.graph import Graph, Value
 from . import gil
 from .blas import ProductCall, explain_product
 from .cache import SourceText
 from .callback import CALL_BACK, CALLBACKS, PENDING
 from .codegen.fused import write_fused
 from .codegen.text import Module
-from .executable import CallingConvention, CpuExecutable, Parameter
+from .executable import CpuExecutable, make_calling_convention
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
 from .fastpath.glue.products import compile_product
@@ -46,6 +44,7 @@ _expand = lazy.Module(".backends.cpu.native_kernels.expand")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 MAX_OPTIMIZED_STEPS = 48  # of such bodies: LLVM unrolls their loops, and forwards stored elements
+PART_STEPS = 128  # of a function: the time that LLVM takes for one grows faster than its length
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
 
 
@@ -76,6 +75,7 @@ class MainWriter:
         self.offsets = lowered.memory.offsets()
         self.known: dict[Value, str] = {}
         self.registers = self.table_words = 0
+        self.between_parts: set[Value] = set()  # intermediates that several functions use
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
         self.has_state = self.may_raise = False
         self.products: dict[str, DType] = {}
@@ -90,6 +90,9 @@ class MainWriter:
         """Return the whole module."""
         inner = gil.has_state(self.lowered)
         main = self.write_function("internal " if inner else "", gil.BODY if inner else MAIN)
+        if inner:
+            placed = len(self.arrays) + len(self.lowered.storages)
+            self.extra.append(gil.main_text(placed + gil.STATE, self.may_raise))
         texts = [CALLBACKS] if f"@{CALL_BACK}(" in "".join([*self.functions, main]) else []
         if self.may_raise and not texts:
             texts = [PENDING]
@@ -111,47 +114,82 @@ class MainWriter:
     def write_function(self, linkage: str, name: str, attributes: str = "") -> str:
         """Return the function that runs the steps; helpers are in the module, and in `functions`."""
         self.has_state = gil.has_state(self.lowered)
-        releasing = gil.release_points(self.lowered.steps)
         kernels = ((n, s.kernel) for n, s in enumerate(self.lowered.steps) if isinstance(s, KernelThunk))
         self.structures = {number: structure_of(move_offsets(kernel)[0]) for number, kernel in kernels}
         self.calls = Counter(self.structures.values())
-        for number, step in enumerate(self.lowered.steps):
+        releasing, count = gil.release_points(self.lowered.steps), len(self.lowered.steps)
+        if count <= 2 * PART_STEPS:
+            return self._write_part(range(count), releasing, linkage, name, attributes)
+        parts, calls = [range(at, min(at + PART_STEPS, count)) for at in range(0, count, PART_STEPS)], []
+        lifetimes = self.lowered.memory.intervals
+        self.between_parts = {i.value for i in lifetimes if i.first // PART_STEPS != i.last // PART_STEPS}
+        for at, numbers in enumerate(parts):
+            part = f"{name}_part{at}"
+            self.functions.append(self._write_part(numbers, releasing, "internal ", part, " noinline"))
+            calls += [
+                f"  %r{at} = call i32 @{part}(ptr %buffers, ptr %scalars)",
+                f"  %f{at} = icmp ne i32 %r{at}, 0",
+                f"  br i1 %f{at}, label %failed, label %after{at}",
+                f"after{at}:",
+            ]
+        head = f"define {linkage}i32 @{name}(ptr %buffers, ptr %scalars){attributes} {{"
+        return "\n".join([head, "entry:", *calls, "  ret i32 0", "failed:", "  ret i32 1", "}"])
+
+    def _write_part(
+        self, numbers: range, releasing: set[int], linkage: str, name: str, attributes: str
+    ) -> str:
+        """Return the function that runs some of the steps."""
+        self.lines, self.cells, self.cell_of, self.stack_used, self.table_words = [], [], {}, 0, 0
+        for number in numbers:
             self.known, self.scratch_used = {}, 0  # reload addresses: keeping them would fill the stack
             if number in releasing:
                 self.lines.append(gil.RELEASE)
-            if isinstance(step, LoopThunk):
-                _loops.LoopWriter(self, step, number).write()
-            elif isinstance(step, NodeThunk):
-                writers = {"blas": self._multiply, "native": self._native, "callback": self._callback}
-                writers[step.kind](step, number)
-            elif not is_empty(step):
-                self._kernel(step, number)
+            self._write_step(self.lowered.steps[number], number)
             self.lines += write_timestamp(number + 1) if self.stamps else []
         placed = len(self.arrays) + len(self.lowered.storages)
         tables = (
             load_from_table("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
         )
         if self.stamps:
-            tables += [*load_from_table("%stamps", "%buffers", placed + TIMES_SLOT), *write_timestamp(0)]
+            tables += load_from_table("%stamps", "%buffers", placed + TIMES_SLOT)
+            tables += write_timestamp(0) if numbers.start == 0 else []
             self.extra.append(DECLARATION)
         if self.has_state:
             tables += load_from_table("%state", "%buffers", placed + gil.STATE)
-            main = [] if self.prefix else [gil.main_text(placed + gil.STATE, self.may_raise)]
-            self.extra += [gil.DECLARATIONS, *main]
+            self.extra.append(gil.DECLARATIONS)
         tables += [*self.table_allocation(), *self.cells]
         head = f"define {linkage}i32 @{name}(ptr %buffers, ptr %scalars){attributes} {{"
         return "\n".join([head, "entry:", *tables, *self.lines, "  ret i32 0", "}"])
+
+    def _write_step(self, step: Any, number: int) -> None:
+        if isinstance(step, LoopThunk):
+            _loops.LoopWriter(self, step, number).write()
+        elif isinstance(step, NodeThunk):
+            writers = {"blas": self._multiply, "native": self._native, "callback": self._callback}
+            writers[step.kind](step, number)
+        elif not is_empty(step):
+            self._kernel(step, number)
 
     # -- addresses -------------------------------------------------------------------------------------------------
     def pointer(self, value: Value) -> str:
         """Return the register with the address of a value's buffer, which is loaded at its first use."""
         value = self.lowered.aliases.owner(value)
-        result = self.known.get(value)
+        result = self.known.get(value) or self._find_cell(value)
         if result is None:
             result = self.known[value] = f"%p{self.registers}"
             self.registers += 1
             self.lines += self._load_address(value, result)
         return result
+
+    def _find_cell(self, value: Value) -> str | None:
+        """Return the register of a small intermediate's memory on the stack; None if it has none."""
+        if value not in self.cell_of:
+            is_small = self.cell_bytes > 0 and value in self.offsets and nbytes_of(value) <= self.cell_bytes
+            register = f"%cell{len(self.cells)}"
+            if not is_small or value in self.between_parts or not self.allocate_cell(register, CELL_BYTES):
+                return None
+            self.cell_of[value] = register
+        return self.cell_of[value]
 
     def _move_pointer(self, value: Value, start: int) -> str:
         """Return the register with the address of the first byte of a value's buffer that a kernel works on."""
@@ -164,11 +202,6 @@ class MainWriter:
 
     def _load_address(self, value: Value, register: str) -> list[str]:
         placed = [*self.arrays, *self.lowered.storages]
-        is_small = self.cell_bytes > 0 and value in self.offsets and nbytes_of(value) <= self.cell_bytes
-        if is_small and value not in self.cell_of and self.allocate_cell(f"{register}_cell", CELL_BYTES):
-            self.cell_of[value] = f"{register}_cell"
-        if value in self.cell_of:
-            return [f"  {register} = getelementptr i8, ptr {self.cell_of[value]}, i64 0"]
         if value.weak is not None:
             return [f"  {register} = getelementptr i8, ptr %scalars, i64 {8 * self.scalars.index(value)}"]
         if value in self.offsets:
@@ -202,15 +235,19 @@ class MainWriter:
 
     def fill_table(self, pointers: Sequence[str], number: int) -> tuple[str, list[str]]:
         """Return the register of a table of addresses, and the instructions that fill it."""
-        table = f"%t{number}"
+        table, lines = "%table", []
         if len(pointers) <= self.stack_words:
             self.table_words = max(self.table_words, len(pointers), 1)
-            lines = [f"  {table} = getelementptr i8, ptr %table, i64 0"]
         else:
+            table = f"%t{number}"
             lines = self.allocate_scratch(table, 8 * len(pointers))
         for index, pointer in enumerate(pointers):
-            lines.append(f"  {table}_{index} = getelementptr i8, ptr {table}, i64 {8 * index}")
-            lines.append(f"  store ptr {pointer}, ptr {table}_{index}")
+            if not index:
+                lines.append(f"  store ptr {pointer}, ptr {table}")
+                continue
+            entry = f"%t{number}_{index}"
+            lines.append(f"  {entry} = getelementptr i8, ptr {table}, i64 {8 * index}")
+            lines.append(f"  store ptr {pointer}, ptr {entry}")
         return table, lines
 
     def table_index(self, item: TableItem) -> int:
@@ -255,7 +292,7 @@ class MainWriter:
             self.lines += write_check(self, scratch, memory, number)
 
     def _multiply(self, step: NodeThunk, number: int) -> None:
-        product = ProductCall(step, f"{self.prefix}product{number}")
+        product = ProductCall(step)
         self.module.declare(product.symbol, "void", *["ptr"] * 4, pure=False)
         self.products[product.symbol] = product.dtype
         self.extra.append(product.table)
@@ -370,48 +407,6 @@ def _compile_shared(
     text, source.text = source.text, ""
     known = {**dict(imports), **(gil.gil_function_addresses() if state else {})}
     return engine.compile_ir(text, [MAIN], known, level=level)
-
-
-def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:
-    """Return how to call compiled code that uses an :class:`~.object_table.ObjectTable`, or a backend's equivalent."""
-    ranges = integer_ranges(lowered.optimized)
-    parameters: list[Parameter] = []
-    counts = {True: 0, False: 0}
-    for value in lowered.graph.parameters:
-        weak = value.weak is not None
-        parameters.append(Parameter(value.spec, value.weak, counts[weak], tuple(ranges.get(value, ()))))
-        counts[weak] += 1
-    storages = tuple(value.spec for value in lowered.storages)
-    workspace = lowered.memory.workspace
-    outputs, constants = tuple(lowered.outputs), tuple(tables.arrays)
-    return CallingConvention(
-        address, tuple(parameters), storages, workspace, outputs, constants, tables.address
-    )
-
-
-def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
-    """Return, for each Python integer passed at run time, the integer dtypes that it is promoted to and must fit."""
-    result: dict[Value, list[DType]] = {}
-    for node in graph.nodes:
-        for body in bodies_of(node):
-            inner = integer_ranges(body)
-            for value, given in body_inputs(node):
-                if type(given) is Value and given.weak is int:
-                    known = result.setdefault(given, [])
-                    known += [dtype for dtype in inner.get(value, ()) if dtype not in known]
-        integers = [v for v in node.inputs if v.weak is int]
-        if integers and node.op.decl is not None and node.op.decl.is_elementwise:
-            met = _promotion_dtype(node)
-            for value in integers:
-                if met.is_integer and met not in result.setdefault(value, []):
-                    result[value].append(met)
-    return result
-
-
-def _promotion_dtype(node: Node) -> DType:
-    """Return the dtype that a node's operands are promoted to."""
-    examples = [to_example(a) if isinstance(a, Value) else a for a in node.args]
-    return promoted_dtype(node.op.schema.name, examples)
 
 
 def _prepare(graph: Graph) -> Graph:

@@ -10,10 +10,12 @@ import numpy as np
 from ...lowering.layout import Layout
 from ...lowering.lower import Lowered, Output
 from ...named_tuple import NamedTuple
+from ...operators.declare.shape_rules import promoted_dtype
 from ...registry.dispatch.observers import Note
 from ...registry.dtypes import DType, check_range
 from ...registry.values import TensorSpec
-from ...tracer.graph import Node, Value
+from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
+from ...tracer.infer import to_example
 from .kernels.views import view_array
 from .timestamps import TimestampedExecutable
 
@@ -168,3 +170,45 @@ def rebuild_view(value: Value, array: Any) -> Any:
     for node in reversed(chain):
         array = view_array(node.op, array, *node.args[1:], **node.kwargs)
     return array
+
+
+def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:
+    """Return how to call compiled code that uses an :class:`~.object_table.ObjectTable`, or a backend's equivalent."""
+    ranges = integer_ranges(lowered.optimized)
+    parameters: list[Parameter] = []
+    counts = {True: 0, False: 0}
+    for value in lowered.graph.parameters:
+        weak = value.weak is not None
+        parameters.append(Parameter(value.spec, value.weak, counts[weak], tuple(ranges.get(value, ()))))
+        counts[weak] += 1
+    storages = tuple(value.spec for value in lowered.storages)
+    workspace = lowered.memory.workspace
+    outputs, constants = tuple(lowered.outputs), tuple(tables.arrays)
+    return CallingConvention(
+        address, tuple(parameters), storages, workspace, outputs, constants, tables.address
+    )
+
+
+def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
+    """Return, for each Python integer passed at run time, the integer dtypes that it is promoted to and must fit."""
+    result: dict[Value, list[DType]] = {}
+    for node in graph.nodes:
+        for body in bodies_of(node):
+            inner = integer_ranges(body)
+            for value, given in body_inputs(node):
+                if type(given) is Value and given.weak is int:
+                    known = result.setdefault(given, [])
+                    known += [dtype for dtype in inner.get(value, ()) if dtype not in known]
+        integers = [v for v in node.inputs if v.weak is int]
+        if integers and node.op.decl is not None and node.op.decl.is_elementwise:
+            met = _promotion_dtype(node)
+            for value in integers:
+                if met.is_integer and met not in result.setdefault(value, []):
+                    result[value].append(met)
+    return result
+
+
+def _promotion_dtype(node: Node) -> DType:
+    """Return the dtype that a node's operands are promoted to."""
+    examples = [to_example(a) if isinstance(a, Value) else a for a in node.args]
+    return promoted_dtype(node.op.schema.name, examples)

@@ -269,13 +269,8 @@ class Partition:
 
     def _is_between(self, source: Group, target: Group) -> bool:
         """Whether a group depends on ``source`` that ``target`` depends on."""
-        rest = target.above & ~source.above & ~source.bits
-        while rest:
-            lowest = rest & -rest
-            if self.all[lowest.bit_length() - 1].current().above & source.bits:
-                return True
-            rest ^= lowest
-        return False
+        users = {user.current() for user in source.users} - {source, target}
+        return any(target.above & user.bits for user in users)
 
     def _map_axes(self, source: Group, target: Group, axes: list[int]) -> bool:
         """Map the axes of the source's values and nodes into the target; False if the two disagree on a value."""

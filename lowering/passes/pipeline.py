@@ -9,7 +9,7 @@ from ... import config
 from ...eager.tensor.tensor import Tensor
 from ...errors import TandemError
 from ...registry.operator import find_operator
-from ...tracer.graph import Graph, Node, Value, map_values
+from ...tracer.graph import Graph, Node, Value, call_key, map_values
 from ...tracer.verify import verify
 from ..interpreter import call_kernel
 from ..kernel_selection import uniform_constant
@@ -37,13 +37,6 @@ def remove_dead_code(graph: Graph) -> Graph:
     return out
 
 
-def _to_key(argument: object) -> object:
-    """Convert an argument to a key that distinguishes 1, 1.0 and True, and 0.0 from -0.0."""
-    if isinstance(argument, (tuple, list)):
-        return tuple(map(_to_key, argument))
-    return argument if isinstance(argument, Value) else (type(argument), repr(argument))
-
-
 def merge_common_subexpressions(graph: Graph) -> Graph:
     """Compute the same operator on the same arguments once: common subexpression elimination (CSE)."""
     seen: dict[object, tuple[Value, ...]] = {}
@@ -51,12 +44,7 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
     def visit(node: Node) -> Replacement:
         if has_effects(node):
             return None
-        key = (
-            node.op,
-            _to_key(node.args),
-            tuple((name, _to_key(arg)) for name, arg in sorted(node.kwargs.items())),
-        )
-        result = seen.setdefault(key, node.outputs)
+        result = seen.setdefault(call_key(node), node.outputs)
         return None if result is node.outputs else result
 
     return rewrite(graph, visit)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, bodies_of, map_values
+from ...tracer.kernel import traits_of
 
 if TYPE_CHECKING:
     from ...registry.operator import Operator
@@ -103,4 +104,4 @@ def has_effects(node: Node) -> bool:
     decl = node.op.decl
     if getattr(decl, "kind", "") == "control":
         return any(has_effects(inner) for body in bodies_of(node) for inner in body.nodes)
-    return bool(getattr(decl, "effects", None)) or node.op.schema.is_mutable
+    return bool(getattr(decl, "effects", None)) or traits_of(node.op).is_mutable

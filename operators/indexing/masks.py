@@ -7,24 +7,30 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ... import lazy
 from ...errors import UnsupportedError
 from ...registry.dtypes import bool_
+from ...registry.function import functions
 from ...registry.schemas.binding import to_tensor_or_number
 from ...registry.values import TensorBase, converters, traced_number_types
 from ..creation.creation import full
 from ..declare.shape_rules import spec_of
 from ..elementwise.casting import astype
 from ..elementwise.selection import where
-from ..shape.views import reshape
+from ..shape.views import broadcast_to, reshape
 from .slicing import check_storable
 from .take import nonzero
 
 if TYPE_CHECKING:
     from ...registry.types import Array, Tensor, TensorLike
 
+_statistics = lazy.Module(".operators.reductions.statistics")
 
 # Called with a mask that is a tensor: a function that returns its elements if a trace may rely on them, else None.
 constant_mask_hooks: list[Callable[[Any], Array | None]] = []
+
+# Called with two masks that are different objects: whether they are known to have the same elements.
+equal_mask_hooks: list[Callable[[Any, Any], bool]] = []
 
 
 def is_mask(item: Any) -> bool:
@@ -50,12 +56,14 @@ def mask_positions(mask: Tensor | Array) -> tuple[Tensor, ...]:
 class MaskedElements:
     """``x[mask]`` where the number of true elements is unknown: in a trace, and for a mask of a batch.
 
-    It has no shape, so it is not a tensor. Elementwise operators apply to all elements of ``x``, also where the mask is
-    false, and a write at the same mask stores the others: ``x[mask] += 1``, ``x[mask] = 2 * y[mask] + z[mask]``. Every
-    other use raises the error of a mask whose positions are unknown.
+    It has no shape, so it is not a tensor. Elementwise operators apply to all elements of ``x``, with 1 where the mask
+    is false, and a write at the same mask stores the others: ``x[mask] += 1``, ``x[mask] = 2 * y[mask] + z[mask]``. The
+    same mask is the same tensor, or, in a trace, one that was computed alike: ``x[x > 0] = 1 / x[x > 0]``. ``sum``,
+    ``mean``, ``prod``, ``any`` and ``all`` of all elements reduce those at the mask, in the order of all elements of
+    ``x``. Every other use raises the error of a mask whose positions are unknown.
 
     Attributes:
-        dense: a tensor with the elements, in which the axes of the mask are consecutive.
+        dense: a tensor with the elements at the mask, and others, in which the axes of the mask are consecutive.
         mask: the mask.
         axis: the first of its axes.
         fault: the error of other uses.
@@ -81,7 +89,8 @@ class MaskedElements:
             UnsupportedError: the value has an axis for the true elements, or the masks differ.
         """
         if type(value) is MaskedElements:
-            if value.mask is self.mask and value.axis == self.axis and value._after == self._after:
+            is_same = value.mask is self.mask or any(same(value.mask, self.mask) for same in equal_mask_hooks)
+            if is_same and value.axis == self.axis and value._after == self._after:
                 return value.dense
             raise self.fault
         covered, rank = len(self.mask.shape), len(self.dense.shape)
@@ -107,6 +116,33 @@ class MaskedElements:
         setattr(cls, f"__{name}__", lambda self, *values: self.apply(function, *values))
         setattr(cls, f"__r{name}__", lambda self, value: self.apply(function, value, swapped=True))
 
+    def _fill_others(self, dense: Any, value: object) -> Any:
+        return fill_others(dense, self.mask, self.axis, value)
+
+    def sum(self) -> Tensor:
+        """The sum of all elements at the mask."""
+        return functions["td::sum"](self._fill_others(self.dense, 0))
+
+    def prod(self) -> Tensor:
+        """The product of all elements at the mask."""
+        return functions["td::prod"](self._fill_others(self.dense, 1))
+
+    def any(self) -> Tensor:
+        """Whether an element at the mask is true."""
+        return functions["td::any"](self._fill_others(self.dense, 0))
+
+    def all(self) -> Tensor:
+        """Whether all elements at the mask are true."""
+        return functions["td::all"](self._fill_others(self.dense, 1))
+
+    def mean(self) -> Tensor:
+        """The mean of all elements at the mask; NaN if there are none."""
+        wide = _statistics.widen_halves(self.dense)
+        count = functions["td::sum"](broadcast_to(_expand_mask(self.mask, self._after), self.dense.shape))
+        total = functions["td::sum"](self._fill_others(wide, 0))
+        result: Tensor = _statistics.narrow_halves(total / astype(count, total.dtype), self.dense)
+        return result
+
     def refuse(self, *_: object) -> NoReturn:
         """Raise the error of uses that need the number of true elements."""
         raise self.fault
@@ -122,6 +158,22 @@ class MaskedElements:
 
 
 converters[MaskedElements] = MaskedElements.refuse
+
+
+def _expand_mask(mask: Tensor | Array, after: int) -> Tensor:
+    """A mask as a tensor, with axes of length 1 for those after it."""
+    whole: Tensor = converters[np.ndarray](mask) if isinstance(mask, np.ndarray) else mask
+    return reshape(whole, (*whole.shape, *(1,) * after)) if after else whole
+
+
+def fill_others(x: Any, mask: Tensor | Array, axis: int, value: object) -> Tensor:
+    """A copy of a tensor with a value where a mask of the axes from ``axis`` on is false.
+
+    With 1 there, the derivative of a function of the elements at the mask is not NaN because of others.
+    """
+    spec = spec_of(x)
+    wide = _expand_mask(mask, len(spec.shape) - axis - len(mask.shape))
+    return where(wide, x, full((), value, dtype=spec.dtype, device=spec.device))
 
 
 def write_at_mask(
@@ -152,7 +204,7 @@ def write_at_mask(
     spec = spec_of(view)
     check_storable("index_put", spec, aligned, spec.shape)
     if combine is not None:
-        aligned = combine(view, aligned)
+        aligned = combine(fill_others(view, mask, axis, 1), aligned)
         check_storable("index_put", spec, aligned, spec.shape)
     if type(aligned) is int and spec.dtype.is_inexact:
         aligned = float(aligned)  # rounded twice, as by NumPy
@@ -160,8 +212,7 @@ def write_at_mask(
         aligned = astype(aligned, spec.dtype, copy=False)
     else:
         aligned = full((), aligned, dtype=spec.dtype, device=spec.device)
-    mask = converters[np.ndarray](mask) if isinstance(mask, np.ndarray) else mask
-    return where(reshape(mask, (*mask.shape, *(1,) * after)) if after else mask, aligned, view)
+    return where(_expand_mask(mask, after), aligned, view)
 
 
 def _align_with_mask(value: Any, covered: int, after: int, rank: int) -> Any:

@@ -26,13 +26,14 @@ from ..creation.creation import arange, full
 from ..creation.full import ones_like
 from ..declare.shape_rules import spec_of
 from ..elementwise.arithmetic import add, div, mul, pow
-from ..elementwise.casting import astype, clone
+from ..elementwise.casting import astype
 from ..elementwise.selection import maximum, minimum
 from ..shape.rearrange import full_plan
 from ..shape.views import inverse_permutation, permute
 from .gather import index, index_put
 from .masks import (
     MaskedElements,
+    fill_others,
     is_mask,
     mask_positions,
     read_if_constant,
@@ -93,7 +94,8 @@ def getitem(x: Tensor, key: object) -> Any:
         try:
             result = result.with_positions()
         except UnsupportedError as fault:
-            return MaskedElements(clone(seen), result.mask, result.axis, fault)
+            elements = fill_others(seen, result.mask, result.axis, 1)
+            return MaskedElements(elements, result.mask, result.axis, fault)
     if result.indices:
         return index(seen, result.indices, result.axis)
     return basic_index(x, tuple(full_plan(x.shape))) if seen is x else seen

@@ -164,3 +164,53 @@ def test_random_programs(data, shape):
             assert np.shares_memory(one, theirs[target]) == np.shares_memory(
                 found[i]._array, mine[target]._array
             )
+
+
+def test_reshaped_views_of_contiguous_memory():
+    def program(y):
+        grid = td.reshape(y, (2, 3))
+        turned = td.permute(grid, (1, 0))
+        copied = td.reshape(turned, (6,))
+        y[:] = y * 10
+        grid[0, 0] = 7
+        fresh = td.zeros((4, 3))
+        row, part = fresh.reshape((12,)), fresh[:, 1:].reshape((8,))
+        row[5] = y[1]
+        fresh[0, 2] = 3
+        return grid + 0, turned + 0, copied + 0, fresh, row + 0, part + 0
+
+    mine, theirs = (td.asarray(np.arange(6.0)) for _ in range(2))
+    found, wanted = td.jit(program)(mine), program(theirs)
+    assert [t.tolist() for t in found] == [t.tolist() for t in wanted]
+    assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: td.asarray(np.arange(12.0))[::2],
+        lambda: td.permute(td.asarray(np.ones((3, 4))), (1, 0)),
+    ],
+    ids=["strided", "turned"],
+)
+def test_reshaped_views_of_other_memory_are_refused(make):
+    def program(x):
+        y = x.reshape((x.size,))
+        y[0] = 5
+        return x + 0, y
+
+    with pytest.raises(td.errors.UnsupportedError, match="another view"):
+        td.jit(program)(make())
+
+
+def test_freed_views_are_forgotten():
+    seen = []
+
+    def program(x):
+        for k in range(50):
+            x[k] = x[k - 1] + 1
+        seen.append(len(x._aliases.views))
+        return x
+
+    td.jit(program)(td.zeros(50))
+    assert seen[0] < 4

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import tandem as td
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from lowering_harness import agree, graph_of, lowered, run
 from lowering_harness import given as parameters
 from random_programs import COMMON, inputs, programs
 from tandem import config
 from tandem.lowering import lower
+from tandem.lowering.buffer_assignment import Assigned, Interval
 from tandem.lowering.thunks import reads_and_writes
 from tandem.registry.values import ALIGNMENT, align_up
 
@@ -278,3 +280,65 @@ def test_kernels_with_other_constants_differ(numbers):
     x = td.ones((3, 40))
     for one, number in zip(f(x), numbers, strict=True):
         assert np.array_equal(one.numpy(), np.copysign(x.numpy(), number).sum(0), equal_nan=True)
+
+
+# -- long graphs -------------------------------------------------------------------------------------------------------
+def _long_program(x, k):
+    total, small = x[0], x[1] + k
+    for n in range(350):
+        x = x.at[n % 6 + 1].set(x[n % 7] * small + n)
+        total = total + x[n % 8]
+        if n % 100 == 50:
+            small = td.fori_loop(0, 3, lambda i, s: s * 0.5 + i, small)
+            x = td.jit(lambda v: td.scan(lambda c, row: (c + row, c), v[0], v)[1])(x)
+            total = total + x[k]
+    return total, x, small
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_long_graphs_are_several_functions():
+    x, k = td.asarray(np.linspace(0, 1, 8, dtype="f4")), td.asarray(2)
+    lowered = td.jit(_long_program).lower(x, k)
+    assert len(lowered._lowered.steps) > 512 and "_part3(" in lowered.llvm_ir()
+    for found, wanted in zip(td.jit(_long_program)(x, k), _long_program(x, k), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_failed_check_in_a_later_part_raises():
+    with pytest.raises(td.errors.OutOfBoundsError, match="index 9"):
+        td.jit(_long_program)(td.zeros(8), td.asarray(9))
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(0, 300)), max_size=30))
+@settings(deadline=None)
+def test_intervals_get_the_lowest_offset_that_fits(drawn):
+    wanted = []
+    intervals = [Interval(None, min(a, b), max(a, b), n) for a, b, n in drawn]
+    assigned = Assigned(len(intervals))
+    for one in intervals:
+        offset = 0
+        overlapping = [o for o in wanted if o.first <= one.last and one.first <= o.last]
+        for other in sorted(overlapping, key=lambda o: o.offset):
+            if offset + align_up(one.nbytes) <= other.offset:
+                break
+            offset = max(offset, other.offset + align_up(other.nbytes))
+        wanted.append(one._replace(offset=offset))
+        assigned.assign(one)
+    assert assigned.intervals == wanted
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_function_that_occurs_often_is_called():
+    def chain(x, count):
+        for _ in range(count):
+            x = td.tanh(td.sin(x)) * 1.5 + td.log(td.exp(x) + 1)
+        return x
+
+    for dtype in ("float32", "float64"):
+        x = td.asarray(np.linspace(-1, 1, 37, dtype=dtype))
+        often = td.jit(lambda x: chain(x, 40)).lower(x).llvm_ir()
+        assert "_shared(" in often and len(often) < 250_000
+        assert "_shared(" not in td.jit(lambda x: chain(x, 2)).lower(x).llvm_ir()
+        found, wanted = td.jit(lambda x: chain(x, 40))(x), chain(x, 40)
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())

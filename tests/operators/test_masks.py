@@ -1,5 +1,7 @@
 """Writes at masks need no positions: they trace, batch and differentiate, and agree with NumPy."""
 
+import warnings
+
 import numpy as np
 import pytest
 import tandem as td
@@ -290,7 +292,8 @@ def test_assignments_of_elements_at_the_same_mask_trace(key, update):
 USES = {
     "result": lambda e, x: e,
     "reduction": lambda e, x: td.sum(e),
-    "method": lambda e, x: e.sum(),
+    "method": lambda e, x: e.std(),
+    "axis": lambda e, x: e.sum(0),
     "shape": lambda e, x: e.shape,
     "len": lambda e, x: len(e),
     "iteration": lambda e, x: [*e],
@@ -308,8 +311,82 @@ USES = {
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_other_uses_of_elements_at_traced_masks_raise(use):
     for run, x in ((td.jit, td.asarray(X)), (td.vmap, td.stack([td.asarray(X)] * 2))):
-        with pytest.raises(UnsupportedError, match="size=n"):
+        with pytest.raises((UnsupportedError, TypeError), match=r"size=n|positional"):
             run(lambda x: use(x[x > 2], x))(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "bool"])
+@pytest.mark.parametrize("limit", [2, 1000], ids=["some", "none"])
+def test_reductions_of_elements_at_traced_masks(dtype, limit):
+    x = td.asarray(X)
+
+    def run(x):
+        elements = x.astype(dtype)[x > limit]
+        rows = x.astype(dtype)[x[..., 0] > limit]
+        parts = elements, rows, elements * 2
+        return [r for e in parts for r in (e.sum(), e.prod(), e.any(), e.all(), e.mean())]
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = run(x)
+        found = td.jit(run)(x)
+        each = td.vmap(run)(td.stack([x, x]))
+    for one, two, wide in zip(want, found, each, strict=True):
+        assert one.dtype == two.dtype == wide.dtype
+        assert np.allclose(one.numpy(), two.numpy(), rtol=1e-3, equal_nan=True)
+        assert np.allclose(one.numpy(), wide.numpy()[1], rtol=1e-3, equal_nan=True)
+
+
+def test_masks_that_are_computed_alike_are_equal():
+    def run(x):
+        y = x + 1
+        y[y > 2] = 1 / y[y > 2]
+        y[td.sin(x) * 2 > 0.5] += (x[td.sin(x) * 2 > 0.5] ** 2) * 3
+        return y
+
+    x = td.asarray(X)
+    assert np.allclose(td.jit(run)(x).numpy(), run(x).numpy())
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x, m: x.at[m].set(1 / x[m]),
+        lambda x, m: x.at[m].power(-1.5),
+        lambda x, m: x.at[m].apply(td.log),
+        lambda x, m: (1 / x[m]).mean(),
+    ],
+    ids=["set", "power", "apply", "mean"],
+)
+def test_derivatives_do_not_depend_on_elements_elsewhere(run):
+    x = td.asarray([2.0, 0.0, 3.0, -1.0])
+
+    def loss(x):
+        return run(x, x > 0).sum()
+
+    want = td.grad(loss)(x).numpy()
+    assert np.isfinite(want).all()
+    assert np.allclose(td.jit(td.grad(loss))(x).numpy(), want, rtol=1e-6)
+    assert np.allclose(td.vmap(td.grad(loss))(td.stack([x, x])).numpy()[1], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("other", [lambda x: x > 3, lambda x: x >= 2, lambda x: x + 0 > 2, lambda x: x > 2.5])
+def test_masks_that_are_computed_differently_are_not_equal(other):
+    def run(x):
+        return x.at[other(x)].set(x[x > 2])
+
+    with pytest.raises(UnsupportedError, match="size=n"):
+        td.jit(run)(td.asarray(X))
+
+
+def test_masks_of_changed_tensors_are_not_equal():
+    def run(x):
+        elements = x[x > 2]
+        x[0] = 5
+        return x.at[x > 2].set(elements)
+
+    with pytest.raises(UnsupportedError, match="size=n"):
+        td.jit(run)(td.asarray(X))
 
 
 # -- constant masks ----------------------------------------------------------------------------------------------------

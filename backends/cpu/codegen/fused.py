@@ -7,6 +7,7 @@ around a loop over vectors. :mod:`.columns` writes stages that keep dimensions, 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ....errors import LoweringError, UnsupportedError
@@ -28,6 +29,7 @@ from .vectors import Access, Use, VectorLoop, move_long_axis_last, split_state, 
 
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
+MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a stage
 _COSTLY = frozenset(
     "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
 )
@@ -150,6 +152,8 @@ class StagePrinter:
         self.checks = checks
         self.f, self.kernel, self.stage, self.row_values = f, kernel, stage, row_values
         self.exprs = stage.exprs()
+        occurrences = Counter(e.op for e in self.exprs)
+        f.shared = frozenset(op for op, count in occurrences.items() if count > MAX_INLINED_FUNCTIONS)
         self.indexed = any(e.op == "index" for e in self.exprs)
         names = [n for n in dict.fromkeys(stage.buffers()) if self.kernel.buffer(n)]
         buffers = [b for b in self.kernel.buffers if b.name in names]

@@ -121,6 +121,7 @@ class Function:
     Attributes:
         lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
         count: the register of the number of elements in the current vector, if not all lanes hold one.
+        shared: elementary functions that are called, and not inlined, because they occur many times.
         scratch: the register of the scratch memory that the caller passes; without one :meth:`allocate` takes memory
             from the stack. ``below`` bytes before its address are allocated for the whole call. The bytes after it are
             for :meth:`allocate_scratch`: ``above`` are in use, and at most ``most`` at the same time.
@@ -134,6 +135,7 @@ class Function:
         self.lines: list[str] = []
         self.prologue: list[str] = []
         self.block = "entry"
+        self.shared: frozenset[str] = frozenset()
         self.is_small = False  # few points: accesses with strides are written element by element
         self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
         self._serial = 0

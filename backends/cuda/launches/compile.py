@@ -16,7 +16,8 @@ from ....lowering.thunks import KernelThunk, Thunk
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.dtypes import DType
 from ....tracer.graph import Graph, Node
-from ...cpu.compile import MAIN, make_calling_convention
+from ...cpu.compile import MAIN
+from ...cpu.executable import make_calling_convention
 from ...cpu.fastpath.compiler import engine
 from ..blas.cublas import Cublas
 from ..blas.products import explain_product, product_operands_to_copy

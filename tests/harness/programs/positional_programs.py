@@ -158,7 +158,7 @@ def pad(xs, numbers, ns, bodies):
     x = xs[0]
     if not x.shape or ns[3] % 4 == 0:
         return None
-    widths = [(ns[d] % 3, ns[d + 3] % 3) for d in range(len(x.shape))]
+    widths = [(ns[d] % 3, ns[(d + 3) % len(ns)] % 3) for d in range(len(x.shape))]
     return (
         td.numpy.pad(x, widths, constant_values=ns[7]) if ns[6] % 2 else td.numpy.pad(x, widths, mode="edge")
     )

@@ -34,25 +34,32 @@ _PERIODIC = ("sin", "cos", "tan")
 
 def emit(name: str, f: Function, dtype: DType, *registers: str) -> str:
     """Return a call of a function on vectors of float32 or float64."""
-    if dtype is dt.float32 and name in single.TABLE:
+    is_shared = name in f.shared
+    if dtype is dt.float32 and name in single.TABLE and not is_shared:
         return single.TABLE[name](*[Value(f, dtype, register) for register in registers]).register
     vec = f.vec(REGISTER[dtype])
-    helper = f"{name}_{REGISTER[dtype]}_{f.lanes}"
+    helper = f"{name}_{REGISTER[dtype]}_{f.lanes}{'_shared' if is_shared else ''}"
     if helper not in f.module.parts:
-        f.module.helper(helper, _helper(f.module, helper, name, dtype, f.lanes, len(registers)))
+        f.module.helper(helper, _helper(f.module, helper, name, dtype, f.lanes, len(registers), is_shared))
     return f.op(f"call {vec} @{helper}({', '.join(f'{vec} {r}' for r in registers)})")
 
 
-def _helper(module: Module, helper: str, name: str, dtype: DType, lanes: int, arity: int) -> str:
+def _helper(
+    module: Module, helper: str, name: str, dtype: DType, lanes: int, arity: int, is_shared: bool
+) -> str:
     f = Function(module, lanes)
-    vec = f.vec(REGISTER[dtype])
-    operands = [_widen(f, dtype, f"%a{k}") for k in range(arity)]
-    result = FORMULAS[name](Arithmetic(dtype is dt.float64), *operands)
-    if name in _PERIODIC:
-        _call_libm_where_huge(f, name, dtype, operands[0], result)
-    f.do(f"ret {vec} {_narrow(f, dtype, result)}")
-    params = ", ".join(f"{vec} %a{k}" for k in range(arity))
-    return f.text(f"internal {vec} @{helper}({params}) #0")
+    vec, registers = f.vec(REGISTER[dtype]), [f"%a{k}" for k in range(arity)]
+    if dtype is dt.float32 and name in single.TABLE:
+        value = single.TABLE[name](*[Value(f, dtype, register) for register in registers]).register
+    else:
+        operands = [_widen(f, dtype, register) for register in registers]
+        result = FORMULAS[name](Arithmetic(dtype is dt.float64), *operands)
+        if name in _PERIODIC:
+            _call_libm_where_huge(f, name, dtype, operands[0], result)
+        value = _narrow(f, dtype, result)
+    f.do(f"ret {vec} {value}")
+    params = ", ".join(f"{vec} {register}" for register in registers)
+    return f.text(f"internal {vec} @{helper}({params}) {'#1' if is_shared else '#0'}")
 
 
 def _widen(f: Function, dtype: DType, register: str) -> Value:
