@@ -1,6 +1,6 @@
 """All speed bounds as one table: the measured ratio, the bound, and whether it holds.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops,positions]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops,positions,programs,native_operators]
 """
 
 import argparse
@@ -10,7 +10,9 @@ import dispatcher
 import gradients
 import kernels
 import loops
+import native_operators
 import positions
+import programs
 import starts
 from rich.console import Console
 from rich.progress import track
@@ -26,6 +28,8 @@ GROUPS = {
     "gradients": gradients.ROWS,
     "loops": loops.ROWS,
     "positions": positions.ROWS,
+    "programs": programs.ROWS,
+    "native_operators": native_operators.ROWS,
 }
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
 

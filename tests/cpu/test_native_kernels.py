@@ -185,6 +185,27 @@ def test_argsort_along_any_axis():
             assert np.array_equal(f(td.asarray(given)).numpy(), np.argsort(given, axis, kind="stable"))
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["bool_", "uint8", "int32", "int64", "float16", "float32", "float64"])
+def test_argtopk_is_the_start_of_argsort(dtype, descending):
+    for count in (1, 16, 33, 100, 3000):
+        values = (
+            rng.choice([*VALUES, 3.0, 7.0], count)
+            if dtype.startswith("float")
+            else rng.integers(0, 99, count)
+        )
+        x = values.astype(dtype.rstrip("_"))
+        for given in (x, np.repeat(x, 2)[::2], np.sort(x)[::-1]):
+            wanted = td.argsort(td.asarray(given), descending=descending).numpy()
+            for k in {0, 1, count // 100, count // 8, count // 2, count}:
+                f = td.jit(lambda x, k=k: td.ops.td.argtopk(x, k, descending=descending))
+                for result in (
+                    f(td.asarray(given)),
+                    td.ops.td.argtopk(td.asarray(given), k, descending=descending),
+                ):
+                    assert np.array_equal(result.numpy(), wanted[:k])
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted_promotes_and_orders_nan(side):
     table = np.sort(np.asarray(VALUES, np.float32))
@@ -260,6 +281,7 @@ def test_decomposed_results_are_returned_by_native_code():
         (lambda x: (td.sum(x + 1j), td.sum(x + 1j)), x),
         (lambda a: a @ a, td.asarray(rng.integers(0, 9, (4, 4)))),
         (lambda key: td.random.permutation(key, 16), td.random.key(0)),
+        (lambda x: td.topk(x, 3), x),
     ):
         jitted = td.jit(f)
         for _ in range(100):

@@ -100,6 +100,12 @@ LOOPS = {
     "argsort_descending": EmittedLoop(
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
+    "argtopk": EmittedLoop(
+        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
+    ),
+    "argtopk_descending": EmittedLoop(
+        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+    ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
     "qr": EmittedLoop(
         rt_lapack.qr, "(m,n)->(m,k),(k,n)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
