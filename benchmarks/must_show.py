@@ -1,6 +1,6 @@
 """All speed bounds as one table: the measured ratio, the bound, and whether it holds.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops,positions,programs,native_operators]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels]
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=2.0, help="for each row, about")
-    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with commas")
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with commas (all by default)")
     options = parser.parse_args()
     table = Table(title=f"{machine.cpu_model()}, one thread")
     for heading in ("what", "beside", "ratio", "bound", "", "measured"):
