@@ -134,6 +134,19 @@ def test_lower_operators_read_the_lower_triangle(size):
         assert bits(td.jit(f)(spoiled)) == bits(f(spoiled)) == bits(f(td.asarray(x)))
 
 
+@pytest.mark.parametrize("size", range(1, 9))
+def test_cholesky_of_a_batch_has_the_bits_of_each_matrix(size):
+    stack = spd(19, size, size, dtype=np.float32)
+    f = td.jit(td.linalg.cholesky)
+    whole = f(td.asarray(stack)).numpy()
+    for given, factor in zip(stack, whole, strict=True):
+        assert bits(td.linalg.cholesky(td.asarray(given))) == bits(td.asarray(factor))
+    np.testing.assert_allclose(whole, np.linalg.cholesky(stack), rtol=1e-4, atol=1e-6)
+    stack[11] = -stack[11]
+    with pytest.raises(errors.LinearAlgebraError):
+        f(td.asarray(stack))
+
+
 def test_nan_is_not_a_failure():
     x = td.full((3, 3), float("nan"))
     for size in (3, 12):
