@@ -7,6 +7,7 @@ import argparse
 
 import calls
 import dispatcher
+import first_calls
 import gradients
 import kernels
 import loops
@@ -29,6 +30,7 @@ GROUPS = {
     "loops": loops.ROWS,
     "positions": positions.ROWS,
     "programs": programs.ROWS,
+    "first_calls": first_calls.ROWS,
     "native_operators": native_operators.ROWS,
 }
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
