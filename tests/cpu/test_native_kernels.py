@@ -134,6 +134,27 @@ def test_lower_operators_read_the_lower_triangle(size):
         assert bits(td.jit(f)(spoiled)) == bits(f(spoiled)) == bits(f(td.asarray(x)))
 
 
+@pytest.mark.parametrize("columns", [1, 3, 64, 70])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_systems_are_solved_by_substitution(columns, upper):
+    a = rng.standard_normal((3, 70, 70)).astype(np.float32) / 70 + 2 * np.eye(70, dtype=np.float32)
+    b = rng.standard_normal((70, columns)).astype(np.float32)
+    wanted = np.linalg.solve(np.triu(a) if upper else np.tril(a), b)
+
+    def f(a, b):
+        return td.linalg.solve_triangular(a, b, upper=upper)
+
+    for order in ("C", "F"):
+        given = [td.asarray(np.asarray(x, order=order)) for x in (a, b)]
+        assert choices(f, *given)["td::linalg_solve_triangular_stack"] == "native"
+        assert bits(td.jit(f)(*given)) == bits(f(*given))
+        np.testing.assert_allclose(f(*given).numpy(), wanted, rtol=1e-4, atol=1e-5)
+    a[1, 5, 5] = 0
+    for solve in (f, td.jit(f)):
+        with pytest.raises(errors.LinearAlgebraError):
+            solve(td.asarray(a), td.asarray(b))
+
+
 @pytest.mark.parametrize("size", range(1, 9))
 def test_cholesky_of_a_batch_has_the_bits_of_each_matrix(size):
     stack = spd(19, size, size, dtype=np.float32)

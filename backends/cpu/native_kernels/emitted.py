@@ -51,6 +51,14 @@ def _is_double(dtypes: tuple[DType, ...]) -> bool:
     return dtypes[0] in (dt.float64, dt.complex128)
 
 
+def _is_real_double(dtypes: tuple[DType, ...]) -> bool:
+    return {*dtypes} == {dt.float64}
+
+
+def _upper(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"UPPER": 1}
+
+
 def _element_size(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
     return {"SIZE": dtypes[0].itemsize}
 
@@ -94,6 +102,12 @@ def _variant(name: str) -> Callable[[tuple[DType, ...], tuple[int, ...]], dict[s
 LOOPS = {
     "solve": EmittedLoop(rt_solvers.solve, "(m,m),(m,n)->(m,n)", _is_float, _rows, rt_loops.Failures.COUNT),
     "cholesky": EmittedLoop(rt_solvers.cholesky, "(m,m)->(m,m)", _is_float, _rows, rt_loops.Failures.COUNT),
+    "solve_lower": EmittedLoop(
+        rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, failures=rt_loops.Failures.COUNT
+    ),
+    "solve_upper": EmittedLoop(
+        rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, _upper, rt_loops.Failures.COUNT
+    ),
     "argsort": EmittedLoop(
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
     ),

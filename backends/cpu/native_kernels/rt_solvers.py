@@ -1,4 +1,4 @@
-"""Native runtime: loops of linear algebra for matrices of a few rows, unrolled for their size.
+"""Native runtime: loops of linear algebra for matrices of a few rows, unrolled for their size; substitution for any.
 
 They compute in float64, as NumPy does. ``N`` is the number of rows, ``T`` the type of the elements. Where a matrix is
 singular, or not positive definite, the result is NaN and a failure is counted.
@@ -255,4 +255,106 @@ def cholesky(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         failed += factorize_some(a, out, steps, lower, 1)
         a, out = a + load(i64, steps, 0), out + load(i64, steps, 8)
         left -= 1
+    store(i64, data, 0, load(i64, data, 0) + failed)
+
+
+UPPER: i64 = template(0)
+CHUNK: i64 = 64  # columns of the right-hand side that are solved together
+
+
+FEW_COLUMNS: i64 = 4  # that are solved one by one, where rows are too short for vectors
+
+
+@alwaysinline
+def subtract_products(row: ptr, a: ptr, along: i64, x: ptr, x_rows: i64, x_columns: i64, width: i64) -> None:
+    """Subtract four rows of the solution, times the elements of ``a``, from a row."""
+    one, two = load(f64, a), load(f64, a, along)
+    three, four = load(f64, a, 2 * along), load(f64, a, 3 * along)
+    second, third, fourth = x + x_rows, x + 2 * x_rows, x + 3 * x_rows
+    for c in vector_range(width):
+        total = load(f64, row, c * 8) - one * load(f64, x, c * x_columns)
+        total = total - two * load(f64, second, c * x_columns)
+        total = total - three * load(f64, third, c * x_columns)
+        store(f64, row, c * 8, total - four * load(f64, fourth, c * x_columns))
+
+
+@alwaysinline
+def subtract_rows(
+    row: ptr, a: ptr, along: i64, x: ptr, x_rows: i64, x_columns: i64, count: i64, width: i64
+) -> None:
+    """Subtract rows of the solution, times the elements of ``a``, from a row."""
+    j: i64 = 0
+    while j + 4 <= count:
+        subtract_products(row, a + j * along, along, x + j * x_rows, x_rows, x_columns, width)
+        j += 4
+    while j < count:
+        factor, solved = load(f64, a, j * along), x + j * x_rows
+        for c in range(width):
+            store(f64, row, c * 8, load(f64, row, c * 8) - factor * load(f64, solved, c * x_columns))
+        j += 1
+
+
+@alwaysinline
+def substitute(a: ptr, over: i64, along: i64, m: i64, b: ptr, x: ptr, steps: ptr, width: i64) -> bool:
+    """Solve for some columns; return whether the diagonal has no 0. ``steps`` are the strides of both sides."""
+    row, regular = stack(CHUNK * 8), True
+    b_rows, b_columns = load(i64, steps, 0), load(i64, steps, 8)
+    x_rows, x_columns = load(i64, steps, 16), load(i64, steps, 24)
+    for k in range(m):
+        i = m - 1 - k if UPPER else k
+        for c in range(width):
+            store(f64, row, c * 8, load(f64, b, i * b_rows + c * b_columns))
+        first = i + 1 if UPPER else 0
+        left, solved = a + i * over + first * along, x + first * x_rows
+        if x_columns == 8:  # a constant stride makes vectors
+            subtract_rows(row, left, along, solved, x_rows, 8, k, width)
+        else:
+            subtract_rows(row, left, along, solved, x_rows, x_columns, k, width)
+        diagonal = load(f64, a, i * over + i * along)
+        regular = regular & bool(diagonal != 0.0)
+        for c in range(width):
+            store(f64, x, i * x_rows + c * x_columns, load(f64, row, c * 8) / diagonal)
+    return regular
+
+
+@noinline
+def substitute_column(a: ptr, over: i64, along: i64, m: i64, b: ptr, x: ptr, steps: ptr) -> bool:
+    """Solve for one column."""
+    b_rows, x_rows, regular = load(i64, steps, 0), load(i64, steps, 16), True
+    for k in range(m):
+        i = m - 1 - k if UPPER else k
+        first = i + 1 if UPPER else 0
+        left, solved = a + i * over + first * along, x + first * x_rows
+        total = load(f64, b, i * b_rows)
+        for j in range(k):
+            total -= load(f64, left, j * along) * load(f64, solved, j * x_rows)
+        diagonal = load(f64, a, i * over + i * along)
+        regular = regular & bool(diagonal != 0.0)
+        store(f64, x, i * x_rows, total / diagonal)
+    return regular
+
+
+@native
+def solve_triangular(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of substitution, (m,m),(m,n)->(m,n)."""
+    a, b, x = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
+    m, columns, failed = load(i64, dims, 8), load(i64, dims, 16), i64(0)
+    over, along, sides = load(i64, steps, 24), load(i64, steps, 32), steps + 40
+    for _ in range(load(i64, dims, 0)):
+        regular, done = True, i64(0)
+        while done < columns:
+            left, width = columns - done, i64(1)
+            from_, to = b + done * load(i64, sides, 8), x + done * load(i64, sides, 24)
+            if left < FEW_COLUMNS:
+                regular = substitute_column(a, over, along, m, from_, to, sides) & regular
+            elif left < CHUNK:
+                width = left
+                regular = substitute(a, over, along, m, from_, to, sides, left) & regular
+            else:
+                width = CHUNK
+                regular = substitute(a, over, along, m, from_, to, sides, CHUNK) & regular
+            done += width
+        if unlikely(not regular):
+            failed += 1
+        a, b, x = a + load(i64, steps, 0), b + load(i64, steps, 8), x + load(i64, steps, 16)
     store(i64, data, 0, load(i64, data, 0) + failed)
