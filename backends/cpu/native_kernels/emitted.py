@@ -15,7 +15,7 @@ from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
-from . import rt_convolution, rt_lapack, rt_planes, rt_solvers, rt_sorting
+from . import rt_convolution, rt_geometry, rt_lapack, rt_planes, rt_shifted, rt_solvers, rt_sorting
 from .providers import Loop
 from .tables import parse_signature
 
@@ -194,7 +194,16 @@ def compile_function(
 @functools.cache
 def sources() -> str:
     """Return a digest of the native functions of this package, which `build_once` does not know."""
-    modules = (rt_convolution, rt_planes, rt_lapack, rt_solvers, rt_sorting, rt_loops)
+    modules = (
+        rt_convolution,
+        rt_geometry,
+        rt_shifted,
+        rt_planes,
+        rt_lapack,
+        rt_solvers,
+        rt_sorting,
+        rt_loops,
+    )
     return engine.source_digest(*(str(module.__file__) for module in modules))
 
 
