@@ -208,7 +208,7 @@ def test_loops_compute_what_numpy_computes():
 
 
 def larger_convolutions(count):
-    """Results of at least 32 elements by kernels of few, and kernels of more elements than the result, with stride 1."""
+    """Large results of small kernels, and small results of large kernels, with stride 1."""
     rng = np.random.default_rng(8)
     for trial in range(count):
         rank, groups, within = (int(rng.integers(1, 3)) for _ in range(3))
