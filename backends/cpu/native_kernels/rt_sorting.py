@@ -248,8 +248,8 @@ def select_line(source: ptr, step: i64, count: i64, k: i64, keys: ptr, order: pt
     while i + BLOCK <= count:
         # a constant step makes the comparisons of a block vectors
         bound, start = load(U, keys), source + i * step
-        found = has_smaller(start, SIZE, bound) if step == SIZE else has_smaller(start, step, bound)
-        if unlikely(found):
+        holds = has_smaller(start, SIZE, bound) if step == SIZE else has_smaller(start, step, bound)
+        if unlikely(holds):
             replace_larger(source, step, i, i + BLOCK, keys, order, k)
         i += BLOCK
     replace_larger(source, step, i, count, keys, order, k)
