@@ -12,7 +12,7 @@ import numpy as np
 import tandem as td
 from loops import ONE_THREAD
 from rows import Finding, Row, beside, beside_best, peer
-from tandem import lazy
+from tandem import config, lazy
 from tandem.cli.overhead.measure import Case
 
 SIZES = (16, 10_000, 1_000_000)
@@ -25,10 +25,10 @@ Call = Callable[..., Any]
 """A function of arrays; those named ``*_of`` take a library's functions first."""
 
 
-def case(function: Call, arrays: list[Any], wait: Call | None = None) -> Case:
+def case(function: Call, arrays: list[Any], wait: Call | None = None, warm: int = 3) -> Case:
     statement = "f(*given)" if wait is None else "wait(f(*given))"
     names = Case(statement, {"f": function, "given": arrays, "wait": wait})
-    names.timer().timeit(300 if len(arrays[0]) < SIZES[-1] // 10 else 3)
+    names.timer().timeit(300 if len(arrays[0]) < SIZES[-1] // 10 else warm)
     return names
 
 
@@ -45,7 +45,8 @@ def jax_case(function: Call, arrays: list[np.ndarray]) -> Case | None:
 def ours(function: Call, arrays: list[np.ndarray]) -> dict[str, Case]:
     """The same function jitted and eager."""
     placed, given = [td.asarray(x) for x in arrays], partial(function, td, td)
-    return {"jitted": case(td.jit(given), placed), "eager": case(given, placed)}
+    calls = 2 * config.flags.hot_calls + 1  # until native code runs
+    return {"jitted": case(td.jit(given), placed, warm=calls), "eager": case(given, placed, warm=calls)}
 
 
 # --- linear algebra of small matrices -----------------------------------------------------------------------
