@@ -614,6 +614,26 @@ def argsort(
 ) -> Tensor:
     """The positions of the elements in sorted order along an axis."""
 
+@overload
+def argtopk(
+    self: _TensorLike,
+    k: _b.int,
+    *,
+    axis: _b.int = -1,
+    descending: _b.bool = True,
+) -> Tensor:
+    """The positions of the first ``k`` elements in sorted order along an axis: a part of args..."""
+
+@overload
+def argtopk(
+    self: _TensorLike,
+    k: _b.int,
+    *,
+    dim: _b.int = -1,
+    descending: _b.bool = True,
+) -> Tensor:
+    """The positions of the first ``k`` elements in sorted order along an axis: a part of args..."""
+
 def argwhere(
     self: _TensorLike,
     *,

@@ -1,16 +1,19 @@
 """All speed bounds as one table: the measured ratio, the bound, and whether it holds.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops,positions]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels]
 """
 
 import argparse
 
 import calls
 import dispatcher
+import first_calls
 import gradients
 import kernels
 import loops
+import native_operators
 import positions
+import programs
 import starts
 from rich.console import Console
 from rich.progress import track
@@ -26,6 +29,9 @@ GROUPS = {
     "gradients": gradients.ROWS,
     "loops": loops.ROWS,
     "positions": positions.ROWS,
+    "programs": programs.ROWS,
+    "first_calls": first_calls.ROWS,
+    "native_operators": native_operators.ROWS,
 }
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
 
@@ -48,7 +54,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=2.0, help="for each row, about")
-    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with commas")
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with commas (all by default)")
     options = parser.parse_args()
     table = Table(title=f"{machine.cpu_model()}, one thread")
     for heading in ("what", "beside", "ratio", "bound", "", "measured"):

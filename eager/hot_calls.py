@@ -2,8 +2,9 @@
 
 The functions are composite operators and those that nn/compiled.py:compile_when_hot decorates. A kind of call is the
 dtypes, shapes and key sets of the tensors, and the values of all other arguments. Each kind runs operator by operator
-until it has occurred `config.flags.hot_composites` times; then jit/hot_calls.py:Compiler traces and compiles it,
-forward and backward pass, and links it to the function's native entry.
+until it has occurred `config.flags.hot_composites` times, where a call on many elements counts as several;
+then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and links it to the function's native
+entry.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ MOST_KINDS = 1024  # counted or rejected for one function; then counting starts 
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
 COMPILED, REJECTED = -1, -2  # in place of a count
+ELEMENTS_PER_CALL = 1 << 16  # elements of the largest tensor that count as one more call
 _lock = locks.make_lock("hot calls")  # two compilers would each free what the other one's entry reads
 _PLAIN_KEYS = (CPU_KEYS, GRAD_CPU_KEYS)
 
@@ -46,6 +48,11 @@ def kind_of(value: Any) -> object:
         kinds = tuple(map(kind_of, value))
         return None if None in kinds else (cls, kinds)
     return None
+
+
+def find_size(args: tuple[Any, ...]) -> int:
+    """Return the number of elements of the largest tensor among some arguments."""
+    return max((value._array.size for value in args if type(value) is Tensor), default=0)
 
 
 class HotCalls:
@@ -89,8 +96,8 @@ class HotCalls:
         kind = self._kind_of_call(args, kwargs, guards.flags)
         if kind is None:
             return self.plain(*args, **kwargs)
-        count = self.counts.get(kind, 0)
-        if count >= 0 and count + 1 >= config.flags.hot_composites:
+        count, weight = self.counts.get(kind, 0), 1 + find_size(args) // ELEMENTS_PER_CALL
+        if count >= 0 and count + weight >= config.flags.hot_composites:
             count = self._note(kind, self._compile(args, kwargs))
         if count == COMPILED:
             result = self.compiler.run(args, kwargs)
@@ -98,7 +105,7 @@ class HotCalls:
                 return result
             count = self._note(kind, REJECTED)
         if count >= 0:
-            self._note(kind, count + 1)
+            self._note(kind, count + weight)
         return self.plain(*args, **kwargs)
 
     def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..operators.contraction.matmul import matmul
+from ..operators.creation.creation import eye
 from ..operators.declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
 from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.derivatives import NotDifferentiable, Rule
@@ -36,7 +37,7 @@ from .rules import (
     matrix_op,
     symmetrize,
 )
-from .solving import inv
+from .triangular import solve_triangular_stack
 
 if TYPE_CHECKING:
     from ..registry.types import Array, ArrayModule, Tensor
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
 def _cholesky_vjp(g: Tensor, out: Tensor, upper: bool) -> Tensor:
     lower, g = (adjoint(out), adjoint(g)) if upper else (out, g)
-    inverse = inv(lower)
+    rows = spec_of(lower)
+    inverse = solve_triangular_stack(lower, eye(rows.shape[-1], dtype=rows.dtype, device=rows.device), True)
     inner = tril(matmul(matrix_transpose(lower), g))
     inner = inner - to_diagonal(diagonal(inner, 0, -2, -1)) + to_diagonal(real_diagonal(inner)) / 2
     return symmetrize(matmul(matrix_transpose(inverse), matmul(inner, conjugate(inverse))))

@@ -11,7 +11,7 @@ from ..errors import LinearAlgebraError, ShapeError
 from ..operators.declare import batching
 from ..operators.declare.derivatives import Derivative
 from ..operators.declare.kinds import array_op
-from ..operators.declare.native_kernel import DOUBLES, NativeKernel, NativeLoop
+from ..operators.declare.native_kernel import DOUBLES, Decomposition, NativeKernel, NativeLoop
 from ..operators.declare.shape_rules import compute_dtype, spec_of
 from ..operators.elementwise.complex_parts import conj
 from ..operators.shape.rearrange import matrix_transpose
@@ -118,6 +118,7 @@ def matrix_op(
     tolerance: Mapping[str, float] = TOLERANCE,
     rule: Callable[..., object] = batching.leading,
     native: NativeKernel | None = None,
+    decomposition: Decomposition | None = None,
 ) -> OperatorFunction[Any]:
     """Declare an operator on stacks of matrices whose kernel calls LAPACK."""
     return array_op(
@@ -131,6 +132,7 @@ def matrix_op(
         derivative=derivative,
         batching=rule,
         native=native,
+        decomposition=decomposition,
         samples=samples,
         errors=errors,
         tolerance=tolerance,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 # -- solve -------------------------------------------------------------------------------------------------------------
-def _solve_shape_rule(self: TensorSpec, other: TensorSpec) -> TensorSpec:
+def solve_shape_rule(self: TensorSpec, other: TensorSpec) -> TensorSpec:
     one, two = check_matrices("solve", self, is_square=True), check_matrices("solve", other)
     if one.shape[-1] != two.shape[-2]:
         raise ShapeError(
@@ -52,7 +52,7 @@ def _solve_shape_rule(self: TensorSpec, other: TensorSpec) -> TensorSpec:
     return TensorSpec((*lead, *two.shape[-2:]), dtype, common_device("solve", (one, two)))
 
 
-def _solve_kernel(xp: ArrayModule, self: Array, other: Array) -> Array:
+def solve_kernel(xp: ArrayModule, self: Array, other: Array) -> Array:
     lead = broadcast_shapes("solve", self.shape[:-2], other.shape[:-2])  # which cupy leaves to its callers
     one, two = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (self, other))
     return call_lapack("solve", lambda: xp.linalg.solve(one, two))
@@ -67,15 +67,15 @@ def _right_side_vjp(g: Tensor, self: Tensor, other_spec: TensorSpec) -> Tensor:
     return sum_to(solve_stack(matrix_transpose(self), g), other_spec.shape)
 
 
-def _solve_batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Batched:
+def solve_batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor, *options: object) -> Batched:
     rank = max(len(logical_shape(x, dim)) for x, dim in zip((self, other), in_dims))
-    return info.call(expand_rank(self, in_dims[0], rank), expand_rank(other, in_dims[1], rank)), 0
+    return info.call(expand_rank(self, in_dims[0], rank), expand_rank(other, in_dims[1], rank), *options), 0
 
 
 solve_stack: OperatorFunction[Tensor] = matrix_op(
     "linalg_solve_stack(Tensor self, Tensor other) -> Tensor",
-    _solve_shape_rule,
-    _solve_kernel,
+    solve_shape_rule,
+    solve_kernel,
     doc="""The solutions of systems of linear equations with matrices as right-hand sides.
 
     Args:
@@ -102,7 +102,7 @@ solve_stack: OperatorFunction[Tensor] = matrix_op(
         ErrorInput((TensorSample((2, 2)), TensorSample((3, 2))), ValueError, "do not fit"),
         ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 4)), TensorSample((2, 2))), ValueError, "Singular"),
     ],
-    rule=_solve_batched,
+    rule=solve_batched,
     native=lapack_kernel(
         NativeLoop("tandem", "solve", is_unrolled),
         NativeLoop("numpy.linalg", "solve"),

@@ -11,6 +11,7 @@ LAZY_OPERATORS: dict[str, str] = {
         "fft_fftn fft_ifftn fft_rfftn fft_irfftn fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2"
     ),
     ".linalg": (
+        "linalg_solve_triangular_stack "
         "linalg_solve_stack linalg_solve linalg_inv linalg_det linalg_slogdet linalg_pinv linalg_matrix_power "
         "linalg_cholesky linalg_cholesky_lower linalg_cholesky_ex linalg_cholesky_or_nan linalg_indefinite_minor "
         "linalg_eig linalg_eigvals linalg_eigh linalg_eigh_lower linalg_eigvalsh linalg_eigvalsh_lower linalg_svd "
@@ -50,7 +51,7 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.nn.layers": "dropout scaled_dot_product_attention",
     ".operators.nn.normalization": ".softmax .log_softmax .logsumexp .layer_norm",
     ".operators.reductions.segments": "segment_sum segment_prod segment_max segment_min",
-    ".operators.reductions.sorting": ".argsort .sort",
+    ".operators.reductions.sorting": ".argsort .sort argtopk",
     ".operators.reductions.extrema": ".max .min .amax .amin .aminmax .cummax .cummin running_max running_min",
     ".operators.reductions.order_statistics": ".kthvalue .topk .mode",
     ".operators.shape.splitting": ".split .diff",

@@ -22,9 +22,8 @@ from ..indexing.take import take
 from ..reductions.folds import argmax
 from ..reductions.scans import cumsum
 from ..reductions.searching import bisect, searchsorted
-from ..reductions.sorting import argsort
+from ..reductions.sorting import argtopk
 from ..shape.rearrange import moveaxis
-from ..shape.splitting import slice_axis
 from ..shape.views import reshape
 from .continuous import gumbel
 from .key_bits import random_bits
@@ -88,7 +87,7 @@ top = array_op(
     "random_top(Tensor x, int k) -> Tensor",
     _top_shape_rule,
     lambda xp, x, k: xp.argsort(-x, axis=-1, kind="stable")[..., :k].astype(xp.int64),
-    decomposition=Decomposition(lambda x, k: slice_axis(argsort(-x), len(x.shape) - 1, 0, k)),
+    decomposition=Decomposition(lambda x, k: argtopk(-x, k, descending=False)),
     doc="""The positions of the largest elements along the last axis, the largest first.
 
     Args:

@@ -20,7 +20,7 @@ from ..shape.splitting import slice_axis
 from ..shape.views import reshape
 from .extrema import running_max, take_at
 from .folds import argmax
-from .sorting import argsort
+from .sorting import argsort, argtopk
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -64,7 +64,9 @@ def kthvalue(self: Tensor, k: int, axis: int, *, keepdims: bool) -> tuple[Tensor
     shape = spec_of(self).shape
     along = normalize_axis("kthvalue", axis, len(shape))
     _check_count("kthvalue", k, 1, shape[along])
-    return take_at(self, slice_axis(argsort(self, axis=along), along, k - 1, k), along, keepdims)
+    return take_at(
+        self, slice_axis(argtopk(self, k, axis=along, descending=False), along, k - 1, k), along, keepdims
+    )
 
 
 @composite(
@@ -91,7 +93,7 @@ def topk(self: Tensor, k: int, axis: int, *, largest: bool, sorted: bool) -> tup
     shape = spec_of(self).shape
     along = normalize_axis("topk", axis, len(shape))
     _check_count("topk", k, 0, shape[along])
-    indices = slice_axis(argsort(self, axis=along, descending=largest), along, 0, k)
+    indices = argtopk(self, k, axis=along, descending=largest)
     return take_along_axis(self, indices, along), indices
 
 

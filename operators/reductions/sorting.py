@@ -1,9 +1,10 @@
-"""argsort and sort; ``sort.dim`` returns the indices too, as in PyTorch."""
+"""argsort, sort and argtopk; ``sort.dim`` returns the indices too, as in PyTorch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...errors import ValueArgumentError
 from ...registry.dtypes import DEFAULT_INT, REAL, bool_, is_half
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims
@@ -83,6 +84,72 @@ argsort = array_op(
     batching=_batched,
     samples="samples.reductions.sorting_samples",
     errors="samples.reductions.sorting_errors",
+)
+
+
+def _topk_shape_rule(self: TensorSpec, k: int, *, axis: int = -1, descending: bool = True) -> TensorSpec:
+    spec = _shape_rule(self, axis=axis)
+    shape, along = list(spec.shape), normalize_axis("argtopk", axis, len(spec.shape))
+    if not 0 <= k <= shape[along]:
+        raise ValueArgumentError(f"argtopk: k must be between 0 and {shape[along]}, not {k}")
+    shape[along] = k
+    return TensorSpec(tuple(shape), spec.dtype, spec.device)
+
+
+def _topk_kernel(xp: ArrayModule, self: Array, k: int, *, axis: int, descending: bool) -> Array:
+    order = _kernel(xp, self, axis=axis, descending=descending, stable=True)
+    first: Array = xp.take(order, xp.arange(k), axis)
+    return first
+
+
+def _topk_batched(
+    info: BatchInfo, in_dims: Dims, self: Tensor, k: int, *, axis: int, **options: object
+) -> Batched:
+    along = normalize_axis(info.name, axis, len(self.shape) - 1) + 1
+    return info.call(self, k, axis=along, **options), 0
+
+
+argtopk = array_op(
+    "gather",
+    "argtopk(Tensor self, int k, *, int axis=-1, bool descending=True) -> Tensor",
+    _topk_shape_rule,
+    _topk_kernel,
+    doc="""The positions of the first ``k`` elements in sorted order along an axis: a part of argsort's result.
+
+    Args:
+        self: a real tensor of at least one axis; NaN is the largest number, and equal elements keep their order.
+        k: how many.
+        axis: the axis to select along.
+        descending: whether to return the largest elements, from the largest on, or the smallest.
+
+    Returns:
+        A new tensor, int64, whose axis has ``k`` elements.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        ValueArgumentError: ``k`` is negative, or larger than the length of the axis.
+        DTypeError: the tensor is complex.
+
+    >>> td.ops.td.argtopk(td.asarray([5, 1, 3]), 2).tolist()
+    [0, 2]
+    """,
+    reference="references.arrays.argtopk",
+    dtypes=_ORDERED,
+    derivative=NotDifferentiable("argtopk returns integers"),
+    native=NativeKernel(
+        (
+            NativeLoop("tandem", "argtopk", lambda self, k, *, descending, **options: not descending),
+            NativeLoop("tandem", "argtopk_descending", lambda self, k, *, descending, **options: descending),
+        ),
+        failure="argtopk: there is no memory for the keys",
+        error=MemoryError,
+        is_exact=True,
+        axis=lambda self, k, *, axis, **options: axis,
+    ),
+    batching=_topk_batched,
+    samples="samples.order.argtopk_samples",
+    errors="samples.order.argtopk_errors",
+    method=False,
 )
 
 

@@ -571,3 +571,20 @@ def test_results_have_same_strides_as_python():
                 np.testing.assert_array_equal(found, want)
                 long = [axis for axis in range(3) if want.shape[axis] > 1]
                 assert [found.strides[axis] for axis in long] == [want.strides[axis] for axis in long]
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "hot"), [("softplus", 10**6, True), ("softplus", 16, False), ("cos", 10**6, False)]
+)
+def test_first_large_call_of_several_ufuncs_is_native(name, elements, hot):
+    function = functions[f"td::{name}"]
+    stub = native_layer.stubs().by_operator[function.operator]
+    stub.uninstall()
+    stub.clear_variants()
+    stub.seen.clear()
+    x = td.asarray(np.linspace(-1, 1, elements, dtype=np.float32))
+    before = stub.calls
+    with config.override(hot_calls=32):
+        result = function(x)
+    assert (stub.calls > before) == hot
+    assert np.array_equal(result.numpy(), td.jit(function)(x).numpy())

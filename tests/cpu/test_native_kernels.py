@@ -134,6 +134,40 @@ def test_lower_operators_read_the_lower_triangle(size):
         assert bits(td.jit(f)(spoiled)) == bits(f(spoiled)) == bits(f(td.asarray(x)))
 
 
+@pytest.mark.parametrize("columns", [1, 3, 64, 70])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_systems_are_solved_by_substitution(columns, upper):
+    a = rng.standard_normal((3, 70, 70)).astype(np.float32) / 70 + 2 * np.eye(70, dtype=np.float32)
+    b = rng.standard_normal((70, columns)).astype(np.float32)
+    wanted = np.linalg.solve(np.triu(a) if upper else np.tril(a), b)
+
+    def f(a, b):
+        return td.linalg.solve_triangular(a, b, upper=upper)
+
+    for order in ("C", "F"):
+        given = [td.asarray(np.asarray(x, order=order)) for x in (a, b)]
+        assert choices(f, *given)["td::linalg_solve_triangular_stack"] == "native"
+        assert bits(td.jit(f)(*given)) == bits(f(*given))
+        np.testing.assert_allclose(f(*given).numpy(), wanted, rtol=1e-4, atol=1e-5)
+    a[1, 5, 5] = 0
+    for solve in (f, td.jit(f)):
+        with pytest.raises(errors.LinearAlgebraError):
+            solve(td.asarray(a), td.asarray(b))
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_cholesky_of_a_batch_has_the_bits_of_each_matrix(size):
+    stack = spd(19, size, size, dtype=np.float32)
+    f = td.jit(td.linalg.cholesky)
+    whole = f(td.asarray(stack)).numpy()
+    for given, factor in zip(stack, whole, strict=True):
+        assert bits(td.linalg.cholesky(td.asarray(given))) == bits(td.asarray(factor))
+    np.testing.assert_allclose(whole, np.linalg.cholesky(stack), rtol=1e-4, atol=1e-6)
+    stack[11] = -stack[11]
+    with pytest.raises(errors.LinearAlgebraError):
+        f(td.asarray(stack))
+
+
 def test_nan_is_not_a_failure():
     x = td.full((3, 3), float("nan"))
     for size in (3, 12):
@@ -183,6 +217,27 @@ def test_argsort_along_any_axis():
         f = td.jit(lambda x, axis=axis: td.argsort(x, axis=axis))
         for given in (x, np.asfortranarray(x), x[::-1, ::2]):
             assert np.array_equal(f(td.asarray(given)).numpy(), np.argsort(given, axis, kind="stable"))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["bool_", "uint8", "int32", "int64", "float16", "float32", "float64"])
+def test_argtopk_is_the_start_of_argsort(dtype, descending):
+    for count in (1, 16, 33, 100, 3000):
+        values = (
+            rng.choice([*VALUES, 3.0, 7.0], count)
+            if dtype.startswith("float")
+            else rng.integers(0, 99, count)
+        )
+        x = values.astype(dtype.rstrip("_"))
+        for given in (x, np.repeat(x, 2)[::2], np.sort(x)[::-1]):
+            wanted = td.argsort(td.asarray(given), descending=descending).numpy()
+            for k in {0, 1, count // 100, count // 8, count // 2, count}:
+                f = td.jit(lambda x, k=k: td.ops.td.argtopk(x, k, descending=descending))
+                for result in (
+                    f(td.asarray(given)),
+                    td.ops.td.argtopk(td.asarray(given), k, descending=descending),
+                ):
+                    assert np.array_equal(result.numpy(), wanted[:k])
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -260,6 +315,7 @@ def test_decomposed_results_are_returned_by_native_code():
         (lambda x: (td.sum(x + 1j), td.sum(x + 1j)), x),
         (lambda a: a @ a, td.asarray(rng.integers(0, 9, (4, 4)))),
         (lambda key: td.random.permutation(key, 16), td.random.key(0)),
+        (lambda x: td.topk(x, 3), x),
     ):
         jitted = td.jit(f)
         for _ in range(100):

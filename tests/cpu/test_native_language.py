@@ -9,6 +9,7 @@ import pytest
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler import engine, lang
 from tandem.backends.cpu.fastpath.compiler.dsl import (
+    alwaysinline,
     call_i32,
     extern,
     f32,
@@ -24,6 +25,7 @@ from tandem.backends.cpu.fastpath.compiler.dsl import (
     template,
     u8,
     unlikely,
+    vector_range,
 )
 from tandem.backends.cpu.fastpath.compiler.interpret import Interpreter
 from tandem.backends.cpu.fastpath.compiler.structs import Struct
@@ -51,6 +53,21 @@ def collatz(n: i64) -> i64:
         n = n // 2 if n % 2 == 0 else 3 * n + 1
         steps += 1
     return steps
+
+
+@alwaysinline
+def write_squares(x: f64, to: ptr, count: i64) -> None:
+    for i in vector_range(count):
+        store(f64, to, i * 8, (x + f64(i)) * (x + f64(i)))
+
+
+@native
+def sum_of_squares(x: f64) -> f64:
+    squares, total = stack(64), 0.0
+    write_squares(x, squares, 8)
+    for i in range(8):
+        total += load(f64, squares, i * 8)
+    return total
 
 
 @native
@@ -146,6 +163,13 @@ def biggest(p: ptr, n: i64) -> f64:
 def test_loops_and_branches():
     assert run(collatz, 27) == 111
     assert run(primes_below, 100) == 25
+
+
+def test_vector_loops_of_inlined_functions_become_vectors():
+    assert run(sum_of_squares, 3.0, result=ctypes.c_double) == sum((3.0 + i) ** 2 for i in range(8))
+    module = lang.emit({"f": sum_of_squares})
+    assert "alwaysinline" in module and "llvm.loop.vectorize.enable" in module
+    assert Interpreter().call(sum_of_squares, 3.0) == run(sum_of_squares, 3.0, result=ctypes.c_double)
 
 
 def test_and_or_do_not_evaluate_what_is_decided():

@@ -207,6 +207,36 @@ def test_loops_compute_what_numpy_computes():
     assert done > 50
 
 
+def larger_convolutions(count):
+    """Large results of small kernels, and small results of large kernels, with stride 1."""
+    rng = np.random.default_rng(8)
+    for trial in range(count):
+        rank, groups, within = (int(rng.integers(1, 3)) for _ in range(3))
+        sizes = tuple(map(int, rng.integers(36, 60, rank) if rank == 1 else rng.integers(6, 12, rank)))
+        kernel = [int(rng.integers(1, 4)) if trial % 2 else n - int(rng.integers(0, 4)) for n in sizes]
+        dilation = tuple(map(int, rng.integers(1, 3, rank))) if trial % 4 == 1 else (1,) * rank
+        padding = tuple(map(int, rng.integers(-1, 3, 2 * rank)))
+        x = rng.standard_normal((int(rng.integers(1, 4)), within * groups, *sizes))
+        w = rng.standard_normal((groups * int(rng.integers(1, 7)), within, *kernel))
+        if trial % 3 == 0:
+            x, w = np.swapaxes(np.swapaxes(x, 0, -1).copy(), 0, -1), w[..., ::-1]
+        yield x, w, ((1,) * rank, padding, (1,) * rank, dilation, groups)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_planes_are_multiplied_where_they_are(dtype):
+    done = 0
+    for x, w, how in larger_convolutions(120):
+        x, w = x.astype(dtype), w.astype(dtype)
+        try:
+            found = td.convolution(td.asarray(x), td.asarray(w), *how)
+        except td.errors.TandemError:
+            continue
+        done += 1
+        close(found, convolve(np, x, w, *how), 2e-4 if dtype is np.float32 else 1e-10)
+    assert done > 80
+
+
 @pytest.mark.parametrize(
     "sizes, kernel, how, wanted",
     [

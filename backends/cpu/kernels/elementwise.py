@@ -17,7 +17,7 @@ from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, pro
 from ....operators.scalar_ir.expr import Expr
 from ....operators.scalar_ir.nodes import instantiate, is_exact, order
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel, ufunc_of
-from ....registry.dtypes import default_stamp
+from ....registry.dtypes import default_stamp, float32
 from ....registry.operator import Operator
 
 _emitted = lazy.Module(".backends.cpu.kernels.node_functions")
@@ -107,6 +107,16 @@ def _instantiate_body(decl: Declaration, name: str, args: tuple[Any, ...]) -> Bo
     if len(order(root)) > LONG_BODY:
         function = _run_in_chunks(function, out.np)
     return BodyInstance(function, None if ready else converts, checked)
+
+
+def count_ufuncs(op: Operator) -> int:
+    """Return how many ufuncs the kernel of an operator calls, for floats or else its first dtype; at least 1."""
+    decl: Declaration = op.decl
+    if not decl.is_elementwise:
+        return 1
+    dtype = float32 if float32 in decl.dtypes else decl.dtypes[0]
+    root = instantiate(decl.body_with(False), [dtype] * len(op.schema.arguments))
+    return max(1, sum(bool(node.args) for node in order(root)))
 
 
 def elementwise_kernel(op: Operator) -> Callable[..., Tensor]:

@@ -10,11 +10,13 @@ from ....registry.dtypes import DType
 from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.glue.products import compile_product
 from ..fastpath.runtime.rt_loops import Failures
-from . import emitted, rt_convolution
+from . import emitted, rt_convolution, rt_geometry
 from .providers import Loop
 from .tables import parse_signature
 
 SHIFTED = 4  # how much quicker it is to copy shifted planes than windows
+MOST_SHIFTED = 64  # channels of a group
+LEAST_SHIFTED = 32  # elements of a channel of the result
 BLOCK = 1 << 20  # elements of the unfolded input at a time
 SIGNATURES = {
     1: "(c,x),(o,i,r)->(o,u)",
@@ -53,8 +55,11 @@ def choose_mode(s: Sizes) -> int:
     """Choose how a convolution is computed.
 
     The windows of the input become columns, or, where kernels are larger than results, rows of a matrix; or the
-    products of each element of the input are added to the result, which skips the zeros of a dilated input.
+    products of each element of the input are added to the result, which skips the zeros of a dilated input. With few
+    channels the planes of the input are multiplied where they are, shifted.
     """
+    if is_shiftable(s):
+        return rt_convolution.SHIFTED
     gathered = s.channels * math.prod(s.out)
     scattered = 2 * s.of_group * s.groups * math.prod(s.sizes)
     # windows of the size of the input are the input itself, shifted, and quick to copy
@@ -64,9 +69,17 @@ def choose_mode(s: Sizes) -> int:
     return rt_convolution.COLUMNS if math.prod(s.kernel) <= math.prod(s.out) else rt_convolution.ROWS
 
 
+def is_shiftable(s: Sizes) -> bool:
+    """Return whether products of shifted planes are the quickest: few channels, and few columns too many."""
+    is_plain = len(s.sizes) < 3 and max(s.stride) == max(s.input_dilation) == 1
+    if not is_plain or s.channels // s.groups > MOST_SHIFTED or math.prod(s.kernel) == 1:
+        return False
+    return (s.kernel[-1] - 1) * s.dilation[-1] <= s.out[-1] and math.prod(s.out) >= LEAST_SHIFTED
+
+
 def make_geometry(s: Sizes) -> tuple[int, ...]:
     """Return the words of a ``Geometry``."""
-    cls: type = rt_convolution.Geometry
+    cls: type = rt_geometry.Geometry
     within, indices = s.channels // s.groups, math.prod(s.out)
     taps = within * math.prod(s.kernel)
     single = {

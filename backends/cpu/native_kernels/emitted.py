@@ -15,7 +15,7 @@ from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
-from . import rt_convolution, rt_lapack, rt_planes, rt_solvers, rt_sorting
+from . import rt_convolution, rt_geometry, rt_lapack, rt_planes, rt_shifted, rt_solvers, rt_sorting
 from .providers import Loop
 from .tables import parse_signature
 
@@ -49,6 +49,14 @@ def _is_float(dtypes: tuple[DType, ...]) -> bool:
 
 def _is_double(dtypes: tuple[DType, ...]) -> bool:
     return dtypes[0] in (dt.float64, dt.complex128)
+
+
+def _is_real_double(dtypes: tuple[DType, ...]) -> bool:
+    return {*dtypes} == {dt.float64}
+
+
+def _upper(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"UPPER": 1}
 
 
 def _element_size(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
@@ -94,11 +102,23 @@ def _variant(name: str) -> Callable[[tuple[DType, ...], tuple[int, ...]], dict[s
 LOOPS = {
     "solve": EmittedLoop(rt_solvers.solve, "(m,m),(m,n)->(m,n)", _is_float, _rows, rt_loops.Failures.COUNT),
     "cholesky": EmittedLoop(rt_solvers.cholesky, "(m,m)->(m,m)", _is_float, _rows, rt_loops.Failures.COUNT),
+    "solve_lower": EmittedLoop(
+        rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, failures=rt_loops.Failures.COUNT
+    ),
+    "solve_upper": EmittedLoop(
+        rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, _upper, rt_loops.Failures.COUNT
+    ),
     "argsort": EmittedLoop(
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
     ),
     "argsort_descending": EmittedLoop(
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+    ),
+    "argtopk": EmittedLoop(
+        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
+    ),
+    "argtopk_descending": EmittedLoop(
+        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
     "qr": EmittedLoop(
@@ -174,7 +194,16 @@ def compile_function(
 @functools.cache
 def sources() -> str:
     """Return a digest of the native functions of this package, which `build_once` does not know."""
-    modules = (rt_convolution, rt_planes, rt_lapack, rt_solvers, rt_sorting, rt_loops)
+    modules = (
+        rt_convolution,
+        rt_geometry,
+        rt_shifted,
+        rt_planes,
+        rt_lapack,
+        rt_solvers,
+        rt_sorting,
+        rt_loops,
+    )
     return engine.source_digest(*(str(module.__file__) for module in modules))
 
 

@@ -20,47 +20,16 @@ from ..fastpath.compiler.dsl import (
     stack_of,
     store,
 )
-from ..fastpath.compiler.structs import Struct, array
 from ..fastpath.runtime import capi
+from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, clear, copy_plane, end_inside, first_inside
+from .rt_shifted import convolve_shifted, scratch_of_shifted
 
-COLUMNS, ROWS, SCATTER = 0, 1, 2  # modes
+COLUMNS, ROWS, SCATTER, SHIFTED = 0, 1, 2, 3  # modes
 SPARE: i64 = 16  # elements between rows, so that those of a column are not a power of 2 apart
 
 multiply = extern("multiply_matrices", "None(ptr, ptr, ptr, ptr)")
-
-
-class Geometry(Struct):
-    """The sizes of a convolution, and how it is computed."""
-
-    rank: i64  # axes to convolve over
-    mode: i64
-    block: i64  # items at a time, in the mode ROWS
-    groups: i64
-    within: i64  # channels of a group of the input
-    of_group: i64  # channels of a group of the result
-    taps: i64  # elements of a kernel, all channels included
-    indices: i64  # elements of a channel of the result
-    sizes: ptr = array(3)  # of the input
-    kernel: ptr = array(3)
-    out: ptr = array(3)
-    stride: ptr = array(3)
-    before: ptr = array(3)  # padding
-    input_dilation: ptr = array(3)
-    dilation: ptr = array(3)
-
-
-@native
-def at(table: ptr, axis: i64) -> i64:
-    return load(i64, table, axis * 8)
-
-
-@native
-def stride_of(steps: ptr, rank: i64, axis: i64) -> i64:
-    """Return the stride of the input along one of three axes; ``steps`` are those of its channels and axes."""
-    own = axis - (3 - rank)
-    return load(i64, steps, 8 + own * 8) if own >= 0 else 0
 
 
 @noinline
@@ -320,6 +289,8 @@ def convolve_directly(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, g: Geome
 @native
 def scratch_elements(g: Geometry) -> i64:
     """Return the number of elements of scratch memory next to the weights."""
+    if g.mode == SHIFTED:
+        return scratch_of_shifted(g)
     if g.mode == COLUMNS:
         return g.taps * g.indices
     if g.mode == ROWS:
@@ -337,6 +308,10 @@ def convolve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     room = capi.malloc((weights + scratch_elements(g) + 16) * SIZE)
     if room == NULL:
         convolve_directly(x, w, out, count, steps, g)
+        return
+    if g.mode == SHIFTED:
+        convolve_shifted(x, w, out, count, steps, room, g)
+        capi.free(room)
         return
     copy_weights(w, steps + 32 + g.rank * 8, g, room)
     if g.mode == COLUMNS:

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..fastpath.compiler.dsl import NULL, i64, load, native, noinline, ptr, stack, store, template, u64
+from ..fastpath.compiler.dsl import (
+    NULL,
+    i64,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store,
+    template,
+    u64,
+    unlikely,
+)
 from ..fastpath.runtime import capi
 
 T: TypeAlias = int  # type parameters
@@ -20,6 +32,7 @@ DESCENDING: i64 = template(0)
 SIZE: i64 = template(4)  # bytes of an element
 INFINITY_BITS: i64 = template(0)  # of positive infinity, where elements are floats
 FEW: i64 = 32  # numbers that are sorted by insertion
+BLOCK: i64 = 16  # elements that are compared with a bound together
 SIGN: i64 = template(0)  # the highest bit of an element, as a signed integer
 ALL: i64 = template(-1)  # all bits
 
@@ -169,6 +182,107 @@ def argsort(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         return
     for _ in range(load(i64, dims, 0)):
         sort_line(source, load(i64, steps, 16), out, load(i64, steps, 24), count, room)
+        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
+    if room != small:
+        capi.free(room)
+
+
+FEW_OF: i64 = 8  # a heap selects at most one in so many elements; otherwise all are sorted
+
+
+@native
+def sift_down(keys: ptr, order: ptr, at: i64, count: i64) -> None:
+    """Restore the heap below an element; the root is the last key in sorted order."""
+    key, position = load(U, keys, at * SIZE), load(i64, order, at * 8)
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and is_after(
+            keys, order, child + 1, load(U, keys, child * SIZE), load(i64, order, child * 8)
+        ):
+            child += 1
+        if not is_after(keys, order, child, key, position):
+            break
+        store(U, keys, at * SIZE, load(U, keys, child * SIZE))
+        store(i64, order, at * 8, load(i64, order, child * 8))
+        at = child
+    store(U, keys, at * SIZE, key)
+    store(i64, order, at * 8, position)
+
+
+@native
+def is_after(keys: ptr, order: ptr, at: i64, key: U, position: i64) -> bool:
+    """Return whether an element comes after a key at a position in sorted order."""
+    other = load(U, keys, at * SIZE)
+    return bool((other > key) | ((other == key) & (load(i64, order, at * 8) > position)))
+
+
+@native
+def has_smaller(source: ptr, step: i64, bound: U) -> bool:
+    """Return whether one of BLOCK elements has a key below a bound."""
+    result = False
+    for j in range(BLOCK):
+        result = result | bool(ordered_key(source + j * step) < bound)
+    return result
+
+
+@native
+def replace_larger(source: ptr, step: i64, start: i64, stop: i64, keys: ptr, order: ptr, k: i64) -> None:
+    """Put those of some elements that precede the root of a heap of `k` keys into it."""
+    for i in range(start, stop):
+        key = ordered_key(source + i * step)
+        if unlikely(key < load(U, keys)):
+            store(U, keys, 0, key)
+            store(i64, order, 0, i)
+            sift_down(keys, order, 0, k)
+
+
+@native
+def select_line(source: ptr, step: i64, count: i64, k: i64, keys: ptr, order: ptr) -> None:
+    """Write the first `k` keys of a line in sorted order, and their positions."""
+    for i in range(k):
+        store(U, keys, i * SIZE, ordered_key(source + i * step))
+        store(i64, order, i * 8, i)
+    for i in range(k // 2):
+        sift_down(keys, order, k // 2 - 1 - i, k)
+    i = k
+    while i + BLOCK <= count:
+        # a constant step makes the comparisons of a block vectors
+        bound, start = load(U, keys), source + i * step
+        holds = has_smaller(start, SIZE, bound) if step == SIZE else has_smaller(start, step, bound)
+        if unlikely(holds):
+            replace_larger(source, step, i, i + BLOCK, keys, order, k)
+        i += BLOCK
+    replace_larger(source, step, i, count, keys, order, k)
+    for done in range(k - 1):
+        last = k - 1 - done
+        key, position = load(U, keys, last * SIZE), load(i64, order, last * 8)
+        store(U, keys, last * SIZE, load(U, keys))
+        store(i64, order, last * 8, load(i64, order))
+        store(U, keys, 0, key)
+        store(i64, order, 0, position)
+        sift_down(keys, order, 0, last)
+
+
+@native
+def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `argtopk`, (n)->(k); it counts a failure if an allocation fails."""
+    source, out, count, k = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8), load(i64, dims, 16)
+    if k == 0:
+        return
+    selects = k * FEW_OF <= count
+    size, small = k * 16 if selects else count * 40, stack(FEW * 40)
+    room = small if size <= FEW * 40 else capi.malloc(size)
+    if room == NULL:
+        store(i64, data, 0, load(i64, data, 0) + 1)
+        return
+    for _ in range(load(i64, dims, 0)):
+        order = room + k * 8 if selects else room + count * 32
+        if selects:
+            select_line(source, load(i64, steps, 16), count, k, room, order)
+        else:
+            sort_line(source, load(i64, steps, 16), order, 8, count, room)
+        for i in range(k):
+            store(i64, out, i * load(i64, steps, 24), load(i64, order, i * 8))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
         capi.free(room)

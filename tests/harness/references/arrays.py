@@ -17,8 +17,13 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False, stable: bool 
     return np.argsort(-rank if descending else rank, axis=axis, kind="stable")
 
 
+def argtopk(x: Array, k: int, *, axis: int = -1, descending: bool = True) -> Array:
+    """The first of those positions."""
+    return np.take(argsort(x, axis=axis, descending=descending), np.arange(k), axis)
+
+
 def sort(x: Array, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements at those positions."""
+    """The elements in sorted order."""
     result = np.sort(x, axis=axis)
     return np.flip(result, axis) if descending else result
 

@@ -121,6 +121,11 @@ def multi_dot(arrays: Any) -> Array:
     return np.linalg.multi_dot(list(arrays))
 
 
+def solve_triangular_stack(x: Array, y: Array, lower: bool) -> Array:
+    """NumPy's solve with triangular matrices."""
+    return np.linalg.solve(np.tril(x) if lower else np.triu(x), y)
+
+
 def tensorsolve(x: Array, y: Array, axes: Any = None) -> Array:
     """NumPy's tensorsolve."""
     return np.linalg.tensorsolve(x, y, axes)

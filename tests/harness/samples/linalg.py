@@ -154,6 +154,12 @@ def solve_stack_samples(dtype):
     yield SampleInput((TensorSample((0, 0)), TensorSample((0, 2))))
 
 
+def solve_triangular_samples(dtype):
+    for lower in (True, False):
+        for sample in solve_stack_samples(dtype):
+            yield SampleInput((*sample.args, lower))
+
+
 def solve_samples(dtype):
     return [
         SampleInput((well_conditioned(3), TensorSample((3,)))),

@@ -61,6 +61,20 @@ def topk_samples(dtype):
     yield SampleInput((TensorSample((3, 4)), 0))
 
 
+def argtopk_samples(dtype):
+    for x, axis in _lines(dtype):
+        yield SampleInput((x, 1), {"axis": axis})
+        yield SampleInput((x, 1), {"axis": axis, "descending": False})
+    yield SampleInput((TIES, 4))
+    yield SampleInput((TensorSample((3, 4)), 0))
+
+
+def argtopk_errors():
+    yield ErrorInput((TensorSample((3,)), -1), ValueError, "between 0 and 3")
+    yield ErrorInput((TensorSample((3,)), 4), ValueError, "between 0 and 3")
+    yield ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds", {"axis": 1})
+
+
 def topk_errors():
     yield ErrorInput((TensorSample((3,)), -1), ValueError, "between 0 and 3")
     yield ErrorInput((TensorSample((3,)), 4), ValueError, "between 0 and 3")

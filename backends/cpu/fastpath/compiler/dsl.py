@@ -141,6 +141,9 @@ call_i32: Integer = _intrinsic("call", "i32")
 call_void: Nothing = _intrinsic("call", "None")
 
 
+vector_range = range  # of a short loop that becomes vectors: LLVM may not unroll it first
+
+
 def native(fn: F) -> F:
     """Mark a function as native code: other native functions may call it."""
     fn.__native__ = True  # type: ignore[attr-defined]
@@ -149,7 +152,13 @@ def native(fn: F) -> F:
 
 def noinline(fn: F) -> F:
     """Mark a native function that is never inlined: rare paths, so that entries are small and compile fast."""
-    fn.__apart__ = True  # type: ignore[attr-defined]
+    fn.__inlining__ = "noinline"  # type: ignore[attr-defined]
+    return native(fn)
+
+
+def alwaysinline(fn: F) -> F:
+    """Mark a native function that is always inlined: it has loops over an argument that callers give as a constant."""
+    fn.__inlining__ = "alwaysinline"  # type: ignore[attr-defined]
     return native(fn)
 
 

@@ -21,7 +21,11 @@ from .lang_expr import Expressions
 __all__ = ["LangError", "Module", "emit"]
 
 _LIKELY = {"likely": "!0", "unlikely": "!1"}
-_WEIGHTS = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n'
+_METADATA = (
+    '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n'
+    '!2 = !{!"llvm.loop.unroll.disable"}\n!3 = !{!"llvm.loop.vectorize.enable", i1 true}\n'
+)
+_FIRST_LOOP = 4  # the number of the metadata of the first loop that becomes vectors
 
 
 class Signature(NamedTuple):
@@ -37,7 +41,7 @@ class FunctionEmitter(Expressions):
     def __init__(self, module: Module, fn: Callable[..., Any], signature: Signature) -> None:
         super().__init__(module, fn.__globals__, fn.__qualname__)
         self.signature = signature
-        self.apart = getattr(fn, "__apart__", False)
+        self.inlining = getattr(fn, "__inlining__", "")
         self.loops: list[tuple[str, str]] = []
 
     def emit(self, linkage: str) -> str:
@@ -50,7 +54,7 @@ class FunctionEmitter(Expressions):
             if sig.ret.kind != "v":
                 raise LangError(f"{self.where}: control reaches the end without a return")
             self.lines.append("  ret void")
-        attributes = "nounwind noinline" if self.apart else "nounwind"
+        attributes = f"nounwind {self.inlining}".rstrip()
         head = f"define {linkage}{sig.ret.llvm} @{sig.symbol}({', '.join(params)}) {attributes} {{\nentry:"
         return "\n".join([head, *self.allocas, *self.lines, "}\n"])
 
@@ -163,16 +167,19 @@ class FunctionEmitter(Expressions):
         self.loops.pop()
 
     def stmt_For(self, node: ast.For) -> bool:
-        """Emit `for i in range(stop)` or `range(start, stop)`; the bounds are evaluated once."""
+        """Emit `for i in range(stop)` or `range(start, stop)`; the bounds are evaluated once.
+
+        A loop over `vector_range` is made of vectors before LLVM might unroll it.
+        """
         call, target = node.iter, node.target
         if (
             not isinstance(call, ast.Call)
             or not isinstance(call.func, ast.Name)
-            or call.func.id != "range"
+            or call.func.id not in ("range", "vector_range")
             or not isinstance(target, ast.Name)
             or len(call.args) > 2
         ):
-            raise self.fail(node, "only `for name in range(start, stop)` is supported")
+            raise self.fail(node, "only `for name in range(start, stop)` and `vector_range` are supported")
         start = self.expr(call.args[0], I64) if len(call.args) == 2 else Val(I64, "0", 0)
         stop = self.expr(call.args[-1], I64)
         self.declare(target.id, I64, start)
@@ -184,7 +191,8 @@ class FunctionEmitter(Expressions):
         self.loop_body(node.body, body, step, done)
         self.label(step)
         self.declare(target.id, I64, self.ins(I64, f"add nsw i64 {self.expr_Name(target).text}, 1"))
-        self.lines.append(f"  br label %{test}")
+        hint = f", !llvm.loop {self.module.vector_loop()}" if call.func.id == "vector_range" else ""
+        self.lines.append(f"  br label %{test}{hint}")
         self.label(done)
         return False
 
@@ -214,6 +222,7 @@ class Module:
         self.strings: dict[str, str] = {}
         self.functions: dict[Any, Signature] = {}
         self.bodies: list[str] = []
+        self.vector_loops: list[str] = []
         self.prefix = ""
 
     def extern(self, result: Extern) -> str:
@@ -226,6 +235,12 @@ class Module:
 
     def string(self, text: str) -> str:
         return "@" + self.strings.setdefault(text, f"str.{len(self.strings)}")
+
+    def vector_loop(self) -> str:
+        """Return the metadata of one more loop that becomes vectors."""
+        name = f"!{_FIRST_LOOP + len(self.vector_loops)}"
+        self.vector_loops.append(f"{name} = distinct !{{{name}, !2, !3}}\n")
+        return name
 
     def function(self, fn: Any, symbol: str | None = None) -> Signature:
         """Return the signature of a native function, which is emitted on first use."""
@@ -249,7 +264,7 @@ class Module:
             raw = text.encode() + b"\0"
             spelled = "".join(f"\\{b:02X}" for b in raw)
             strings.append(f'@{name} = private unnamed_addr constant [{len(raw)} x i8] c"{spelled}"\n')
-        return "".join([*strings, *self.externs.values(), *self.bodies, _WEIGHTS])
+        return "".join([*strings, *self.externs.values(), *self.bodies, _METADATA, *self.vector_loops])
 
 
 def emit(

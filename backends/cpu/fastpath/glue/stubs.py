@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any
 
 from ..... import config, lazy
+from .....eager.hot_calls import find_size
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
@@ -27,8 +28,11 @@ from .runtime import Runtime
 from .structs import OperatorStruct, StructMemory
 
 loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
+elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
 plans = lazy.Module(".backends.cpu.native_kernels.plans")
 
+LARGE = 1 << 10  # elements of an operand from which its size matters
+ELEMENTS_PER_CALL = 1 << 14  # elements that are passed over once more than necessary count as one more call
 NAMES = ("axis", "keepdims", "copy", "dtype")  # keywords that entries accept, as `rt_reduce` numbers them
 
 
@@ -110,12 +114,18 @@ class ColdCallable:
         """Whether the entry is worth its compilation."""
         return self.cold_calls >= config.flags.hot_calls
 
+    def weigh_call(self, args: tuple[Any, ...]) -> int:
+        """Return how many calls a call counts as, by the work that the entry saves."""
+        return 1
+
     def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call before the entry is installed. Calls that are being traced do not count."""
         if not state.include:
-            self.cold_calls += 1
+            self.cold_calls += self.weigh_call(args)
             if self.is_hot:
                 self.attempt(self.install)
+                if native_type.entry_of(self.function):
+                    return self.function(*args, **kwargs)
         return self.python(*args, **kwargs)
 
     def attempt(self, step: Callable[..., None], *args: Any) -> None:
@@ -190,6 +200,7 @@ class Stub(ColdCallable):
         self._was_unchanged = True
         self.patch_points = [PatchPoint(function, kind, python, python if make is None else self.call_miss)]
         self.seen: Counter[int] = Counter()
+        self._passes = 0  # not counted
 
     @property
     def operator(self) -> Operator:
@@ -216,6 +227,18 @@ class Stub(ColdCallable):
         """Whether the CPU kernels are unchanged since `snapshot_kernels`, and no mode intercepts the calls."""
         watched = any(op.extra_keys for op in self.operators)
         return not (self.failure or watched) and self.read_kernels() == self.kernels
+
+    def weigh_call(self, args: tuple[Any, ...]) -> int:
+        """Return how many calls a call counts as.
+
+        The Python kernel passes over the elements once for each ufunc in the scalar body, the entry once.
+        """
+        size = find_size(args)
+        if size < LARGE:
+            return 1
+        if self._passes == 0:
+            self._passes = elementwise.count_ufuncs(self.base)
+        return 1 + size * (self._passes - 1) // ELEMENTS_PER_CALL
 
     def update_state(self) -> bool:
         """Check the CPU kernels again; return whether `is_unchanged` differs from what it was at the last check."""
@@ -252,9 +275,11 @@ class Stub(ColdCallable):
         """Run a call with operand types that have no variant yet; the entry has written their key."""
         if self.record is not None:
             key = self.record.get(rt.OperatorEntry.missed)
-            self.seen[key] += 1
-            if self.seen[key] >= config.flags.hot_calls:
+            self.seen[key] += self.weigh_call(args)
+            if self.seen[key] >= config.flags.hot_calls and key not in self.record.variants:
                 self.attempt(self.add_variant, key)
+                if key in self.record.variants:
+                    return self.function(*args, **kwargs)
         return self.python(*args, **kwargs)
 
     def _install(self) -> None:

@@ -1,0 +1,38 @@
+"""Native runtime: the sizes of a convolution, and the strides of its operands."""
+
+from __future__ import annotations
+
+from ..fastpath.compiler.dsl import i64, load, native, ptr
+from ..fastpath.compiler.structs import Struct, array
+
+
+class Geometry(Struct):
+    """The sizes of a convolution, and how it is computed."""
+
+    rank: i64  # axes to convolve over
+    mode: i64
+    block: i64  # items at a time, in the mode ROWS
+    groups: i64
+    within: i64  # channels of a group of the input
+    of_group: i64  # channels of a group of the result
+    taps: i64  # elements of a kernel, all channels included
+    indices: i64  # elements of a channel of the result
+    sizes: ptr = array(3)  # of the input
+    kernel: ptr = array(3)
+    out: ptr = array(3)
+    stride: ptr = array(3)
+    before: ptr = array(3)  # padding
+    input_dilation: ptr = array(3)
+    dilation: ptr = array(3)
+
+
+@native
+def at(table: ptr, axis: i64) -> i64:
+    return load(i64, table, axis * 8)
+
+
+@native
+def stride_of(steps: ptr, rank: i64, axis: i64) -> i64:
+    """Return the stride of the input along one of three axes; ``steps`` are those of its channels and axes."""
+    own = axis - (3 - rank)
+    return load(i64, steps, 8 + own * 8) if own >= 0 else 0
