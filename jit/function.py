@@ -283,10 +283,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._native.unlink()
-        self._batches = BatchedVariants(self._fn, self._arguments, type(self))
-        self._forwards = ForwardVariants(self._fn, self._arguments, type(self))
-        self._lifted = LiftedVariants(self._fn, self._arguments, type(self))
-        self._recorder = GradientVariants(self._fn, self._arguments, type(self))
+        self._batches = BatchedVariants(self._fn, self._arguments, JitFunction)
+        self._forwards = ForwardVariants(self._fn, self._arguments, JitFunction)
+        self._lifted = LiftedVariants(self._fn, self._arguments, JitFunction)
+        self._recorder = GradientVariants(self._fn, self._arguments, JitFunction)
         self._specializations, self._by_key = [], {}
         self._misses = self._evicted_hits = 0
 

@@ -46,9 +46,13 @@ class HotFunction(JitFunction):
         """Trace and compile a call.
 
         Raises:
-            NotCompiled: it writes, captures or draws something, or a node has no compiled kernel.
+            NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
+                writes, captures or draws something; or a node has no compiled kernel.
         """
-        made = self._specialize(bound, keys)
+        try:
+            made = self._specialize(bound, keys)
+        except TandemError as fault:
+            raise NotCompiled(f"{self.__name__} cannot be traced: {fault}") from fault
         derivative: Derivative | None = made.derivative
         split = None if derivative is None else derivative.split
         if split is None:

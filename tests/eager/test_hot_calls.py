@@ -12,6 +12,8 @@ from tandem.eager.hot_calls import COMPILED, REJECTED, HotCalls
 from tandem.eager.tensor.tensor import Tensor
 from tandem.nn.compiled import compile_when_hot
 from tandem.nn.recurrent import gru_cell, lstm_cell, run_layer
+from tandem.registry.function import functions
+from tandem.registry.operator import Operator
 
 CHOSEN = ("layer_norm", "cross_entropy", "max.dim", "gather", "std")
 COMPOSITES = {name: op for name, op in table().items() if is_compilable(op) and op.decl.samples}
@@ -73,8 +75,9 @@ def bits(tensors):
 
 def hot_calls(function):
     """Hot calls of an operator or a function, with nothing compiled yet."""
-    op = function.operator if hasattr(function, "operator") else function
-    return HotCalls(TargetCallable(op), op, op)
+    traced = functions[function.name] if isinstance(function, Operator) else function
+    plain = getattr(traced, "operator", traced)
+    return HotCalls(TargetCallable(plain), plain, traced)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -271,3 +274,16 @@ def test_strided_views_of_intermediates_run_operator_by_operator():
     for _ in range(5):
         values, indices = td.topk(x, 2)
     assert indices.strides == (72, 8) and values.shape == (4, 2)
+
+
+def test_calls_whose_trace_fails_run_operator_by_operator(monkeypatch):
+    compiled, x = hot_calls(td.softmax), td.asarray([1.0, 2.0])
+    wanted = compiled.call(x, -1)
+    assert [*compiled.counts.values()] == [COMPILED]
+    jitted = compiled.compiler._jitted((x, -1), {})
+    # another thread registers the kernel after the specialization was found
+    monkeypatch.setattr(compiled.compiler, "_compile", lambda args, kwargs: jitted)
+    with td.Library("td", "IMPL") as library:
+        library.impl("exp", lambda x: None, "Meta")
+        assert bits([compiled.call(x, -1)]) == bits([wanted])
+    assert [*compiled.counts.values()] == [REJECTED]
