@@ -214,8 +214,8 @@ def call_arrays(loop: Loop, arrays: Sequence[Any]) -> bool:
     words = make_call_table(loop.signature, layouts, [a.itemsize for a in arrays], loop.failures)
     table = (ctypes.c_int64 * len(words))(*words)
     operands = (ctypes.c_void_p * len(arrays))(*(a.__array_interface__["data"][0] for a in arrays))
-    words = (ctypes.c_int64 * len(loop.words))(*loop.words)
-    data = ctypes.addressof(words) if loop.words else loop.data
+    block = (ctypes.c_int64 * len(loop.words))(*loop.words)
+    data = ctypes.addressof(block) if loop.words else loop.data
     failed = _driver()[0](loop.address, data, ctypes.addressof(operands), ctypes.addressof(table))
     return bool(failed)
 
