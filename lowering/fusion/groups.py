@@ -10,7 +10,6 @@ do not fit this scheme form other groups and communicate through memory.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import starmap
 
 from ...tracer.graph import Graph, Node, Value
 from ..cost_model import MAX_GROUP_NODES
@@ -178,7 +177,7 @@ class Partition:
         agrees = group.reduced is None or over == group.reduced
         if over and (not agrees or len({a for a in dims if a is not None}) != len(group.space)):
             return None
-        if not _keeps_index_order(node, dims):
+        if not _keeps_fold_order(node, dims, len(group.space)):
             return None
         return Placement(dims, _reduced_dims(node, dims, axes), over or group.reduced)
 
@@ -280,7 +279,7 @@ class Partition:
             return False
         placed = {n: tuple(None if a is None else axes[a] for a in dims) for n, dims in source.placed.items()}
         if not self._reads_match(source, target, axes) or not all(
-            starmap(_keeps_index_order, placed.items())
+            _keeps_fold_order(node, dims, len(target.space)) for node, dims in placed.items()
         ):
             return False
         target.dims = {**moved, **target.dims}
@@ -335,13 +334,20 @@ def _broadcast_dims(value: Value, dims: Dims, first: int) -> Dims:
     return tuple(None if size == 1 else dims[axis] for axis, size in enumerate(value.shape, first))
 
 
-def _keeps_index_order(node: Node, dims: Dims) -> bool:
-    """Whether reduced axes keep their order; a reduction to an index returns the first of equal elements."""
+def _keeps_fold_order(node: Node, dims: Dims, rank: int) -> bool:
+    """Whether a reduction folds in the order that follows from its operand's shape, in a space of ``rank`` axes.
+
+    A reduction to an index returns the first of equal elements. One that rounds has other bits where columns become
+    rows, as eager calls fold them in another order (backends/cpu/codegen/folds/order.py).
+    """
     fold = node.op.decl.fold
-    if fold is None or not fold.returns_index:
+    if fold is None or not (fold.returns_index or fold.rounds(node.outputs[0].spec.dtype)):
         return True
-    axes = [dims[axis] for axis in reduced_axes(node) if dims[axis] is not None]
-    return axes == sorted(axes)  # type: ignore[type-var]
+    axes = [axis for i in reduced_axes(node) if (axis := dims[i]) is not None]
+    if axes != sorted(axes):
+        return False
+    last = next((axis for axis in reversed(dims) if axis is not None), None)
+    return fold.returns_index or (last in axes) == (rank - 1 in axes)
 
 
 def _reduced_dims(node: Node, dims: Dims, axes: tuple[int, ...]) -> Dims:

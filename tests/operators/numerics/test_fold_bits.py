@@ -215,3 +215,27 @@ def test_three_separate_axes_are_folded_natively(fold):
             found = fold(x)
         dense = fold(td.asarray(np.ascontiguousarray(array)))
     assert found.numpy().tobytes() == dense.numpy().tobytes()
+
+
+PERMUTED_FOLDS = {
+    "sum": lambda x, y, axis: (x + y).sum(axis),
+    "prod": lambda x, y, axis: (x * y).prod(axis),
+    "softmax": lambda x, y, axis: td.softmax(x - y, axis=axis if type(axis) is int else axis[0]),
+    "both": lambda x, y, axis: (x + y).sum(axis) + (x + y).max(axis),
+    "normalized": lambda x, y, axis: (y - y.mean(axis, keepdims=True)) * x,
+}
+
+
+@pytest.mark.parametrize("name", PERMUTED_FOLDS)
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
+def test_fused_folds_of_transposed_values_have_the_eager_bits(name, axes):
+    rng = np.random.default_rng(0)
+    y = td.asarray(rng.standard_normal((5, 7, 19)).astype(np.float32))
+    x = td.asarray(rng.standard_normal(tuple(y.shape[axis] for axis in axes)).astype(np.float32))
+
+    def f(x, y, axis):
+        return PERMUTED_FOLDS[name](x, td.permute(-y, axes), axis)
+
+    for axis in (0, 1, 2, (0, 1), (1, 2), (0, 2)):
+        found = td.jit(f, static_argnames="axis")(x, y, axis=axis)
+        np.testing.assert_array_equal(found.numpy(), f(x, y, axis).numpy())
