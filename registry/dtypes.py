@@ -75,6 +75,14 @@ class DType:
         """Whether NumPy has the type, or the package that adds it is installed."""
         return self.name not in _EXTENSION_DTYPES or lazy.is_installed(_EXTENSION_DTYPES[self.name])
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """``numpy.dtype``, so that ``isinstance(x.dtype, np.dtype)`` holds, which libraries ask before they use a dtype.
+
+        ``type(dtype)`` is still :class:`DType`.
+        """
+        return np.dtype
+
     @property
     def dtype(self) -> NumpyDType:
         """The NumPy dtype, as the attribute that NumPy reads: ``np.zeros(3, td.float32)``."""

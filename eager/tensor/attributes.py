@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import ArgumentError, DTypeError, ShapeAttributeError, UnsupportedError
+from ...errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeAttributeError,
+    TandemError,
+    UnsupportedAttributeError,
+    UnsupportedError,
+)
 from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import CPU_KEYS, without_autograd_keys
 from ...registry.layouts import sparse_coo
@@ -76,6 +83,21 @@ def _get_flags(self: Tensor) -> MemoryFlags:
 
 
 flags = property(_get_flags, doc=_get_flags.__doc__)
+
+
+def _describe_memory(self: Tensor) -> dict[str, object]:
+    """The memory as NumPy's array interface describes it, which Pillow reads.
+
+    Raises:
+        UnsupportedAttributeError: there is no array, or it may not be read: a traced tensor, one that requires gradients.
+    """
+    try:
+        return self.numpy().__array_interface__  # type: ignore[no-any-return]
+    except TandemError as error:
+        raise UnsupportedAttributeError(str(error)) from error
+
+
+__array_interface__ = property(_describe_memory, doc=_describe_memory.__doc__)
 
 
 def data_ptr(self: Tensor) -> int:

@@ -255,11 +255,13 @@ def is_variadic(schema: Schema, declared: bool | str | None) -> bool:
 
     Args:
         schema: the schema.
-        declared: what the declaration says, where a str names the overload that takes the ints; None: if it is the only
+        declared: what the declaration says, where a str names the overload of longer calls; None: if it is the only
             list and has no default (``reshape(x, 2, -1)``).
     """
+    if isinstance(declared, str):
+        return schema.positional[-1].type.is_list
     if declared is not None:
-        return bool(declared)
+        return declared
     lists = [argument for argument in schema.positional if argument.type.is_list]
     return (
         len(lists) == 1

@@ -1,6 +1,9 @@
 """``tandem.numpy``: tandem with NumPy's default dtypes: float64, complex128 and int64.
 
+array_likes.py: lists of numbers as arguments
 array_type.py: ``ndarray``
+linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
+lib: ``lib.stride_tricks``
 creation.py: creation functions with these defaults, ``array``
 reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``
 shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
@@ -25,7 +28,10 @@ from numpy import object_ as object_
 from numpy import typename as typename
 
 from ..registry.dtypes import DType as _DType
+from . import fft as fft
+from . import linalg as linalg
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from .array_likes import accept_lists as _accept_lists
 from .array_type import ndarray as ndarray
 from .creation import arange as arange
 from .creation import array as array
@@ -104,4 +110,7 @@ from .writing import put_along_axis as put_along_axis
 from .writing import putmask as putmask
 
 dtype = _DType
-__getattr__, __dir__ = _forward_to_tandem(__name__)
+for _name, _function in list(vars().items()):
+    if not _name.startswith("_"):
+        vars()[_name] = _accept_lists(_function)
+__getattr__, __dir__ = _forward_to_tandem(__name__, adapt=_accept_lists)
