@@ -77,7 +77,7 @@ class DType:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """``numpy.dtype``, so that ``isinstance(x.dtype, np.dtype)`` holds, which libraries ask before they use a dtype.
+        """``numpy.dtype``, so that ``isinstance(x.dtype, np.dtype)`` holds, which libraries check before they use it.
 
         ``type(dtype)`` is still :class:`DType`.
         """

@@ -65,7 +65,7 @@ def forward_to(
         result: object = getattr(find_source(), name)
         result = getattr(result, "unchecked", result)  # under td.debug.strict_names
         if adapt is not None:
-            result = adapt(result)
+            result = adapt_function(result, adapt, namespace, name)
         setattr(owner, name, result)
         return result
 
@@ -73,6 +73,14 @@ def forward_to(
         return sorted(name for name in {*known, *vars(owner), *list_source()} if not name.startswith("_"))
 
     return get_attribute, list_names
+
+
+def adapt_function(value: Any, adapt: Callable[[Any], Any], namespace: str, name: str) -> Any:  # noqa: ANN401
+    """Adapt a function of ``tandem``; the result has the name of its place in the module, so that it can be pickled."""
+    result = adapt(value)
+    if result is not value:
+        result.__module__, result.__qualname__ = namespace, name
+    return result
 
 
 def refuse_unknown(namespace: str) -> Callable[[str], Any]:

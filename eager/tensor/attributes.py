@@ -89,10 +89,10 @@ def _describe_memory(self: Tensor) -> dict[str, object]:
     """The memory as NumPy's array interface describes it, which Pillow reads.
 
     Raises:
-        UnsupportedAttributeError: there is no array, or it may not be read: a traced tensor, one that requires gradients.
+        UnsupportedAttributeError: there is no array, or it may not be read, as of a tensor that requires gradients.
     """
     try:
-        return self.numpy().__array_interface__  # type: ignore[no-any-return]
+        return self.numpy().__array_interface__
     except TandemError as error:
         raise UnsupportedAttributeError(str(error)) from error
 

@@ -330,7 +330,6 @@ METHODS: dict[str, Function] = {
     "pin_memory": pin_memory,
     "requires_grad_": requires_grad_,
     "to": to,
-    "to_numpy": Tensor.numpy,
     "zero_": zero_,
     **layouts.METHODS,
 }

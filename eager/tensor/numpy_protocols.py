@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _numpy = lazy.Module(".numpy")
 _writing = lazy.Module(".numpy.writing")
-_linalg = lazy.Module(".linalg")
-_fft = lazy.Module(".fft")
+_linalg = lazy.Module(".numpy.linalg")
+_fft = lazy.Module(".numpy.fft")
 _stride_tricks = lazy.Module(".numpy.lib.stride_tricks")
 _special = lazy.Module(".special")
 

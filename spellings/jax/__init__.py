@@ -1,6 +1,7 @@
 """``tandem.jax``: tandem with the names and modules of JAX.
 
 numpy.py, nn.py, random.py, tree_util.py: the modules of these names
+numpy_linalg.py, numpy_fft.py: ``numpy.linalg`` and ``numpy.fft``
 lax/: control flow, elementwise functions, reductions, slices
 devices.py: device_put, device_get, block_until_ready
 

@@ -2,6 +2,7 @@
 
 array_likes.py: lists of numbers as arguments
 array_type.py: ``ndarray``
+decompositions.py: linear algebra with NumPy's arguments
 linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
 lib: ``lib.stride_tricks``
 creation.py: creation functions with these defaults, ``array``
@@ -28,9 +29,10 @@ from numpy import object_ as object_
 from numpy import typename as typename
 
 from ..registry.dtypes import DType as _DType
+from ..spellings.forwarding import adapt_function as _adapt_function
+from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from . import fft as fft
 from . import linalg as linalg
-from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from .array_likes import accept_lists as _accept_lists
 from .array_type import ndarray as ndarray
 from .creation import arange as arange
@@ -112,5 +114,5 @@ from .writing import putmask as putmask
 dtype = _DType
 for _name, _function in list(vars().items()):
     if not _name.startswith("_"):
-        vars()[_name] = _accept_lists(_function)
+        vars()[_name] = _adapt_function(_function, _accept_lists, __name__, _name)
 __getattr__, __dir__ = _forward_to_tandem(__name__, adapt=_accept_lists)

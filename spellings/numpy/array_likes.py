@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
+from ..operators.declare.named_results import NamedResults
 from ..registry.function import OperatorFunction, function_attributes
 from ..registry.respelled_calls import spellings_of
 from ..registry.schemas.schema import Schema
@@ -46,8 +47,9 @@ def accept_lists(function: Any) -> Any:  # noqa: ANN401
 
 def find_operator(function: Any) -> Operator | None:  # noqa: ANN401
     """The operator of a public function; None if the function is written in Python."""
-    if isinstance(function, OperatorFunction):
-        return function.operator
+    if isinstance(function, (OperatorFunction, NamedResults)):
+        operator: Operator = function.operator
+        return operator
     wrapped = getattr(function, "__wrapped__", None)
     return None if wrapped is None else find_operator(wrapped)
 
@@ -67,7 +69,6 @@ def _retry_with_tensors(function: Function, operator: Operator) -> Function:
                 raise
         return function(*given, **options)
 
-    call.__module__ = "tandem.numpy"
     for name in function_attributes if isinstance(function, OperatorFunction) else ():
         setattr(call, name, partial(_call_attribute, function, name))
     return call
@@ -77,16 +78,21 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def _call_attribute(function: OperatorFunction[Any], name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+def _call_attribute(function: Function, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
     return getattr(function, name)(*args, **kwargs)
 
 
-def _convert_by_schema(operator: Operator, args: Args, kwargs: Kwargs) -> tuple[list[object], dict[str, object]]:
+def _convert_by_schema(
+    operator: Operator, args: Args, kwargs: Kwargs
+) -> tuple[list[object], dict[str, object]]:
     """The arguments with tensors in place of lists, where the schema has a tensor, or a list of them."""
     schema, names = operator.schema, spellings_of(operator).names
     types = {argument.name: argument.type for argument in schema.arguments}
     by_position = [argument.type for argument in schema.positional][: len(args)]
-    given = [_convert(kind.is_list, value) if kind.core == "Tensor" else value for kind, value in zip(by_position, args)]
+    given = [
+        _convert(kind.is_list, value) if kind.core == "Tensor" else value
+        for kind, value in zip(by_position, args)
+    ]
     options = dict(kwargs)
     for name, value in kwargs.items():
         kind = types.get(names.get(name, name))
@@ -101,7 +107,11 @@ def _convert(is_list: bool, value: object) -> object:
         return value
     if not is_list:
         return asarray(value)
-    return [_convert(False, item) for item in value] if any(isinstance(item, (list, tuple)) for item in value) else value
+    return (
+        [_convert(False, item) for item in value]
+        if any(isinstance(item, (list, tuple)) for item in value)
+        else value
+    )
 
 
 def _convert_first(function: Function) -> Function:
@@ -111,17 +121,20 @@ def _convert_first(function: Function) -> Function:
             return function(*args, **kwargs)
         by_position, rest, by_name = _converters(function)
         following = [rest] * len(args)
-        given = [convert(value) if convert else value for convert, value in zip([*by_position, *following], args)]
+        given = [
+            convert(value) if convert else value for convert, value in zip([*by_position, *following], args)
+        ]
         options = {name: by_name[name](value) if name in by_name else value for name, value in kwargs.items()}
         return function(*given, **options)
 
-    call.__module__ = "tandem.numpy"
     return call
 
 
 @cache
-def _converters(function: Function) -> tuple[list[Converter | None], Converter | None, Mapping[str, Converter]]:
-    """What converts the positional arguments of a Python function, those after them, and those with a name."""
+def _converters(
+    function: Function,
+) -> tuple[list[Converter | None], Converter | None, Mapping[str, Converter]]:
+    """Converters of the positional arguments of a Python function, of those after them, and of those with a name."""
     by_position: list[Converter | None] = []
     rest: Converter | None = None
     by_name: dict[str, Converter] = {}
@@ -138,7 +151,7 @@ def _converters(function: Function) -> tuple[list[Converter | None], Converter |
 
 
 def _converter(annotation: str) -> Converter | None:
-    """What converts an argument with an annotation: ``Tensor``, ``TensorLike | None``, ``Sequence[Tensor]``."""
+    """The converter of an argument with an annotation: ``Tensor``, ``TensorLike | None``, ``Sequence[Tensor]``."""
     choices = [choice.strip() for choice in annotation.split("|")]
     lists = [choice for choice in choices if "Sequence" in choice]
     if lists:

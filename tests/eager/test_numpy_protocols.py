@@ -1,5 +1,8 @@
 """NumPy's functions of tensors return tensors, eagerly, in traces and under transforms."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import tandem as td
@@ -126,3 +129,13 @@ def test_functions_write_into_tensors():
     ):
         with pytest.raises(error):
             write()
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "uint64", "float32", "complex128"])
+def test_dtypes_are_instances_of_numpy_dtype(name):
+    dtype = td.zeros(1, dtype=name).dtype
+    assert isinstance(dtype, np.dtype) and type(dtype) is td.DType
+    assert np.dtype(dtype) == dtype == np.dtype(name) and np.isdtype(dtype, "bool") == (name == "bool")
+    assert np.issubdtype(dtype, np.floating) == (name == "float32")
+    assert pickle.loads(pickle.dumps(dtype)) is copy.deepcopy(dtype) is dtype
+    assert np.zeros(2, dtype).dtype == np.dtype(name)

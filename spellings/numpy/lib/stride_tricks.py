@@ -60,7 +60,9 @@ def sliding_window_view(
     for along, size in zip(axes, sizes):
         length = spec_of(result).shape[along]
         if not 0 <= size <= length:
-            raise ValueArgumentError(f"{name}: a window of {size} elements does not fit an axis of length {length}")
+            raise ValueArgumentError(
+                f"{name}: a window of {size} elements does not fit an axis of length {length}"
+            )
         result = unfold(result, along, size, 1)
     return result
 
