@@ -8,17 +8,21 @@ nested lists of numbers, which become tensors with NumPy's default dtypes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..eager.tensor import numpy_protocols
 from ..errors import ArgumentError
 from ..operators.declare.named_results import NamedResults
+from ..registry.dtypes import float64
 from ..registry.function import OperatorFunction, function_attributes
 from ..registry.respelled_calls import spellings_of
 from ..registry.schemas.schema import Schema
-from .creation import asarray
+from .creation import asarray, replace_type
 
 if TYPE_CHECKING:
     from ..registry.operator import Operator
@@ -26,11 +30,15 @@ if TYPE_CHECKING:
 
     Converter = Callable[[object], object]
 
+_NUMBERS = frozenset((int, float, complex))
+_UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
+
 
 def accept_lists(function: Any) -> Any:  # noqa: ANN401
     """The function for arguments that may be lists; what is not a function that takes tensors, unchanged.
 
-    A function of an operator converts lists after the operator refused them, so that other calls cost little more.
+    A function of an operator converts lists after the operator refused them, so that other calls cost little more. So do
+    the options of ufuncs: ``np.add(x, 1, out=x, where=mask)``.
 
     >>> import tandem.numpy as np
     >>> np.dot([1.0, 2.0], [3.0, 4.0])
@@ -59,12 +67,22 @@ def _takes_tensors(schema: Schema) -> bool:
 
 
 def _retry_with_tensors(function: Function, operator: Operator) -> Function:
+    is_inexact = getattr(operator.decl, "result", "") == "float"
+    tensors = [argument.type.core == "Tensor" for argument in operator.schema.positional]
+
     @wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if args and type(args[0]) in _NUMBERS:
+            args = _convert_numbers(args, tensors, is_inexact)
+        if "dtype" in kwargs:
+            kwargs["dtype"] = replace_type(kwargs["dtype"])
         try:
             return function(*args, **kwargs)
         except ArgumentError:
             given, options = _convert_by_schema(operator, args, kwargs)
+            ufunc = getattr(np, call.__qualname__, None) if kwargs.keys() & _UFUNC_OPTIONS else None
+            if isinstance(ufunc, np.ufunc):
+                return numpy_protocols.apply_ufunc(ufunc, "__call__", tuple(given), options)
             if all(map(_is, given, args)) and all(options[name] is kwargs[name] for name in kwargs):
                 raise
         return function(*given, **options)
@@ -72,6 +90,19 @@ def _retry_with_tensors(function: Function, operator: Operator) -> Function:
     for name in function_attributes if isinstance(function, OperatorFunction) else ():
         setattr(call, name, partial(_call_attribute, function, name))
     return call
+
+
+def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:
+    """The arguments of a call with numbers in place of tensors: as tensors, unless there is a tensor among them."""
+    numbers = [
+        is_tensor for is_tensor, value in zip(tensors, args) if is_tensor and type(value) not in _NUMBERS
+    ]
+    if numbers:
+        return args
+    given = [asarray(value) if is_tensor else value for is_tensor, value in zip(tensors, args)]
+    if is_inexact and given[0].dtype.is_integer:
+        given[0] = given[0].astype(float64)
+    return (*given, *args[len(given) :])
 
 
 def _is(one: object, other: object) -> bool:
@@ -117,9 +148,12 @@ def _convert(is_list: bool, value: object) -> object:
 def _convert_first(function: Function) -> Function:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if not any(isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())):
+        is_number = bool(args) and type(args[0]) is float
+        if not is_number and not any(isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())):
             return function(*args, **kwargs)
         by_position, rest, by_name = _converters(function)
+        if is_number and by_position and by_position[0]:
+            args = (asarray(args[0]), *args[1:])
         following = [rest] * len(args)
         given = [
             convert(value) if convert else value for convert, value in zip([*by_position, *following], args)

@@ -5,6 +5,8 @@ Integers are computed in float64.
 
 from typing import Any as _Any
 
+from numpy.linalg import LinAlgError as LinAlgError
+
 from ..registry.dtypes import float64 as _float64
 from ..spellings.forwarding import adapt_function as _adapt_function
 from ..spellings.forwarding import forward_to as _forward_to
