@@ -28,6 +28,7 @@ from .dunders import by_name
 from .flags import MemoryFlags
 from .storage import Number, Storage
 from .tensor import Tensor, has_array, storage_of
+from .transfer import synchronize
 
 if TYPE_CHECKING:
     from ...registry.types import DTypeLike, TensorLike
@@ -116,6 +117,12 @@ def _get_version(self: Tensor) -> int:
 
 
 _version = property(_get_version, doc=_get_version.__doc__)
+
+
+def block_until_ready(self: Tensor) -> Tensor:
+    """Wait until the work on all devices is done, and return the tensor, as in JAX."""
+    synchronize()
+    return self
 
 
 # -- predicates --------------------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 def accept_lists(function: Any) -> Any:  # noqa: ANN401
     """The function for arguments that may be lists; what is not a function that takes tensors, unchanged.
 
-    A function of an operator converts lists after the operator refused them, so that other calls cost little more. So do
-    the options of ufuncs: ``np.add(x, 1, out=x, where=mask)``.
+    A function of an operator converts lists after the operator refused them, so that other calls cost little more. It
+    takes the options of ufuncs too: ``np.add(x, 1, out=x, where=mask)``.
 
     >>> import tandem.numpy as np
     >>> np.dot([1.0, 2.0], [3.0, 4.0])
