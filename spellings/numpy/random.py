@@ -1,7 +1,7 @@
 """``tandem.numpy.random``: generators with the methods of NumPy's, and functions that draw from a global one.
 
-A generator is a :class:`tandem.Generator`, so that jitted functions may draw from it. The numbers of a seed are those of
-tandem, not of NumPy, and floats are float64. Names that NumPy lacks (``key``, ``split``) are those of ``td.random``.
+A generator is a :class:`tandem.Generator`, so that jitted functions may draw from it. The numbers of a seed are not
+NumPy's, and floats are float64. Names that NumPy lacks (``key``, ``split``) are those of ``td.random``.
 
 Source: ``numpy.random``.
 """
