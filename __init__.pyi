@@ -2180,7 +2180,7 @@ def less(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether `self` is less than `other`, elementwise."""
+    """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
 
 def less_equal(
     self: _TensorLike,
@@ -2334,7 +2334,7 @@ def lt(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether `self` is less than `other`, elementwise."""
+    """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
 
 def masked_fill(
     self: _TensorLike,

@@ -1552,12 +1552,12 @@ class TensorMethods(TensorBase):
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def less_(
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def less_equal(
         self,
         other: _TensorLike,
@@ -1706,12 +1706,12 @@ class TensorMethods(TensorBase):
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def lt_(
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def masked_fill(
         self,
         mask: _TensorLike,
@@ -3194,6 +3194,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """Convert the tensor to bfloat16; return the tensor itself if it has that dtype."""
+    def block_until_ready(
+        self,
+    ) -> Tensor:
+        """Wait until the work on all devices is done, and return the tensor, as in JAX."""
     def bool(
         self,
     ) -> Tensor:
