@@ -188,15 +188,15 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ArgumentError(f"register_multi_grad_hook: mode is 'all' or 'any', not {mode!r}")
-    found: dict[int, Tensor] = {}
+    known: dict[int, Tensor] = {}
 
     def note(at: int, gradient: Tensor) -> None:
-        found[at] = gradient
-        if mode == "any" and len(found) == 1:
+        known[at] = gradient
+        if mode == "any" and len(known) == 1:
             fn(gradient)
-        if len(found) == len(tensors):
-            gradients = [found[position] for position in range(len(tensors))]
-            found.clear()
+        if len(known) == len(tensors):
+            gradients = [known[position] for position in range(len(tensors))]
+            known.clear()
             if mode == "all":
                 fn(gradients)
 

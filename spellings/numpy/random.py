@@ -214,7 +214,7 @@ class Generator(_Generator):
 
 
 def _to_items(a: Any) -> Any:  # noqa: ANN401
-    """What to choose from: an int, or a tensor of at least one axis."""
+    """Convert what is chosen from to an int, or to a tensor of at least one axis."""
     if isinstance(a, (int, np.integer)):
         return int(a)
     given = asarray(a)
