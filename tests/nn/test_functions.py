@@ -315,5 +315,5 @@ def test_dropout_of_everything_is_zero(name):
     x = td.asarray(np.ones((2, 3, 4, 4, 4)[: 5 if name.endswith("3d") else 4], np.float32))
     function = getattr(td.nn.functional, name)
     assert not function(x, 1.0).any() and function(x, 1.0, False) is x
-    with pytest.raises(ValueError, match="between 0 and 1|no probability"):
+    with pytest.raises(ValueError, match=r"between 0 and 1|no probability"):
         function(x, 1.5)
