@@ -41,6 +41,7 @@ class DType:
 
     __slots__ = ("bits", "itemsize", "kind", "name", "np")
 
+    name: str
     np: NumpyDType
 
     def __new__(cls, name: Any, kind: str = "", itemsize: int = 0) -> DType:

@@ -99,7 +99,7 @@ def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> A
     ]
     if numbers:
         return args
-    given = [asarray(value) if is_tensor else value for is_tensor, value in zip(tensors, args)]
+    given: list[Any] = [asarray(value) if is_tensor else value for is_tensor, value in zip(tensors, args)]
     if is_inexact and given[0].dtype.is_integer:
         given[0] = given[0].astype(float64)
     return (*given, *args[len(given) :])

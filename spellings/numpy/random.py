@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager.tensor.generator import Generator as _Generator
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
-from ..operators.declare.shape_rules import is_tensor, spec_of
+from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise.exponential import exp
 from ..registry.dtypes import as_dtype, float64, int64
 from ..spellings.forwarding import forward_to
 from .creation import asarray
 
 if TYPE_CHECKING:
-    from ..registry.types import DTypeLike, Tensor, TensorLike
+    from ..registry.types import DTypeLike, TensorLike
 
     Size = int | Sequence[int] | None
 
@@ -113,10 +114,10 @@ class Generator(_Generator):
         """Put the slices of a tensor, or the items of a list, in random order, in place."""
         if isinstance(x, list):
             x[:] = [x[int(position)] for position in self.permutation(len(x))]
-        elif not is_tensor(x):
-            raise ArgumentError(f"shuffle: takes a tensor or a list, not {type(x).__name__}")
-        else:
+        elif isinstance(x, Tensor):
             x[...] = self.permutation(x, axis)
+        else:
+            raise ArgumentError(f"shuffle: takes a tensor or a list, not {type(x).__name__}")
 
     # -- distributions -------------------------------------------------------------------------------------------------
     def standard_normal(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
