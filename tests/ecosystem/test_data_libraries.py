@@ -112,6 +112,8 @@ def test_array_interface_needs_elements_without_gradients():
     x = td.asarray([1.0, 2.0])
     assert x.__array_interface__["data"][0] == x.data_ptr()
     assert not hasattr(td.zeros(2, device="meta"), "__array_interface__")
+    half = td.asarray([1.5], dtype=td.bfloat16)
+    assert not hasattr(half, "__array_interface__") and np.asarray(half).dtype == half.dtype.np
     assert not hasattr(td.asarray([1.0], requires_grad=True), "__array_interface__")
     with pytest.raises(td.errors.ArgumentError, match="record gradients"):
         np.asarray(td.asarray([1.0], requires_grad=True))
