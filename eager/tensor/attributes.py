@@ -90,8 +90,7 @@ def _describe_memory(self: Tensor) -> dict[str, object]:
     """The memory as NumPy's array interface describes it, which Pillow reads.
 
     Raises:
-        UnsupportedAttributeError: there is no array, or it may not be read, as of a tensor that requires gradients; or
-            the interface cannot describe the dtype, as bfloat16, of which NumPy would make bytes.
+        UnsupportedAttributeError: no array may be read, as of a tensor that requires gradients, or it has bfloat16.
     """
     if self.dtype.np.kind == "V":
         raise UnsupportedAttributeError(f"the array interface cannot describe {self.dtype}")
