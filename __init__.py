@@ -96,6 +96,7 @@ _MODULES = {
     "debug": ".debug",
     "fft": ".fft",
     "jax": ".jax",
+    "lib": ".numpy.lib",
     "linalg": ".linalg",
     "nn": ".nn",
     "numpy": ".numpy",

@@ -114,6 +114,7 @@ from .jit.api import jit as jit
 from .linalg.polynomials import poly as poly
 from .linalg.polynomials import polyfit as polyfit
 from .linalg.polynomials import roots as roots
+from .numpy import lib as lib
 from .numpy.writing import fill_diagonal as fill_diagonal
 from .numpy.writing import put_along_axis as put_along_axis
 from .operators.contraction.einsum import einsum as einsum
@@ -2199,7 +2200,7 @@ def less(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether `self` is less than `other`, elementwise."""
+    """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
 
 def less_equal(
     self: _TensorLike,
@@ -2353,7 +2354,7 @@ def lt(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether `self` is less than `other`, elementwise."""
+    """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
 
 def masked_fill(
     self: _TensorLike,
@@ -3256,14 +3257,6 @@ def repeat(
 def repeat(
     self: _TensorLike,
     repeats: _b.int | Sequence[_b.int] | Tensor,
-    *axis: _b.int,
-) -> Tensor:
-    """Each element, or slice along an axis, repeated."""
-
-@overload
-def repeat(
-    self: _TensorLike,
-    repeats: _b.int | Sequence[_b.int] | Tensor,
     dim: _b.int | None = None,
 ) -> Tensor:
     """Each element, or slice along an axis, repeated."""
@@ -3273,14 +3266,6 @@ def repeat_interleave(
     self: _TensorLike,
     repeats: _b.int | Sequence[_b.int] | Tensor,
     axis: _b.int | None = None,
-) -> Tensor:
-    """Each element, or slice along an axis, repeated."""
-
-@overload
-def repeat_interleave(
-    self: _TensorLike,
-    repeats: _b.int | Sequence[_b.int] | Tensor,
-    *axis: _b.int,
 ) -> Tensor:
     """Each element, or slice along an axis, repeated."""
 
@@ -3388,7 +3373,6 @@ def round(
 @overload
 def round(
     self: _TensorLike,
-    *,
     decimals: _b.int,
 ) -> Tensor:
     """Each element rounded to a number of decimal digits, halves to the even digit."""

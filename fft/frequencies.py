@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import ValueArgumentError
 from ..operators.creation.creation import arange
 from ..operators.declare.declaration import ErrorInput, TensorSample
@@ -81,7 +83,7 @@ def ifftshift(self: Tensor, axes: Sequence[int] | None) -> Tensor:
 
 
 def _check_length(name: str, n: int) -> None:
-    if type(n) is not int or n < 1:
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ValueArgumentError(f"{name}: n must be a positive int, the number of points, not {n!r}")
 
 

@@ -122,12 +122,23 @@ eigh_lower = matrix_op(
 )
 
 
+def _read_hermitian(name: str, x: Tensor, triangle: str | None) -> Tensor:
+    """The Hermitian matrices of which one triangle is given, or the Hermitian parts of whole matrices."""
+    if triangle is None:
+        return symmetrize(x)
+    if triangle not in ("L", "U", "l", "u"):
+        raise ValueArgumentError(f"{name}: UPLO must be 'L' or 'U', not {triangle!r}")
+    lower = x if triangle in "Ll" else adjoint(x)
+    return tril(lower) + adjoint(tril(lower, k=-1))
+
+
 @composite(
-    "linalg_eigh(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    "linalg_eigh(Tensor self, str? UPLO=None) -> (Tensor eigenvalues, Tensor eigenvectors)",
     doc="""The eigenvalues and eigenvectors of a stack of symmetric (Hermitian) matrices.
 
     Args:
         self: a tensor of shape ``(..., M, M)``; if not symmetric, its symmetric part is used.
+        UPLO: ``"L"`` or ``"U"``: read the lower or upper triangle only; None: the whole matrices.
 
     Returns:
         ``(eigenvalues, eigenvectors)``: real and ascending, ``(..., M)``; in columns, ``(..., M, M)``.
@@ -135,20 +146,21 @@ eigh_lower = matrix_op(
     Raises:
         ShapeError: the matrices are not square.
         DTypeError: neither float32, float64 nor complex.
+        ValueArgumentError: ``UPLO`` is another word.
 
     >>> td.linalg.eigh(td.eye(2) * 3)[0].tolist()
     [3.0, 3.0]
     """,
     reference="references.linear_algebra.eigh",
-    samples="samples.linalg.square_samples",
+    samples="samples.linalg.symmetric_samples",
     errors="samples.linalg.square_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,
 )
-def eigh(self: Tensor) -> tuple[Tensor, Tensor]:
+def eigh(self: Tensor, UPLO: str | None) -> tuple[Tensor, Tensor]:
     check_matrices("eigh", self, is_square=True)
-    values, vectors = eigh_lower(symmetrize(self))
+    values, vectors = eigh_lower(_read_hermitian("eigh", self, UPLO))
     return values, vectors
 
 
@@ -176,11 +188,12 @@ eigvalsh_lower = matrix_op(
 
 
 @composite(
-    "linalg_eigvalsh(Tensor self) -> Tensor",
+    "linalg_eigvalsh(Tensor self, str? UPLO=None) -> Tensor",
     doc="""The eigenvalues of a stack of symmetric (Hermitian) matrices.
 
     Args:
         self: a tensor of shape ``(..., M, M)``; if not symmetric, its symmetric part is used.
+        UPLO: ``"L"`` or ``"U"``: read the lower or upper triangle only; None: the whole matrices.
 
     Returns:
         A real tensor of shape ``(..., M)``, ascending.
@@ -193,15 +206,15 @@ eigvalsh_lower = matrix_op(
     [3.0, 3.0]
     """,
     reference="references.linear_algebra.eigvalsh",
-    samples="samples.linalg.square_samples",
+    samples="samples.linalg.symmetric_samples",
     errors="samples.linalg.square_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,
 )
-def eigvalsh(self: Tensor) -> Tensor:
+def eigvalsh(self: Tensor, UPLO: str | None) -> Tensor:
     check_matrices("eigvalsh", self, is_square=True)
-    result: Tensor = eigvalsh_lower(symmetrize(self))
+    result: Tensor = eigvalsh_lower(_read_hermitian("eigvalsh", self, UPLO))
     return result
 
 

@@ -16,6 +16,7 @@ from ..operators.elementwise.casting import astype
 from ..operators.elementwise.comparison import gt, ne
 from ..operators.elementwise.complex_parts import imag, real
 from ..operators.elementwise.exponential import sqrt
+from ..operators.elementwise.selection import maximum
 from ..operators.reductions.folds import max, min, sum
 from ..operators.shape.rearrange import expand_dims, moveaxis
 from ..operators.shape.views import reshape
@@ -203,13 +204,14 @@ def norm(self: Tensor, ord: str | float | None, axis: Axes | None, keepdims: boo
 
 
 @composite(
-    "linalg_matrix_rank(Tensor self, *, Tensor? rtol=None) -> Tensor",
+    "linalg_matrix_rank(Tensor self, *, Tensor? rtol=None, Tensor? atol=None) -> Tensor",
     doc="""The rank of each matrix: the number of singular values that are not 0.
 
     Args:
         self: a tensor of shape ``(..., M, N)``.
         rtol: the share of the largest singular value that counts as 0: a number, or a tensor that broadcasts to
-            ``(...)``; None: the precision times the longer side.
+            ``(...)``; None: the precision times the longer side, or 0 if ``atol`` is given.
+        atol: the singular value up to which values count as 0, if it is larger; as ``rtol``.
 
     Returns:
         An int64 tensor of shape ``(...)``.
@@ -222,15 +224,18 @@ def norm(self: Tensor, ord: str | float | None, axis: Axes | None, keepdims: boo
     1
     """,
     reference="references.linear_algebra.matrix_rank",
-    samples="samples.linalg.rectangular_samples",
+    spellings={"tol": "atol"},
+    ignored=("hermitian",),
+    samples="samples.linalg.rank_samples",
     errors="samples.linalg.rectangular_errors",
     dtypes=DTYPES,
     method=False,
 )
-def matrix_rank(self: Tensor, *, rtol: Tensor | float | None) -> Tensor:
+def matrix_rank(self: Tensor, *, rtol: Tensor | float | None, atol: Tensor | float | None) -> Tensor:
     spec = check_matrices("matrix_rank", self)
-    limit = (
-        math.prod(sorted(spec.shape[-2:])[1:]) * float(np.finfo(spec.dtype.np).eps) if rtol is None else rtol
-    )
+    if rtol is None:
+        precision = math.prod(sorted(spec.shape[-2:])[1:]) * float(np.finfo(spec.dtype.np).eps)
+        rtol = precision if atol is None else 0.0
     values = svdvals(self)
-    return sum(gt(values, expand_dims(limit * max(values, -1), -1)), -1)
+    limit = rtol * max(values, -1)
+    return sum(gt(values, expand_dims(limit if atol is None else maximum(limit, atol), -1)), -1)

@@ -67,6 +67,8 @@ def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.5]]
     """,
     reference="references.linear_algebra.pinv",
+    spellings={"rcond": "rtol"},
+    ignored=("hermitian",),
     explicit=True,
     shape_rule=_pinv_shape_rule,
     derivative=Rule(vjp={"self": _pinv_vjp}),

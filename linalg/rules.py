@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,15 +28,17 @@ TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128":
 
 
 # -- shapes and dtypes -------------------------------------------------------------------------------------------------
-def check_matrices(name: str, x: TensorOrSpec, is_square: bool = False) -> TensorSpec:
+def check_matrices(
+    name: str, x: TensorOrSpec, is_square: bool = False, dtypes: Sequence[DType] = DTYPES
+) -> TensorSpec:
     """Check that a tensor is a stack of matrices and return its spec.
 
     Raises:
-        DTypeError: neither float32, float64 nor complex.
+        DTypeError: its dtype is none of ``dtypes``.
         ShapeError: there are fewer than two axes, or the matrices must be square and are not.
     """
     spec = spec_of(x)
-    compute_dtype(name, "same", DTYPES, (spec,))
+    compute_dtype(name, "same", dtypes, (spec,))
     if len(spec.shape) < 2:
         raise ShapeError(f"{name}: needs at least two axes, not shape {spec.shape}")
     if is_square and spec.shape[-1] != spec.shape[-2]:

@@ -23,6 +23,7 @@ from ..operators.declare.shape_rules import broadcast_shapes, common_device, com
 from ..operators.elementwise.complex_parts import imag
 from ..operators.shape.rearrange import expand_dims, matrix_transpose, squeeze
 from ..operators.shape.views import broadcast_to, reshape, sum_to
+from ..registry.dtypes import INTEGERS
 from ..registry.values import TensorSpec
 from .rules import (
     DTYPES,
@@ -265,7 +266,7 @@ slogdet = matrix_op(
     Raises:
         LinearAlgebraError: ``n`` is negative and a matrix is singular.
         ShapeError: the matrices are not square.
-        DTypeError: neither float32, float64 nor complex.
+        DTypeError: neither float32, float64 nor complex; nor integers, if ``n`` is not negative.
 
     >>> td.linalg.matrix_power(td.eye(2) * 2, 3).tolist()
     [[8.0, 0.0], [0.0, 8.0]]
@@ -279,7 +280,9 @@ slogdet = matrix_op(
     autocast="float32",
 )
 def matrix_power(self: Tensor, n: int) -> Tensor:
-    spec = check_matrices("matrix_power", self, is_square=True)
+    spec = check_matrices(
+        "matrix_power", self, is_square=True, dtypes=DTYPES if n < 0 else (*INTEGERS, *DTYPES)
+    )
     if n == 0:
         unit = eye(spec.shape[-1], dtype=spec.dtype, device=spec.device)
         return zeros(spec.shape, dtype=spec.dtype, device=spec.device) + broadcast_to(unit, spec.shape)

@@ -146,7 +146,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     [[4.0], [4.0]]
     """
     result: Tensor = matmul(input, weight.T)
-    return result if bias is None else result + bias
+    if bias is None:
+        return result
+    if result.dtype.itemsize < weight.dtype.itemsize:  # under autocast, which leaves sums as they are
+        bias = bias.astype(result.dtype)
+    return result + bias
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

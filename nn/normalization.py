@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..eager.autograd.grad_modes import no_grad
 from ..errors import ShapeError
 from ..operators.creation.full import ones, zeros
@@ -49,7 +51,7 @@ class _Affine(Module):
 
 
 def _to_shape(value: int | Sequence[int]) -> tuple[int, ...]:
-    return (value,) if isinstance(value, int) else tuple(value)
+    return (int(value),) if isinstance(value, (int, np.integer)) else tuple(value)
 
 
 class LayerNorm(_Affine):

@@ -21,6 +21,7 @@ NumpyDType = np.dtype[Any]
 # Dtypes that other packages add to NumPy, and the package of each.
 _EXTENSION_DTYPES = {"bfloat16": "ml_dtypes"}
 _load_actions: dict[str, list[Callable[[DType], None]]] = {}
+tensor_makers: list[Callable[[Any, DType], Any]] = []  # `asarray`, once the eager tensors are defined
 
 
 class DType:
@@ -40,13 +41,29 @@ class DType:
 
     __slots__ = ("bits", "itemsize", "kind", "name", "np")
 
+    name: str
     np: NumpyDType
 
-    def __init__(self, name: str, kind: str, itemsize: int):
+    def __new__(cls, name: Any, kind: str = "", itemsize: int = 0) -> DType:
+        """A new data type; of one argument, the data type that it names: ``np.dtype("f8")``."""
+        return object.__new__(cls) if kind else as_dtype(name)
+
+    def __init__(self, name: Any, kind: str = "", itemsize: int = 0):
+        if not kind:
+            return
         self.name, self.kind, self.itemsize = name, kind, itemsize
         self.bits = 1 if kind == "b" else 8 * itemsize
         if name not in _EXTENSION_DTYPES:
             self.np = np.dtype(name)
+
+    def __call__(self, value: Any = 0) -> Any:
+        """A tensor of this data type, as of NumPy's and JAX's scalar types: ``td.float64(2)``.
+
+        >>> import tandem as td
+        >>> td.float64(2), td.int8([1, 2]).dtype
+        (tensor(2., dtype=float64), tandem.int8)
+        """
+        return tensor_makers[0](value, self)
 
     def __getattr__(self, attribute: str) -> Any:
         """Load the package that defines the NumPy dtype, at the first access of ``np``; other attributes are its own.
@@ -74,6 +91,14 @@ class DType:
     def is_installed(self) -> bool:
         """Whether NumPy has the type, or the package that adds it is installed."""
         return self.name not in _EXTENSION_DTYPES or lazy.is_installed(_EXTENSION_DTYPES[self.name])
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """``numpy.dtype``, so that ``isinstance(x.dtype, np.dtype)`` holds, which libraries check before they use it.
+
+        ``type(dtype)`` is still :class:`DType`.
+        """
+        return np.dtype
 
     @property
     def dtype(self) -> NumpyDType:

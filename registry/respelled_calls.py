@@ -113,7 +113,7 @@ class RespelledCalls:
         return next((other for other in overloads if respelled_calls(other)._fits(given, names)), None)
 
     def _find_variadic(self, given: int) -> Operator | None:
-        """The overload that the declaration names for more ints than the schema has arguments."""
+        """The overload that the declaration names for more positional arguments than the schema has."""
         schema = self.operator.schema
         if given <= self.spellings.binder.limit or not isinstance(self.variadic, str):
             return None

@@ -14,23 +14,29 @@ _TANDEM = __package__.rpartition(".")[0]
 
 
 def forward_to_tandem(
-    namespace: str, own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None
+    namespace: str,
+    own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None,
+    adapt: Callable[[Any], Any] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names that it lacks to ``tandem``.
 
     Args:
         namespace: the module's ``__name__``.
         own: the result of ``lazy.attach``, for names of the module that are imported at their first use.
+        adapt: makes the module's function of that of ``tandem``; None: they are the same.
 
     >>> import tandem.numpy as np
     >>> np.linalg is np.linalg, "concatenate" in dir(np)
     (True, True)
     """
-    return forward_to(namespace, "", own)
+    return forward_to(namespace, "", own, adapt)
 
 
 def forward_to(
-    namespace: str, module: str, own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None
+    namespace: str,
+    module: str,
+    own: tuple[Callable[[str], Any], Callable[[], list[str]]] | None = None,
+    adapt: Callable[[Any], Any] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names that it lacks.
 
@@ -38,6 +44,7 @@ def forward_to(
         namespace: the module's ``__name__``.
         module: the module of tandem that has them, such as ``"random"``; empty: ``tandem`` itself.
         own: the result of ``lazy.attach``, for names of the module that are imported at their first use.
+        adapt: makes the module's function of the other module's; None: they are the same.
     """
     owner, tandem = sys.modules[namespace], sys.modules[_TANDEM]
     get_own, list_own = own or (None, list[str])
@@ -57,6 +64,8 @@ def forward_to(
             raise _unknown(namespace, name, list_names, f"td.{module}.".replace("..", "."))
         result: object = getattr(find_source(), name)
         result = getattr(result, "unchecked", result)  # under td.debug.strict_names
+        if adapt is not None:
+            result = adapt_function(result, adapt, namespace, name)
         setattr(owner, name, result)
         return result
 
@@ -64,6 +73,14 @@ def forward_to(
         return sorted(name for name in {*known, *vars(owner), *list_source()} if not name.startswith("_"))
 
     return get_attribute, list_names
+
+
+def adapt_function(value: Any, adapt: Callable[[Any], Any], namespace: str, name: str) -> Any:  # noqa: ANN401
+    """Adapt a function of ``tandem``; the result has the name of its place in the module, so that it can be pickled."""
+    result = adapt(value)
+    if result is not value:
+        result.__module__, result.__qualname__ = namespace, name
+    return result
 
 
 def refuse_unknown(namespace: str) -> Callable[[str], Any]:

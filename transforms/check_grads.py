@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import pytree
+from ..eager.autograd.backward import gradients_of
+from ..eager.autograd.grad_modes import enable_grad
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
@@ -79,6 +81,23 @@ def check_grads(
     check.run(f, list(args), order, 1)
 
 
+def check_backward(
+    f: Function,
+    args: Sequence[Tensor],
+    order: int = 1,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """As :func:`check_grads` in reverse mode, with the gradients of the eager graph, as ``backward`` computes them.
+
+    Raises:
+        GradientCheckError: a gradient is wrong.
+    """
+    check = _GraphCheck(name_of("gradcheck", f), ("rev",), atol, rtol, eps, np.random.default_rng(0))
+    check.run(f, list(args), order, 1)
+
+
 def _check_arguments(args: object, modes: Sequence[str]) -> None:
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or isinstance(modes, str):
@@ -139,7 +158,7 @@ class _Check:
             zeros = [direction if i == index else by_name("zeros_like")(y) for i, y in enumerate(leaves)]
             result = _dot(weights, jvp(f, leaves, zeros)[1])
         else:
-            result = _dot([direction], [vjp(f, *leaves)[1](weights)[index]])
+            result = _dot([direction], [self.pull_back(f, leaves, weights)[index]])
         self._compare(
             result, expected, x, f"{when}, {'forward' if mode == 'fwd' else 'reverse'} mode: {where}"
         )
@@ -151,7 +170,12 @@ class _Check:
         if "fwd" in self.modes:
             self.run(lambda *xs: jvp(f, xs, directions)[1], leaves, order - 1, now + 1)
         if "rev" in self.modes:
-            self.run(lambda *xs: vjp(f, *xs)[1](weights), leaves, order - 1, now + 1)
+            self.run(lambda *xs: self.pull_back(f, xs, weights), leaves, order - 1, now + 1)
+
+    def pull_back(self, f: FlatFunction, leaves: Sequence[Tensor], weights: list[Tensor]) -> Sequence[Tensor]:
+        """The gradients of the weighted sum of the results by each argument."""
+        result: Sequence[Tensor] = vjp(f, *leaves)[1](weights)
+        return result
 
     def _draw_direction(self, like: Tensor) -> Tensor:
         """Draw a normally distributed tensor of the same shape and dtype."""
@@ -170,6 +194,22 @@ class _Check:
                 f"{self.name}, {when} {_spec(x)}: the derivative in a random direction is {derivative:.8g}, and "
                 f"differences give {expected:.8g}: the error is {error:.3g}, and "
                 f"{atol + rtol * abs(expected):.3g} is allowed"
+            )
+
+
+class _GraphCheck(_Check):
+    """The checks of gradients that the eager graph gives."""
+
+    def pull_back(self, f: FlatFunction, leaves: Sequence[Tensor], weights: list[Tensor]) -> Sequence[Tensor]:
+        """The gradients of the weighted sum of the results by each argument, recorded for further derivatives."""
+        with enable_grad():
+            xs = [x if x.requires_grad else x.detach().clone().requires_grad_() for x in leaves]
+            pairs = [(y, weight) for y, weight in zip(f(*xs), weights) if y.requires_grad]
+            if not pairs:
+                return [by_name("zeros_like")(x) for x in leaves]
+            results, cotangents = zip(*pairs)
+            return gradients_of(  # type: ignore[return-value]  # none is None
+                results, xs, cotangents, create_graph=True, materialize_grads=True
             )
 
 

@@ -73,6 +73,7 @@ def _own_functions(module: ModuleType) -> str:
             inspect.isfunction(value)
             and not name.startswith("_")
             and value.__module__.startswith(module.__name__)
+            and getattr(value, "__wrapped__", value) is not getattr(td, name, None)  # the same, for lists too
         ):
             first = (value.__doc__ or "").strip().partition("\n")[0]
             rows.append((f"`{module.__name__}.{name}`", first.replace("``", "`")))

@@ -13,6 +13,7 @@ from ...errors import (
     NotDifferentiableError,
     ShapeError,
     UnsupportedError,
+    ValueArgumentError,
 )
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import current_keys, set_keys, state
@@ -70,6 +71,8 @@ def run_backward(
 ) -> None:
     """Run a backward pass from several roots, and add the gradients to those of the leaves, or of ``inputs``."""
     metas = None if inputs is None else [_input_meta(x) for x in _tensors("inputs", inputs)]
+    if metas is not None and not metas:
+        raise ValueArgumentError("backward: inputs is empty; pass None for all leaves")
     keep = create_graph if retain_graph is None else retain_graph
     before = current_keys()
     try:
@@ -77,7 +80,11 @@ def run_backward(
         if metas is None:
             gradients = Pass(keep).run(roots)
         else:
+            retained = [
+                meta for meta in metas if hooks.is_retained(meta)
+            ]  # their hooks have stored the gradients
             gradients = _gradients_of(metas, keep, roots)
+            gradients = {meta: value for meta, value in gradients.items() if meta not in retained}
         watched = hooks.find_accumulated(gradients)
         accumulate(gradients, create_graph)
         hooks.run_accumulated(watched)
@@ -169,7 +176,7 @@ def gradients_of(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
     *,
@@ -183,7 +190,8 @@ def gradients_of(
         grad_outputs: gradient of each output; None means 1, for outputs of one element.
         retain_graph: keep the residuals.
         create_graph: record the pass too.
-        allow_unused: return None for an input that no output depends on, instead of raising.
+        allow_unused: return None for an input that no output depends on, instead of raising; None: as
+            ``materialize_grads``.
         is_grads_batched: ``grad_outputs`` have a further first axis; the result has it too, one gradient for each.
         materialize_grads: return zeros for an input that no output depends on.
         only_inputs: True; ``backward`` accumulates into the leaves.
@@ -192,7 +200,7 @@ def gradients_of(
         A tuple with a tensor per input.
 
     Raises:
-        ArgumentError: ``only_inputs`` is False.
+        ArgumentError: ``only_inputs`` is False, or ``allow_unused`` is, with ``materialize_grads``.
         AutogradError: as for ``backward``; or an input is not reached.
 
     >>> import tandem as td
@@ -203,6 +211,8 @@ def gradients_of(
     """
     if not only_inputs:
         raise ArgumentError("grad: only_inputs must be True; backward() accumulates into all leaves")
+    if materialize_grads and allow_unused is False:
+        raise ValueArgumentError("grad: materialize_grads=True needs allow_unused=True, or no allow_unused")
     roots = _tensors("outputs", outputs)
     given = repeat_gradients("grad", roots, grad_outputs)
     metas = [_input_meta(x) for x in _tensors("inputs", inputs)]

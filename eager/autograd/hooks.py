@@ -5,9 +5,11 @@ Source: ``torch.Tensor.register_hook`` and ``retain_grad``.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ...errors import ArgumentError, AutogradError, UnsupportedError
 from ...registry.dispatch.keys import AUTOGRAD
@@ -151,11 +153,65 @@ def retain_grad(self: Tensor) -> None:
 
 def retains_gradient(x: Tensor) -> bool:
     """Whether :func:`retain_grad` was called for a tensor that is not a leaf."""
-    meta = x._meta
-    if meta is None or meta.node is None:
+    return x._meta is not None and is_retained(x._meta)
+
+
+def is_retained(meta: AutogradMeta) -> bool:
+    """Whether :func:`retain_grad` was called for the tensor of this metadata, which is not a leaf."""
+    if meta.node is None:
         return False
     hooks_by_index: dict[int, dict[int, Hook]] = getattr(meta.node, "hooks", None) or {}
     return any(type(hook) is _RetainGrad for hook in hooks_by_index.get(meta.index, {}).values())
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], object], *, mode: str = "all"
+) -> MultiHandle:
+    """Call a function with the gradients of several tensors, once ``backward`` has computed all of them.
+
+    Args:
+        tensors: tensors that require gradients.
+        fn: a function of a list with the gradient of each tensor; with ``mode="any"``, of the first gradient.
+        mode: ``"all"`` or ``"any"``. Of a pass that reaches some of the tensors only, ``"all"`` does not call ``fn``.
+
+    Returns:
+        A handle with ``remove()``.
+
+    Raises:
+        ArgumentError: ``mode`` is another word.
+
+    >>> import tandem as td
+    >>> x, y = td.asarray(2.0, requires_grad=True), td.asarray(3.0, requires_grad=True)
+    >>> hook = td.autograd.graph.register_multi_grad_hook([x, y], lambda grads: print([g.item() for g in grads]))
+    >>> (x * y).backward()
+    [3.0, 2.0]
+    """
+    if mode not in ("all", "any"):
+        raise ArgumentError(f"register_multi_grad_hook: mode is 'all' or 'any', not {mode!r}")
+    known: dict[int, Tensor] = {}
+
+    def note(at: int, gradient: Tensor) -> None:
+        known[at] = gradient
+        if mode == "any" and len(known) == 1:
+            fn(gradient)
+        if len(known) == len(tensors):
+            gradients = [known[position] for position in range(len(tensors))]
+            known.clear()
+            if mode == "all":
+                fn(gradients)
+
+    return MultiHandle([register_hook(x, functools.partial(note, at)) for at, x in enumerate(tensors)])
+
+
+class MultiHandle(tuple[RemovableHandle, ...]):
+    """The handles of the hooks of several tensors."""
+
+    __slots__ = ()
+
+    def remove(self) -> None:
+        """Remove the hooks."""
+        for handle in self:
+            handle.remove()
 
 
 # Leaf -> the tensor, and its hooks by id; of leaves that have any.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from ... import lazy
@@ -11,6 +12,7 @@ from ...registry.dispatch.unwinding import restore_guards_on_error
 from ...registry.operator import Operator
 from ..layers.levels import LevelTensor, highest_level, record_at
 from ..tensor.results import flat
+from ..tensor.tensor import Tensor
 from ..tensor.weak_scalars import replace_weak_scalars
 from .anomaly import detect_anomaly as detect_anomaly
 from .anomaly import set_detect_anomaly as set_detect_anomaly
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from ...registry.types import Args, Kwargs
     from ...registry.types import Function as Function_
-    from ..tensor.tensor import Tensor
     from . import residual_hooks as graph
     from .function import Function as Function
 else:
@@ -100,7 +101,8 @@ def gradcheck(
 
     Args:
         func: a function of the inputs that returns a tensor or a tuple of tensors.
-        inputs: floating-point tensors, preferably of dtype float64.
+        inputs: tensors, preferably of dtype float64. Those that require gradients are checked; if none does, all of
+            floating or complex dtype.
         eps, atol, rtol: the step and the tolerances; None chooses them by dtype.
         raise_exception: whether to raise an error if the gradients differ.
 
@@ -140,8 +142,15 @@ def _check_gradients(
     raise_exception: bool,
 ) -> bool:
     given = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+    floating = [at for at, x in enumerate(given) if isinstance(x, Tensor) and x.dtype.is_inexact]
+    checked = [at for at in floating if given[at].requires_grad] or floating
+
+    @functools.wraps(func, updated=())
+    def call(*values: Tensor) -> object:
+        return func(*[dict(zip(checked, values)).get(at, x) for at, x in enumerate(given)])
+
     try:
-        _check_grads.check_grads(func, given, order, ("rev",), atol, rtol, eps)
+        _check_grads.check_backward(call, [given[at] for at in checked], order, atol, rtol, eps)
     except GradientCheckError:
         if raise_exception:
             raise

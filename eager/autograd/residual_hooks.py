@@ -10,12 +10,12 @@ Source: ``torch.autograd.graph.saved_tensors_hooks`` and ``save_on_cpu``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
 
-from ...errors import AutogradError
+from ...errors import AutogradError, UnsupportedError
 from ...locks import ThreadLocal
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey
@@ -24,10 +24,17 @@ from ..tensor.storage import Hold
 from ..tensor.tensor import EAGER, Tensor, require_grad, storage_of
 from ..tensor.weak_scalars import is_weak
 from .graph_functions import GraphFunction as Node
+from .hooks import register_multi_grad_hook
 from .node import DroppedResiduals, packings, untracked_alias, version_of
 from .node import Node as _Node
 
-__all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "Node",
+    "disable_saved_tensors_hooks",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 _MODE = 1 << DispatchKey.Mode
 Pack = Callable[[Tensor], Any]
@@ -39,6 +46,7 @@ class _Hooks(ThreadLocal):
 
     def __init__(self) -> None:
         self.stack: list[saved_tensors_hooks] = []
+        self.refusals: list[str] = []
 
 
 _hooks = _Hooks()
@@ -65,6 +73,8 @@ class saved_tensors_hooks:  # PyTorch's name
         self._guards: list[AbstractContextManager[object]] = []
 
     def __enter__(self) -> None:
+        if _hooks.refusals:
+            raise UnsupportedError(_hooks.refusals[-1])
         guard = adjust_keys(include=_MODE)
         guard.__enter__()
         self._guards.append(guard)
@@ -77,6 +87,16 @@ class saved_tensors_hooks:  # PyTorch's name
         packings[0] -= 1
         _hooks.stack.remove(self)
         self._guards.pop().__exit__(kind, fault, at)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Context manager: to enter :class:`saved_tensors_hooks` inside raises an UnsupportedError with this message."""
+    _hooks.refusals.append(error_message)
+    try:
+        yield
+    finally:
+        _hooks.refusals.remove(error_message)
 
 
 class save_on_cpu(saved_tensors_hooks):  # PyTorch's name

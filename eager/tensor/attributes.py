@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import ArgumentError, DTypeError, ShapeAttributeError, UnsupportedError
+from ...errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeAttributeError,
+    TandemError,
+    UnsupportedAttributeError,
+    UnsupportedError,
+)
 from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import CPU_KEYS, without_autograd_keys
 from ...registry.layouts import sparse_coo
@@ -21,6 +28,7 @@ from .dunders import by_name
 from .flags import MemoryFlags
 from .storage import Number, Storage
 from .tensor import Tensor, has_array, storage_of
+from .transfer import synchronize
 
 if TYPE_CHECKING:
     from ...registry.types import DTypeLike, TensorLike
@@ -78,6 +86,23 @@ def _get_flags(self: Tensor) -> MemoryFlags:
 flags = property(_get_flags, doc=_get_flags.__doc__)
 
 
+def _describe_memory(self: Tensor) -> dict[str, object]:
+    """The memory as NumPy's array interface describes it, which Pillow reads.
+
+    Raises:
+        UnsupportedAttributeError: no array may be read, as of a tensor that requires gradients, or it has bfloat16.
+    """
+    if self.dtype.np.kind == "V":
+        raise UnsupportedAttributeError(f"the array interface cannot describe {self.dtype}")
+    try:
+        return self.numpy().__array_interface__
+    except TandemError as error:
+        raise UnsupportedAttributeError(str(error)) from error
+
+
+__array_interface__ = property(_describe_memory, doc=_describe_memory.__doc__)
+
+
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
     return int(self.storage().data_ptr) + self.storage_offset * self.itemsize
@@ -94,6 +119,12 @@ def _get_version(self: Tensor) -> int:
 
 
 _version = property(_get_version, doc=_get_version.__doc__)
+
+
+def block_until_ready(self: Tensor) -> Tensor:
+    """Wait until the work on all devices is done, and return the tensor, as in JAX."""
+    synchronize()
+    return self
 
 
 # -- predicates --------------------------------------------------------------------------------------------------------

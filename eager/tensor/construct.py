@@ -18,7 +18,7 @@ from ...errors import (
     ValueArgumentError,
 )
 from ...operators.creation.devices import assumed_device
-from ...registry.dtypes import DType, as_dtype, default_complex, default_float, uint64
+from ...registry.dtypes import DType, as_dtype, default_complex, default_float, tensor_makers, uint64
 from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
 from ...registry.values import SCALARS, describe, to_device_name, traced_number_types
@@ -345,3 +345,6 @@ def make_float_array(data: tuple[Any, ...]) -> Array:
         raise ArgumentError(f"Tensor(...) takes data, not {describe(made)}; use x.clone()")
     array: Array = np.array(made.detach().numpy(), dtype.np)
     return array
+
+
+tensor_makers.append(asarray)

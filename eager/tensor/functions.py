@@ -34,7 +34,9 @@ MODULES_OF_METHODS: dict[str, str] = {
     ".eager.autograd.hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     ".eager.tensor.interop.array_namespace": "to_device",
     ".eager.tensor.attributes": (
-        "adjoint apply_ _become_shape data data_ptr detach_ dim element_size expand_as flags get_device grad_fn H "
+        "__array_interface__ adjoint apply_ _become_shape block_until_ready data data_ptr detach_ dim element_size "
+        "expand_as flags "
+        "get_device grad_fn H "
         "is_complex is_cpu is_cuda is_floating_point is_inference is_meta is_nonzero is_same_size is_signed "
         "is_sparse map_ mH ndimension nelement new_empty new_full new_ones new_tensor new_zeros numel "
         "reshape_as retains_grad stride _version view view_as"

@@ -1552,12 +1552,12 @@ class TensorMethods(TensorBase):
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def less_(
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def less_equal(
         self,
         other: _TensorLike,
@@ -1706,12 +1706,12 @@ class TensorMethods(TensorBase):
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def lt_(
         self,
         other: _TensorLike,
     ) -> Tensor:
-        """Whether `self` is less than `other`, elementwise."""
+        """Whether `self` is less than `other`, elementwise; complex numbers by the real part, the..."""
     def masked_fill(
         self,
         mask: _TensorLike,
@@ -2255,13 +2255,6 @@ class TensorMethods(TensorBase):
     def repeat(
         self,
         repeats: _b.int | Sequence[_b.int] | Tensor,
-        *axis: _b.int,
-    ) -> Tensor:
-        """Each element, or slice along an axis, repeated."""
-    @overload
-    def repeat(
-        self,
-        repeats: _b.int | Sequence[_b.int] | Tensor,
         dim: _b.int | None = None,
     ) -> Tensor:
         """Each element, or slice along an axis, repeated."""
@@ -2270,13 +2263,6 @@ class TensorMethods(TensorBase):
         self,
         repeats: _b.int | Sequence[_b.int] | Tensor,
         axis: _b.int | None = None,
-    ) -> Tensor:
-        """Each element, or slice along an axis, repeated."""
-    @overload
-    def repeat_interleave(
-        self,
-        repeats: _b.int | Sequence[_b.int] | Tensor,
-        *axis: _b.int,
     ) -> Tensor:
         """Each element, or slice along an axis, repeated."""
     @overload
@@ -2341,7 +2327,6 @@ class TensorMethods(TensorBase):
     @overload
     def round(
         self,
-        *,
         decimals: _b.int,
     ) -> Tensor:
         """Each element rounded to a number of decimal digits, halves to the even digit."""
@@ -2353,7 +2338,6 @@ class TensorMethods(TensorBase):
     @overload
     def round_(
         self,
-        *,
         decimals: _b.int,
     ) -> Tensor:
         """Each element rounded to a number of decimal digits, halves to the even digit."""
@@ -3077,6 +3061,9 @@ class TensorMethods(TensorBase):
         kwargs: Kwargs,
     ) -> object:
         """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.numpy_protocols`."""
+    @property
+    def __array_interface__(self) -> dict[_b.str, object]:
+        """The memory as NumPy's array interface describes it, which Pillow reads."""
     def __array_namespace__(
         self,
         *,
@@ -3207,6 +3194,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """Convert the tensor to bfloat16; return the tensor itself if it has that dtype."""
+    def block_until_ready(
+        self,
+    ) -> Tensor:
+        """Wait until the work on all devices is done, and return the tensor, as in JAX."""
     def bool(
         self,
     ) -> Tensor:

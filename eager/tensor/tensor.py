@@ -280,6 +280,8 @@ class Tensor(Base):
             lazy.module(".eager.layers.level_stack").refuse_numpy(self)
         return array
 
+    to_numpy = numpy  # the name by which Matplotlib asks
+
     def item(self, *index: int) -> Any:
         """The only element, or the one at ``index``, as a Python number.
 

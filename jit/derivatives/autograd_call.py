@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ... import lazy
 from ...eager.autograd.autograd_meta import TRACING
 from ...eager.autograd.derivative_rules import ActiveRules, Rule
-from ...eager.autograd.node import CallName, DroppedResiduals, Node, version_of
+from ...eager.autograd.node import CallName, DroppedResiduals, Node, packings, version_of
 from ...eager.layers import dispatch_mode as modes
 from ...eager.tensor.storage import Hold
 from ...eager.tensor.tensor import EAGER, Tensor, storage_of, wrap
@@ -21,6 +22,8 @@ from ..outputs import Output, OutputTree
 from ..specialization import Specialization
 from .backward import Backward, specialize_for_zero_cotangents
 from .partition import Split
+
+_residual_hooks = lazy.Module(".eager.autograd.residual_hooks")
 
 Pull = Callable[[dict[int, Any], Sequence[Any]], tuple[Any, ...]]
 
@@ -206,6 +209,8 @@ class CompiledNode(Node):
             saved.append(value)
             versions.append(version)
         self.kept, self.residuals, self.versions = which, tuple(saved), tuple(versions)
+        if packings[0]:
+            _residual_hooks.pack_residuals(self)
 
     def load_residuals(self, needed: Sequence[int] | None = None) -> dict[int, Any]:
         """The stored values by index.

@@ -48,8 +48,8 @@ def dropout(
 
 def _draw_mask(name: str, input: Tensor, p: float, generator: Generator | None, leading: int) -> Tensor:
     """Whether each element of the first axes is kept, with all that it holds."""
-    if not 0 <= p < 1:
-        raise ValueArgumentError(f"{name}: p must be at least 0 and below 1, not {p}")
+    if not 0 <= p <= 1:
+        raise ValueArgumentError(f"{name}: p must be between 0 and 1, not {p}")
     shape = (*input.shape[:leading], *(1,) * (input.ndim - leading))
     return bernoulli(_next_key(generator), 1 - p, shape)
 
@@ -69,7 +69,7 @@ def _make_channel_dropout(rank: int) -> Callable[..., Tensor]:
             return input
         is_single = input.ndim == rank + 1 and rank != 2  # as PyTorch, which takes (N, C, L) for 2
         kept = _draw_mask(name, input, p, generator, 1 if is_single else 2)
-        result = where(kept, input * (1 / (1 - p)), 0.0)
+        result = where(kept, input * (1 / (1 - p)), 0.0) if p < 1 else input * 0
         return input.copy_(result) if inplace else result
 
     drop.__name__ = drop.__qualname__ = name
@@ -101,6 +101,9 @@ def _alpha_dropout(
         return input
     least = -1.7580993408473766  # of selu
     kept = _draw_mask(name, input, p, None, 2 if channels else input.ndim)
-    scale = ((1 - p) * (1 + p * least * least)) ** -0.5
-    result = where(kept, input, least) * scale - scale * least * p
+    if p == 1:
+        result = input * 0
+    else:
+        scale = ((1 - p) * (1 + p * least * least)) ** -0.5
+        result = where(kept, input, least) * scale - scale * least * p
     return input.copy_(result) if inplace else result

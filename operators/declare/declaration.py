@@ -147,8 +147,8 @@ class Declaration(NamedTuple):
             (:mod:`...registry.schemas.spellings`).
         ignored: keywords of other libraries that calls may have, and that change nothing here.
         variadic: whether the last positional argument, a list, may also be given item by item; None: if it is the only
-            list and has no default, as in ``reshape``. A str: calls with more ints than the schema has arguments are
-            calls of the overload of this name, whose last argument is the list of ints.
+            list and has no default, as in ``reshape``. A str: calls with more positional arguments than the schema
+            has are calls of the overload of this name: ``x.transpose(1, 2)`` with a list of ints, ``x.round(1)``.
         result_type: the named tuple that public functions and methods return; its fields are the results in the schema.
         effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: such nodes are never merged, removed or
             reordered.

@@ -322,6 +322,7 @@ def composite(
     aliases: tuple[str, ...] = (),
     spellings: Mapping[str, str] | None = None,
     variadic: bool | str | None = None,
+    ignored: tuple[str, ...] = (),
     result_type: type[tuple[Any, ...]] | None = None,
 ) -> Callable[[Callable[..., R]], OperatorFunction[R]]:
     """Declare an operator whose body, the decorated function, calls other operators.
@@ -350,6 +351,7 @@ def composite(
                 aliases=aliases,
                 spellings=spellings or {},
                 variadic=variadic,
+                ignored=ignored,
                 result_type=result_type,
             )
         )

@@ -6,11 +6,33 @@ the tensor's dtype, in which the comparison is computed.
 
 from __future__ import annotations
 
-from ...registry.dtypes import ALL, REAL, bool_
+from collections.abc import Callable
+
+from ...registry.dtypes import ALL, REAL
 from ..declare.kinds import binary, unary
 from ..scalar_ir import nodes as s
 
-_ORDERED = (bool_, *REAL)
+Compare = Callable[[s.Expr, s.Expr], s.Expr]
+
+
+def _order(compare: Compare) -> Compare:
+    """The comparison with complex numbers in the order of their real parts, then of their imaginary parts.
+
+    A number with a NaN is neither less nor greater than any other, as in NumPy.
+    """
+    strictly = {s.lt: s.lt, s.le: s.lt, s.gt: s.gt, s.ge: s.gt}[compare]
+
+    def body(a: s.Expr, b: s.Expr) -> s.Expr:
+        if a.dtype.kind != "c":
+            return compare(a, b)
+        (x, y), (v, w) = (s.real(a), s.imag(a)), (s.real(b), s.imag(b))
+        is_ordered = s.logical_and(s.eq(y, y), s.eq(w, w))
+        return s.logical_or(
+            s.logical_and(strictly(x, v), is_ordered), s.logical_and(s.eq(x, v), compare(y, w))
+        )
+
+    return body
+
 
 eq = binary(
     "eq",
@@ -34,41 +56,41 @@ ne = binary(
 )
 lt = binary(
     "lt",
-    s.lt,
-    doc="Whether `self` is less than `other`, elementwise.",
+    _order(s.lt),
+    doc="Whether `self` is less than `other`, elementwise; complex numbers by the real part, then the imaginary one.",
     example="td.lt(td.asarray([1, 2]), 2) -> [True, False]",
     reference="numpy.less",
-    dtypes=_ORDERED,
+    dtypes=ALL,
     result="bool",
     aliases=("less",),
 )
 le = binary(
     "le",
-    s.le,
+    _order(s.le),
     doc="Whether `self` is at most `other`, elementwise.",
     example="td.le(td.asarray([1, 3]), 2) -> [True, False]",
     reference="numpy.less_equal",
-    dtypes=_ORDERED,
+    dtypes=ALL,
     result="bool",
     aliases=("less_equal",),
 )
 gt = binary(
     "gt",
-    s.gt,
+    _order(s.gt),
     doc="Whether `self` is greater than `other`, elementwise.",
     example="td.gt(td.asarray([1, 3]), 2) -> [False, True]",
     reference="numpy.greater",
-    dtypes=_ORDERED,
+    dtypes=ALL,
     result="bool",
     aliases=("greater",),
 )
 ge = binary(
     "ge",
-    s.ge,
+    _order(s.ge),
     doc="Whether `self` is at least `other`, elementwise.",
     example="td.ge(td.asarray([1, 2]), 2) -> [False, True]",
     reference="numpy.greater_equal",
-    dtypes=_ORDERED,
+    dtypes=ALL,
     result="bool",
     aliases=("greater_equal",),
 )

@@ -90,7 +90,7 @@ def div_mode(self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tenso
 
 
 @composite(
-    "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    "round.decimals(Tensor self, int decimals) -> Tensor",
     doc=make_docstring(
         "Each element rounded to a number of decimal digits, halves to the even digit.",
         """Args:
@@ -108,5 +108,5 @@ Returns:
     autocast="float32",
     inplace=True,
 )
-def round_decimals(self: Tensor, *, decimals: int) -> Tensor:
+def round_decimals(self: Tensor, decimals: int) -> Tensor:
     return around(self, decimals)

@@ -45,6 +45,7 @@ round = unary(
     s.rint,
     doc="Each element rounded to the nearest integer, halves to the even one; integers are unchanged.",
     example="td.round(td.asarray([0.5, 1.5, 2.6])) -> [0.0, 2.0, 3.0]",
+    variadic="decimals",
     reference="numpy.round",
     dtypes=NUMERIC,
     special=_HALVES,

@@ -181,7 +181,16 @@ def _pass_through(value: object) -> object:
     return value
 
 
+def _to_plain(value: Any) -> object:
+    """A value with Python ints in place of NumPy's and of subclasses, also in lists and tuples; others unchanged."""
+    cls = type(value)
+    if cls is list or cls is tuple:
+        return cls([_to_plain(item) for item in value])
+    return int(value) if isinstance(value, np.integer) or (cls.__base__ is int and cls is not bool) else value
+
+
 CONVERTERS: dict[str, Converter] = {
+    "Any": _to_plain,
     "Tensor": to_tensor_or_number,
     "int": _to_int,
     "SymInt": _to_int,
@@ -255,11 +264,13 @@ def is_variadic(schema: Schema, declared: bool | str | None) -> bool:
 
     Args:
         schema: the schema.
-        declared: what the declaration says, where a str names the overload that takes the ints; None: if it is the only
+        declared: what the declaration says, where a str names the overload of longer calls; None: if it is the only
             list and has no default (``reshape(x, 2, -1)``).
     """
+    if isinstance(declared, str):
+        return schema.positional[-1].type.is_list
     if declared is not None:
-        return bool(declared)
+        return declared
     lists = [argument for argument in schema.positional if argument.type.is_list]
     return (
         len(lists) == 1

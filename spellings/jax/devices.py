@@ -1,4 +1,4 @@
-"""Copies between devices with JAX's names."""
+"""Devices, and copies between them, with JAX's names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ..eager.tensor.construct import asarray
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.transfer import synchronize
 from ..pytree import tree_map
+from ..registry.values import Device
 
 if TYPE_CHECKING:
     from ..registry.types import Pytree
@@ -27,3 +28,18 @@ def block_until_ready(x: Pytree) -> Pytree:
     """Wait until the work on all devices is done, and return ``x``."""
     synchronize()
     return x
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices: the CPU."""
+    return [Device("cpu")]
+
+
+def default_backend() -> str:
+    """The platform of new tensors."""
+    return "cpu"
+
+
+def device_count(backend: str | None = None) -> int:
+    """The number of devices."""
+    return len(devices(backend))

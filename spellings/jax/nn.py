@@ -15,12 +15,13 @@ from ..operators.elementwise.arithmetic import abs as _abs
 from ..operators.elementwise.exponential import expm1, sqrt
 from ..operators.elementwise.selection import clip, where
 from ..operators.elementwise.trigonometry import tanh as tanh
-from ..operators.nn import losses
+from ..operators.nn import layers, losses
 from ..operators.nn.normalization import log_softmax as log_softmax
 from ..operators.nn.normalization import logsumexp as logsumexp
 from ..operators.nn.normalization import softmax as softmax
 from ..operators.reductions.statistics import mean as _mean
 from ..operators.reductions.statistics import var as _var
+from ..operators.shape.repeating import repeat
 from ..operators.shape.splitting import split as _split
 from ..spellings.forwarding import refuse_unknown
 
@@ -103,6 +104,39 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
 def standardize(x: Tensor, axis: int | tuple[int, ...] | None = -1, epsilon: float = 1e-5) -> Tensor:
     """``x`` shifted and scaled to mean 0 and variance 1 along an axis."""
     return (x - _mean(x, axis, keepdims=True)) / sqrt(_var(x, axis, keepdims=True) + epsilon)
+
+
+def dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    implementation: str | None = None,
+) -> Tensor:
+    """Scaled dot product attention of tensors ``(B, T, N, H)``: batch, time, heads, width.
+
+    Args:
+        query, key, value: the tensors; the keys and values may have fewer heads, which groups of queries share.
+        bias: what is added to the scores ``(B, N, T, S)``.
+        mask: where scores count.
+        scale: what scores are multiplied with; None: one over the root of the width.
+        is_causal: whether a query sees only its own time and earlier ones.
+        implementation: accepted for compatibility with JAX.
+    """
+    heads = [matrix.swapaxes(-3, -2) for matrix in (query, key, value)]
+    if bias is not None and mask is not None:
+        mask, bias = where(mask, bias, float("-inf")), None
+    copies = heads[0].shape[-3] // heads[1].shape[-3]
+    if copies > 1:
+        heads[1:] = [repeat(matrix, copies, axis=-3) for matrix in heads[1:]]
+    result: Tensor = layers.scaled_dot_product_attention(
+        *heads, mask if bias is None else bias, is_causal=is_causal, scale=scale
+    )
+    return result.swapaxes(-3, -2)
 
 
 def identity(x: Tensor) -> Tensor:

@@ -27,6 +27,8 @@ from ..registry.dtypes import DType as _DType
 from ..registry.types import TensorLike as _TensorLike
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from ..torch.creation import tensor as array
+from . import numpy_fft as fft
+from . import numpy_linalg as linalg
 
 
 def put(
@@ -90,8 +92,8 @@ def _check_inplace(name: str, inplace: bool) -> None:
 
 ndarray, dtype = _Tensor, _DType
 __all__ = [
-    "ComplexWarning", "argsort", "array", "character", "dtype", "fill_diagonal", "flexible", "frombuffer",
-    "fromfile", "fromiter", "fromstring", "ndarray", "object_", "place", "put", "put_along_axis",
+    "ComplexWarning", "argsort", "array", "character", "dtype", "fft", "fill_diagonal", "flexible", "frombuffer",
+    "fromfile", "fromiter", "fromstring", "linalg", "ndarray", "object_", "place", "put", "put_along_axis",
     "savez", "sort", "where",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)

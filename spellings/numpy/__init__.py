@@ -1,7 +1,12 @@
 """``tandem.numpy``: tandem with NumPy's default dtypes: float64, complex128 and int64.
 
+array_likes.py: lists of numbers as arguments
 array_type.py: ``ndarray``
+decompositions.py: linear algebra with NumPy's arguments
+linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
+lib: ``lib.stride_tricks``
 creation.py: creation functions with these defaults, ``array``
+random.py: generators with NumPy's methods
 reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``
 shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
 floating_errors.py: ``errstate``, ``seterr``
@@ -16,6 +21,7 @@ All other names are those of ``tandem``, which follows NumPy.
 from numpy import base_repr as base_repr
 from numpy import binary_repr as binary_repr
 from numpy import character as character
+from numpy import exceptions as exceptions
 from numpy import flexible as flexible
 from numpy import format_float_positional as format_float_positional
 from numpy import format_float_scientific as format_float_scientific
@@ -24,8 +30,13 @@ from numpy import ndindex as ndindex
 from numpy import object_ as object_
 from numpy import typename as typename
 
+from .. import lazy as _lazy
 from ..registry.dtypes import DType as _DType
+from ..spellings.forwarding import adapt_function as _adapt_function
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from . import fft as fft
+from . import linalg as linalg
+from .array_likes import accept_lists as _accept_lists
 from .array_type import ndarray as ndarray
 from .creation import arange as arange
 from .creation import array as array
@@ -33,8 +44,10 @@ from .creation import asarray as asanyarray
 from .creation import asarray as asarray
 from .creation import bartlett as bartlett
 from .creation import blackman as blackman
+from .creation import c_ as c_
 from .creation import empty as empty
 from .creation import eye as eye
+from .creation import fromfunction as fromfunction
 from .creation import full as full
 from .creation import geomspace as geomspace
 from .creation import hamming as hamming
@@ -43,7 +56,10 @@ from .creation import identity as identity
 from .creation import kaiser as kaiser
 from .creation import linspace as linspace
 from .creation import logspace as logspace
+from .creation import mgrid as mgrid
+from .creation import ogrid as ogrid
 from .creation import ones as ones
+from .creation import r_ as r_
 from .creation import tri as tri
 from .creation import zeros as zeros
 from .floating_errors import errstate as errstate
@@ -104,4 +120,8 @@ from .writing import put_along_axis as put_along_axis
 from .writing import putmask as putmask
 
 dtype = _DType
-__getattr__, __dir__ = _forward_to_tandem(__name__)
+_own = _lazy.attach(__name__, {}, {"random": ".numpy.random", "testing": "numpy.testing"})
+for _name, _function in list(vars().items()):
+    if not _name.startswith("_"):
+        vars()[_name] = _adapt_function(_function, _accept_lists, __name__, _name)
+__getattr__, __dir__ = _forward_to_tandem(__name__, _own, _accept_lists)

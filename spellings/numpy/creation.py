@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..eager.tensor import construct
+from ..eager.tensor.index_tricks import Grid, Joiner
 from ..operators.creation import creation as plain
 from ..operators.creation import full as fills
 from ..operators.creation import grids, windows
+from ..operators.shape.rearrange import moveaxis
 from ..registry.dtypes import DType, complex128, float64
+from ..transforms import numpy_maps
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
@@ -32,7 +35,7 @@ def _choose_by_value(values: Iterable[object]) -> DType | None:
     return _choose_float(inexact) if inexact else None
 
 
-def _replace_type(value: Any) -> Any:  # noqa: ANN401
+def replace_type(value: Any) -> Any:  # noqa: ANN401
     """float64 and complex128 for Python's types; other values as they are."""
     return float64 if value is float else complex128 if value is complex else value
 
@@ -43,9 +46,9 @@ def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callabl
 
     @wraps(function, updated=())
     def create(*args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
-        args = tuple(map(_replace_type, args))
+        args = tuple(map(replace_type, args))
         if "dtype" in kwargs:
-            kwargs["dtype"] = _replace_type(kwargs["dtype"])
+            kwargs["dtype"] = replace_type(kwargs["dtype"])
         if kwargs.get("dtype") is None and not any(isinstance(value, dtypes) for value in args):
             kwargs["dtype"] = choose((*args, *kwargs.values()))
         return function(*args, **kwargs)
@@ -58,7 +61,6 @@ ones = _with_default(fills.ones, _choose_float)
 empty = _with_default(fills.empty, _choose_float)
 full = _with_default(plain.full, _choose_by_value)
 arange = _with_default(plain.arange, _choose_by_value)
-linspace = _with_default(plain.linspace, _choose_float)
 eye = _with_default(plain.eye, _choose_float)
 identity = _with_default(grids.identity, _choose_float)
 tri = _with_default(grids.tri, _choose_float)
@@ -70,6 +72,66 @@ blackman = _with_default(windows.blackman, _choose_float)
 bartlett = _with_default(windows.bartlett, _choose_float)
 kaiser = _with_default(windows.kaiser, _choose_float)
 
+_linspace = _with_default(plain.linspace, _choose_float)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    **options: Any,  # noqa: ANN401
+) -> Tensor | tuple[Tensor, float]:
+    """Evenly spaced numbers; see ``td.linspace``.
+
+    Args:
+        start: the first number, or a tensor or list of them.
+        stop: the last number, or a tensor or list of them.
+        num: how many numbers there are.
+        endpoint: whether ``stop`` is one of them.
+        retstep: whether to return the distance of the numbers too.
+        dtype: the dtype; None: float64, or complex128.
+        axis: the axis of the numbers in the result, if there are several starts or stops.
+        options: ``device``.
+
+    Source: ``numpy.linspace``.
+
+    >>> import tandem.numpy as np
+    >>> np.linspace(0, 1, 4, endpoint=False, retstep=True)
+    (tensor([0.  , 0.25, 0.5 , 0.75], dtype=float64), 0.25)
+    >>> np.linspace([0, 10], 20, 3).tolist()
+    [[0.0, 10.0], [10.0, 15.0], [20.0, 20.0]]
+    """
+    step: Any = (stop - start) / max(num - endpoint, 1) if _is_number(start) and _is_number(stop) else None
+    if step is None:
+        first, last = asarray(start) * 1.0, asarray(stop) * 1.0
+        step = (last - first) / max(num - endpoint, 1)
+        shares = _linspace(0, 1, num, endpoint=endpoint, **options)
+        shares = shares.reshape((num, *[1] * max(len(first.shape), len(last.shape))))
+        result = moveaxis(first * (1 - shares) + last * shares, 0, axis)
+        result = result if dtype is None else result.astype(replace_type(dtype))
+    else:
+        result = _linspace(start, stop, num, endpoint=endpoint, dtype=dtype, **options)
+    return (result, step) if retstep else result
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, complex, np.number))
+
+
+def fromfunction(
+    function: Callable[..., Any],
+    shape: Sequence[int],
+    *,
+    dtype: DTypeLike = float,
+    **kwargs: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """A function of the indices of a grid, in float64; see ``td.fromfunction``. Source: ``numpy.fromfunction``."""
+    return numpy_maps.fromfunction(function, shape, dtype=replace_type(dtype), **kwargs)
+
 
 def asarray(
     a: object, dtype: DTypeLike | None = None, *, device: str | None = None, copy: bool | None = None
@@ -80,7 +142,7 @@ def asarray(
     >>> np.asarray([1.0, 2.0]).dtype
     tandem.float64
     """
-    wanted = _choose_by_value(_numbers(a)) if dtype is None else _replace_type(dtype)
+    wanted = _choose_by_value(_numbers(a)) if dtype is None else replace_type(dtype)
     return construct.asarray(a, wanted, device=device, copy=copy)
 
 
@@ -104,3 +166,7 @@ def _numbers(value: object) -> list[object]:
         else:
             return []
     return result
+
+
+mgrid, ogrid = Grid(False, asarray), Grid(True, asarray)
+r_, c_ = Joiner(False, asarray), Joiner(True, asarray)

@@ -89,12 +89,17 @@ from .reductions import unique as unique
 from .reductions import var as var
 from .reductions import var_mean as var_mean
 from .shapes import cross as cross
+from .shapes import flip as flip
+from .shapes import fliplr as fliplr
+from .shapes import flipud as flipud
 from .shapes import meshgrid as meshgrid
 from .shapes import nonzero as nonzero
 from .shapes import numel as numel
 from .shapes import repeat as repeat
+from .shapes import rot90 as rot90
 from .shapes import select as select
 from .shapes import split as split
+from .shapes import squeeze as squeeze
 from .shapes import tensor_split as tensor_split
 from .shapes import transpose as transpose
 from .shapes import where as where

@@ -62,7 +62,7 @@ def finish(result: Tensor, requires_grad: bool = False, out: Tensor | None = Non
 def to_shape(sizes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
     """The shape that sizes make, one by one or as one sequence."""
     only = sizes[0] if len(sizes) == 1 else sizes
-    return (only,) if isinstance(only, int) else tuple(only)  # type: ignore[arg-type]
+    return (only,) if isinstance(only, (int, np.integer)) else tuple(only)  # type: ignore[arg-type]
 
 
 def _with_options(function: OperatorFunction[Tensor]) -> Callable[..., Tensor]:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ShapeError
 from ..operators.contraction.kron import cross as _cross
-from ..operators.declare.shape_rules import spec_of
+from ..operators.declare.shape_rules import normalize_axis, spec_of
 from ..operators.elementwise.selection import where as _where
 from ..operators.indexing.take import nonzero as _nonzero
+from ..operators.shape import rearrange, turning
 from ..operators.shape.cutting import array_split
 from ..operators.shape.grids import meshgrid as _meshgrid
 from ..operators.shape.joining import stack
 from ..operators.shape.parts import narrow
-from ..operators.shape.rearrange import squeeze, swapaxes
+from ..operators.shape.rearrange import swapaxes
 from ..operators.shape.repeating import repeat_ints
 from ..operators.shape.splitting import split_dim
 
@@ -103,9 +104,48 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0).tolist()
     [1, 3]
     """
-    return squeeze(narrow(input, dim, index, 1), dim)
+    return rearrange.squeeze(narrow(input, dim, index, 1), dim)
 
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return spec_of(input).size
+
+
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """A view without axes of length 1: all of them, or those of ``dim`` that have this length.
+
+    >>> import tandem.torch as torch
+    >>> torch.squeeze(torch.ones(1, 3), 0).shape, torch.squeeze(torch.ones(1, 3), 1).shape
+    ((3,), (1, 3))
+
+    Source: ``torch.squeeze``.
+    """
+    shape = spec_of(input).shape
+    given = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    axes = [normalize_axis("squeeze", axis, len(shape)) for axis in given]
+    return rearrange.squeeze(input, tuple(axis for axis in axes if shape[axis] == 1))
+
+
+def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """A copy with the order of the elements along some axes reversed; ``td.flip`` returns a view.
+
+    Source: ``torch.flip``.
+    """
+    axes = dims[0] if len(dims) == 1 else dims
+    return rearrange.flip(input, axes).clone()
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with the columns in reverse order; ``td.fliplr`` returns a view. Source: ``torch.fliplr``."""
+    return flip(input, 1)
+
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy with the rows in reverse order; ``td.flipud`` returns a view. Source: ``torch.flipud``."""
+    return flip(input, 0)
+
+
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """A copy turned by ``k`` quarter turns; ``td.rot90`` returns a view. Source: ``torch.rot90``."""
+    return turning.rot90(input, k, tuple(dims)).clone()

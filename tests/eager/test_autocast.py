@@ -436,3 +436,17 @@ def test_a_changed_policy_is_seen_by_jit():
         assert f(x).dtype is float32
         td.autocast.set_policy(td.hypot, "")
         assert f(x).dtype is bfloat16
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_layers_run_in_the_lower_precision(bias):
+    layer, x = td.nn.Linear(3, 2, bias=bias), td.ones((4, 3))
+    with td.autocast("cpu", dtype=td.bfloat16):
+        y = layer(x)
+        z = td.jit(lambda layer, x: layer(x))(layer, x)
+        assert layer(y @ td.ones((2, 3))).dtype is td.bfloat16
+        assert td.nn.MultiheadAttention(4, 2)(*[td.ones((3, 2, 4))] * 3)[0].dtype is td.bfloat16
+    assert y.dtype is z.dtype is td.bfloat16 and layer(x).dtype is td.float32
+    y.sum().backward()
+    assert layer.weight.grad.dtype is td.float32
+    assert td.nn.functional.linear(x, layer.weight.detach(), td.ones(2, dtype=td.float64)).dtype is td.float64

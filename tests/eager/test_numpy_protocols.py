@@ -1,5 +1,8 @@
 """NumPy's functions of tensors return tensors, eagerly, in traces and under transforms."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import tandem as td
@@ -61,20 +64,36 @@ def test_functions_are_differentiated_and_batched():
 
 
 def test_functions_without_an_operator_return_tensors():
-    x, windows = td.asarray(V), np.lib.stride_tricks.sliding_window_view
-    assert windows(x, 1).tolist() == windows(V, 1).tolist()
-    for result in (
-        windows(x, 1),
-        np.maximum.accumulate(x),
-        np.pad(x, 1, mode="edge"),
-        np.add.reduceat(x, [0, 2]),
-    ):
+    x = td.asarray(V)
+    for result in (np.maximum.accumulate(x), np.pad(x, 1, mode="edge"), np.add.reduceat(x, [0, 2])):
         assert type(result) is td.Tensor
+    assert np.maximum.accumulate(x).tolist() == np.maximum.accumulate(V).tolist()
     with pytest.raises(ConcretizationError) as caught:
-        td.jit(lambda x: windows(x, 1))(x)
-    assert "sliding_window_view" in caught.value.__notes__[0]
+        td.jit(np.maximum.accumulate)(x)
+    assert "accumulate" in caught.value.__notes__[0]
     with pytest.raises(ArgumentError, match="gradients"):
-        windows(td.asarray(V, requires_grad=True), 1)
+        np.maximum.accumulate(td.asarray(V, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "lengths, axis",
+    [(2, 0), ((2, 2), (1, 0)), ((1, 2), None), ((2, 2), (1, 1)), (0, 1), ((), ())],
+)
+def test_sliding_windows_are_those_of_numpy(lengths, axis):
+    windows = np.lib.stride_tricks.sliding_window_view
+    wanted, result = windows(A, lengths, axis), td.jit(lambda x: windows(x, lengths, axis))(td.asarray(A))
+    assert type(result) is td.Tensor and result.tolist() == wanted.tolist() and result.shape == wanted.shape
+
+
+def test_sliding_windows_are_differentiated_and_checked():
+    windows = td.lib.stride_tricks.sliding_window_view
+    assert td.grad(lambda x: windows(x, 2).sum())(td.ones(4)).tolist() == [1, 2, 2, 1]
+    with pytest.raises(ValueError, match="window of 5 elements does not fit an axis of length 4"):
+        windows(td.ones(4), 5)
+    with pytest.raises(ValueError, match="1 lengths of windows do not fit 2 axes"):
+        windows(td.ones((2, 2)), 1)
+    with pytest.raises(AttributeError, match="as_strided"):
+        _ = td.lib.stride_tricks.as_strided
 
 
 def test_arrays_and_lists_are_converted_by_functions_written_in_python():
@@ -110,3 +129,13 @@ def test_functions_write_into_tensors():
     ):
         with pytest.raises(error):
             write()
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "uint64", "float32", "complex128"])
+def test_dtypes_are_instances_of_numpy_dtype(name):
+    dtype = td.zeros(1, dtype=name).dtype
+    assert isinstance(dtype, np.dtype) and type(dtype) is td.DType
+    assert np.dtype(dtype) == dtype == np.dtype(name) and np.isdtype(dtype, "bool") == (name == "bool")
+    assert np.issubdtype(dtype, np.floating) == (name == "float32")
+    assert pickle.loads(pickle.dumps(dtype)) is copy.deepcopy(dtype) is dtype
+    assert np.zeros(2, dtype).dtype == np.dtype(name)

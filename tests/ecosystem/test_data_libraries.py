@@ -31,6 +31,23 @@ XARRAY = {
     "stack": lambda d: d.stack(z=("a", "b")),
     "isnull": lambda d: d.isnull(),
     "max": lambda d: d.max(skipna=True),
+    "where": lambda d: d.where(d > 5),
+    "where drop": lambda d: d.where(d > 14, drop=True),
+    "where of ints": lambda d: d.astype("int64").where(d > 5),
+    "pad": lambda d: d.pad(a=1, c=(1, 2)),
+    "pad reflected": lambda d: d.pad(c=2, mode="reflect"),
+    "rolling mean": lambda d: d.rolling(c=2).mean(),
+    "rolling sum": lambda d: d.rolling(c=3, center=True, min_periods=1).sum(),
+    "rolling median": lambda d: d.rolling(b=2).median(),
+    "rolling windows": lambda d: d.rolling(c=2, b=2).construct(c="w", b="v", fill_value=0),
+    "cumulative": lambda d: d.cumulative("c").sum(),
+    "coarsen": lambda d: d.coarsen(c=3, boundary="pad").mean(),
+    "shift": lambda d: d.shift(c=1),
+    "reindex": lambda d: d.assign_coords(c=[0, 1, 2, 3]).reindex(c=[1, 2, 5]),
+    "groupby first": lambda d: d.assign_coords(c=[0, 0, 1, 1]).groupby("c").first(),
+    "weighted": lambda d: d.weighted(d.isel(a=0, b=0)).mean("c"),
+    "covariance": lambda d: (d - d.mean("c")).dot(d * 2, dim="c"),
+    "round": lambda d: (d / 7).round(1),
 }
 
 
@@ -71,6 +88,54 @@ def test_pandas_reads_tensors():
     assert td.asarray(frame).tolist() == frame.to_numpy().tolist()
     assert (pandas.Series([1.0, 2.0, 3.0, 4.0]) + m[0]).tolist() == [1.0, 3.0, 5.0, 7.0]
     assert pandas.Series([1, 2, 3, 4]).iloc[td.asarray([0, 2])].tolist() == [1, 3]
+
+
+IMAGES = {
+    "colours": np.arange(90, dtype="uint8").reshape(5, 6, 3),
+    "grey": np.arange(30, dtype="uint8").reshape(5, 6),
+    "reversed": np.arange(30, dtype="uint8").reshape(5, 6)[::2, ::-1],
+    "float": np.arange(30, dtype="float32").reshape(5, 6),
+    "bool": np.arange(30).reshape(5, 6) % 3 == 0,
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_pillow_makes_images_of_tensors(name):
+    image = pytest.importorskip("PIL.Image")
+    array = IMAGES[name]
+    made = image.fromarray(td.asarray(array))
+    assert np.asarray(made).tolist() == np.asarray(image.fromarray(array)).tolist()
+    assert td.asarray(made).tolist() == array.tolist()
+
+
+def test_array_interface_needs_elements_without_gradients():
+    x = td.asarray([1.0, 2.0])
+    assert x.__array_interface__["data"][0] == x.data_ptr()
+    assert not hasattr(td.zeros(2, device="meta"), "__array_interface__")
+    half = td.asarray([1.5], dtype=td.bfloat16)
+    assert not hasattr(half, "__array_interface__") and np.asarray(half).dtype == half.dtype.np
+    assert not hasattr(td.asarray([1.0], requires_grad=True), "__array_interface__")
+    with pytest.raises(td.errors.ArgumentError, match="record gradients"):
+        np.asarray(td.asarray([1.0], requires_grad=True))
+
+
+def test_matplotlib_draws_tensors_as_arrays():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    def draw(m):
+        figure, axes = plt.subplots(2, 2)
+        axes[0, 0].hist(m)
+        axes[0, 1].boxplot(m)
+        axes[1, 0].violinplot(m)
+        axes[1, 1].plot(m[0], m[1], "o--")
+        figure.canvas.draw()
+        result = np.asarray(figure.canvas.buffer_rgba()).copy()
+        plt.close(figure)
+        return result
+
+    np.testing.assert_array_equal(draw(X[0]), draw(A[0]))
 
 
 def test_matplotlib_draws_tensors():

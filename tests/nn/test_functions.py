@@ -210,7 +210,7 @@ CALLS = {
     "adaptive pooling": (lambda: F.adaptive_avg_pool2d(td.ones((1, 3, 3)), 0), ShapeError, "positive"),
     "pad": (lambda: F.pad(td.ones(2), (1,)), ValueArgumentError, "two numbers"),
     "pad by reflection": (lambda: F.pad(td.ones(2), (2, 1), "reflect"), ShapeError, "2 elements"),
-    "dropout2d": (lambda: F.dropout2d(td.ones((1, 2)), 1.5), ValueArgumentError, "below 1"),
+    "dropout2d": (lambda: F.dropout2d(td.ones((1, 2)), 1.5), ValueArgumentError, "between 0 and 1"),
     "cross_entropy": (lambda: F.cross_entropy(td.ones(()), td.asarray(0)), ShapeError, "classes"),
     "reduction": (
         lambda: F.nll_loss(td.ones((1, 2)), td.asarray([0]), reduction="max"),
@@ -306,3 +306,14 @@ def test_target_that_is_no_class(loss, wrong):
         loss(x, td.asarray([0, wrong]))
     assert np.isfinite(loss(x, td.asarray([0, wrong]), ignore_index=wrong).item())
     assert np.isnan(td.jit(loss)(x, td.asarray([0, wrong])).item())
+
+
+@pytest.mark.parametrize(
+    "name", ["dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"]
+)
+def test_dropout_of_everything_is_zero(name):
+    x = td.asarray(np.ones((2, 3, 4, 4, 4)[: 5 if name.endswith("3d") else 4], np.float32))
+    function = getattr(td.nn.functional, name)
+    assert not function(x, 1.0).any() and function(x, 1.0, False) is x
+    with pytest.raises(ValueError, match=r"between 0 and 1|no probability"):
+        function(x, 1.5)

@@ -94,6 +94,7 @@ ALLOWED: set[str] = {
     "cli/overhead/ready.py:ready_saved",
     "control/residuals.py:_is_recomputed",
     "eager/autograd/context.py:saved_tensors",
+    "eager/autograd/residual_hooks.py:disable_saved_tensors_hooks",
     "eager/autograd/residual_hooks.py:saved_tensors_hooks",
     "eager/tensor/type_stubs.py:_split_words",
     "operators/random/philox.py:random_words",

@@ -68,6 +68,17 @@ def test_options_are_taken_by_position():
     same(td.sum(X, 0, None, None, True), td.sum(X, axis=0, keepdims=True))
 
 
+def test_round_takes_decimals_by_position():
+    x = td.asarray([1.26, -123.45, 2.5])
+    for call in (lambda x: x.round(1), lambda x: td.round(x, 1), lambda x: td.round(x, decimals=1)):
+        same(td.asarray(np.round(x.numpy(), 1)), call(x))
+        same(call(x), td.jit(call)(x))
+    same(td.round(x, -2), td.asarray(np.round(x.numpy(), -2)))
+    assert td.round(x).tolist() == np.round(x.numpy()).tolist()
+    with pytest.raises(TypeError):
+        x.round(1, 2)
+
+
 @pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
 def test_sizes_are_taken_one_by_one(name):
     function = getattr(td, name)
@@ -181,7 +192,8 @@ def test_namespaces_have_the_names_of_tandem():
     import tandem.torch
 
     for namespace in (tandem.numpy, tandem.torch, tandem.jax):
-        assert namespace.sin is td.sin and "sin" in dir(namespace) and "concatenate" in dir(namespace)
+        assert getattr(namespace.sin, "__wrapped__", td.sin) in (td.sin, td.sin.__wrapped__)
+        assert "sin" in dir(namespace) and "concatenate" in dir(namespace)
         with pytest.raises(AttributeError, match="concatenate"):
             namespace.concatnate  # noqa: B018
         assert inspect.ismodule(namespace) and namespace.__name__.startswith("tandem.")

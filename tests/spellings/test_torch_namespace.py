@@ -150,3 +150,26 @@ def test_modules_of_networks_are_imported_as_in_pytorch():
     assert optim.Adam is td.optim.Adam and lr_scheduler.StepLR is td.optim.lr_scheduler.StepLR
     with pytest.raises(AttributeError, match="Linear"):
         nn.Linaer  # noqa: B018
+
+
+def test_flips_are_copies_as_in_pytorch():
+    x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
+    torch = td.torch
+    results = [
+        torch.flip(x, [0]),
+        torch.flip(x, 0, 1),
+        torch.fliplr(x),
+        torch.flipud(x),
+        torch.rot90(x, 1, [0, 1]),
+    ]
+    wanted = [[[3, 4], [1, 2]], [[4, 3], [2, 1]], [[2, 1], [4, 3]], [[3, 4], [1, 2]], [[2, 4], [1, 3]]]
+    x.zero_()
+    assert [result.tolist() for result in results] == wanted
+
+
+def test_squeeze_skips_axes_of_other_lengths():
+    torch, x = td.torch, td.zeros((1, 3, 1))
+    shapes = [torch.squeeze(x, dim).shape for dim in (0, 1, -1, (0, 1), (0, 2), None)]
+    assert shapes == [(3, 1), (1, 3, 1), (1, 3), (3, 1), (3,), (3,)]
+    with pytest.raises(IndexError):
+        torch.squeeze(x, 3)

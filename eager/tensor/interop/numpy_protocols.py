@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 _numpy = lazy.Module(".numpy")
 _writing = lazy.Module(".numpy.writing")
-_linalg = lazy.Module(".linalg")
-_fft = lazy.Module(".fft")
+_linalg = lazy.Module(".numpy.linalg")
+_fft = lazy.Module(".numpy.fft")
+_stride_tricks = lazy.Module(".numpy.lib.stride_tricks")
 _special = lazy.Module(".special")
 
 # Functions of shapes and dtypes, which need no data.
@@ -229,7 +230,7 @@ def find_function(function: Function) -> Function | None:
     name = function.__name__
     if function.__module__ == "numpy":
         return getattr(_writing if name in _WRITERS else _numpy, name, None)
-    namespaces = {"numpy.linalg": _linalg, "numpy.fft": _fft}
+    namespaces = {"numpy.linalg": _linalg, "numpy.fft": _fft, "numpy.lib.stride_tricks": _stride_tricks}
     return getattr(namespaces.get(function.__module__), name, None)
 
 

@@ -2,6 +2,7 @@
 
 elementwise.py: div, clamp, select, convert_element_type, ...
 slicing.py: slice, dynamic_slice, dynamic_update_slice, broadcasts, iota, concatenate, ...
+convolutions.py: conv_general_dilated, dot_general, reduce_window, pad, ...
 reductions.py: reduce_sum, cumsum, argmax, sort, top_k, ...
 
 They accept what tandem accepts: operands broadcast and are promoted, where JAX demands equal shapes and dtypes.
@@ -55,6 +56,7 @@ from ...operators.elementwise.neighbours import nextafter as nextafter
 from ...operators.elementwise.number_parts import bitwise_count as population_count
 from ...operators.elementwise.rounding import ceil as ceil
 from ...operators.elementwise.rounding import floor as floor
+from ...operators.elementwise.rounding import round as round
 from ...operators.elementwise.scaling import cbrt as cbrt
 from ...operators.elementwise.selection import maximum as max
 from ...operators.elementwise.selection import minimum as min
@@ -74,6 +76,7 @@ from ...operators.elementwise.trigonometry import tanh as tanh
 from ...operators.shape.rearrange import expand_dims as expand_dims
 from ...operators.shape.rearrange import flip as rev
 from ...operators.shape.rearrange import squeeze as squeeze
+from ...operators.shape.repeating import tile as tile
 from ...operators.shape.views import permute as transpose
 from ...operators.shape.views import reshape as reshape
 from ...special import digamma as digamma
@@ -94,6 +97,15 @@ from ...transforms.collectives import psum as psum
 from ...transforms.collectives import psum_scatter as psum_scatter
 from ...transforms.implicit import custom_linear_solve as custom_linear_solve
 from ...transforms.implicit import custom_root as custom_root
+from .convolutions import ConvDimensionNumbers as ConvDimensionNumbers
+from .convolutions import conv as conv
+from .convolutions import conv_dimension_numbers as conv_dimension_numbers
+from .convolutions import conv_general_dilated as conv_general_dilated
+from .convolutions import conv_transpose as conv_transpose
+from .convolutions import conv_with_general_padding as conv_with_general_padding
+from .convolutions import dot_general as dot_general
+from .convolutions import pad as pad
+from .convolutions import reduce_window as reduce_window
 from .elementwise import bitcast_convert_type as bitcast_convert_type
 from .elementwise import clamp as clamp
 from .elementwise import convert_element_type as convert_element_type

@@ -109,3 +109,75 @@ def test_gradcheck_compares_with_differences():
     assert not td.autograd.gradcheck(wrong, x, raise_exception=False)
     with pytest.raises(errors.GradientCheckError):
         td.autograd.gradcheck(wrong, x)
+
+
+def test_backward_to_a_tensor_that_retains_its_gradient_adds_it_once():
+    x = td.ones(2).requires_grad_()
+    y = x * 2
+    y.retain_grad()
+    (y * 3).sum().backward(inputs=[y])
+    assert y.grad.tolist() == [3.0, 3.0] and x.grad is None
+
+
+def test_backward_and_grad_refuse_contradicting_arguments():
+    x, y = td.ones(2).requires_grad_(), td.ones(3).requires_grad_()
+    with pytest.raises(ValueError, match="inputs is empty"):
+        x.sum().backward(inputs=[])
+    with pytest.raises(ValueError, match="allow_unused"):
+        td.autograd.grad(x.sum(), (x, y), materialize_grads=True, allow_unused=False)
+    assert td.autograd.grad(x.sum(), (x, y), materialize_grads=True)[1].tolist() == [0, 0, 0]
+
+
+def test_gradcheck_checks_functions_that_save_in_a_context():
+    def make(factor):
+        class Scale(td.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, gradient):
+                (x,) = ctx.saved_tensors
+                return gradient * factor * x
+
+        return Scale.apply
+
+    x = td.asarray([0.5, 2.0], dtype=td.float64, requires_grad=True)
+    index = td.asarray([1, 0])
+    assert td.autograd.gradcheck(make(2), x) and td.autograd.gradgradcheck(make(2), x)
+    assert td.autograd.gradcheck(lambda x, index: make(2)(x)[index], (x, index))
+    assert not td.autograd.gradcheck(make(3), x, raise_exception=False)
+    with pytest.raises(td.errors.GradientCheckError, match="argument 0"):
+        td.autograd.gradcheck(make(3), x)
+    assert td.autograd.gradcheck(lambda x, y: x * 2 + y.detach() ** 2, (x, td.ones(2, dtype=td.float64)))
+    assert x.grad is None
+
+
+def test_hook_of_several_tensors_gets_all_gradients():
+    calls, a, b = [], td.ones(2).requires_grad_(), td.ones(2).requires_grad_()
+    c, d = a * 2, b * 3
+    graph = td.autograd.graph
+    handle = graph.register_multi_grad_hook((c, d), lambda found: calls.append([g.tolist() for g in found]))
+    first = graph.register_multi_grad_hook((c, d), calls.append, mode="any")
+    (c + d).sum().backward(retain_graph=True)
+    assert [[1.0, 1.0], [1.0, 1.0]] in calls and len(calls) == 2
+    first.remove()
+    c.sum().backward()  # one of the two: no call
+    handle.remove()
+    assert len(calls) == 2
+    with pytest.raises(TypeError, match="mode"):
+        graph.register_multi_grad_hook((c,), calls.append, mode="some")
+
+
+def test_saved_tensor_hooks_can_be_disabled():
+    graph = td.autograd.graph
+    with (
+        graph.disable_saved_tensors_hooks("not here"),
+        pytest.raises(td.errors.UnsupportedError, match="not here"),
+        graph.saved_tensors_hooks(lambda x: x, lambda x: x),
+    ):
+        pass
+    with graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        y = td.ones(2).requires_grad_() * 2
+    y.sum().backward()

@@ -162,3 +162,26 @@ def test_set_detect_anomaly_switches_and_restores():
             (x.sqrt() * 0.0).sum().backward()
     finally:
         td.autograd.set_detect_anomaly(False)
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_residuals_of_jitted_calls_are_packed(retain):
+    packed = []
+
+    def run(function, hooked):
+        x = td.asarray(np.arange(6.0).reshape(2, 3) / 6, requires_grad=True)
+        pack = lambda t: (packed.append(t.shape), t.numpy().copy())[1]  # noqa: E731
+        with td.autograd.graph.saved_tensors_hooks(pack, td.asarray) if hooked else td.enable_grad():
+            y = function(x)
+        y.backward(retain_graph=retain)
+        if retain:
+            y.backward()
+        return x.grad.tolist()
+
+    function = td.jit(lambda x: ((x * 2).exp() * x.sum()).sum())
+    wanted = run(function, False)
+    for _ in range(3):
+        packed.clear()
+        np.testing.assert_allclose(run(function, True), wanted)
+        assert packed
+    assert run(function, False) == wanted

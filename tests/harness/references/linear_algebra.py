@@ -50,9 +50,9 @@ def indefinite_minor(x: Array, factor: Array) -> Array:
     return info
 
 
-def eigh(x: Array) -> tuple[Array, ...]:
-    """NumPy's eigh of the Hermitian part."""
-    return tuple(np.linalg.eigh(_hermitian(x)))
+def eigh(x: Array, triangle: str | None = None) -> tuple[Array, ...]:
+    """NumPy's eigh of the Hermitian part, or of a triangle."""
+    return tuple(np.linalg.eigh(x, triangle) if triangle else np.linalg.eigh(_hermitian(x)))
 
 
 def eigh_lower(x: Array) -> tuple[Array, ...]:
@@ -70,9 +70,9 @@ def eigvals(x: Array) -> Array:
     return eig(x)[0]
 
 
-def eigvalsh(x: Array) -> Array:
-    """NumPy's eigvalsh of the Hermitian part."""
-    return np.linalg.eigvalsh(_hermitian(x))
+def eigvalsh(x: Array, triangle: str | None = None) -> Array:
+    """NumPy's eigvalsh of the Hermitian part, or of a triangle."""
+    return np.linalg.eigvalsh(x, triangle) if triangle else np.linalg.eigvalsh(_hermitian(x))
 
 
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, ...]:
@@ -105,9 +105,12 @@ def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) ->
     return np.linalg.norm(x, ord, axis, keepdims)
 
 
-def matrix_rank(x: Array, *, rtol: float | None = None) -> Array:
-    """NumPy's matrix_rank."""
-    return np.linalg.matrix_rank(x, rtol=rtol)
+def matrix_rank(x: Array, *, rtol: float | None = None, atol: float | None = None) -> Array:
+    """NumPy's matrix_rank, with a relative limit, an absolute one, or the larger of both."""
+    if atol is None:
+        return np.linalg.matrix_rank(x, rtol=rtol)
+    limit = np.maximum(atol, (rtol or 0) * np.linalg.svdvals(x).max(-1))
+    return np.linalg.matrix_rank(x, tol=limit)
 
 
 def lstsq(x: Array, y: Array, rcond: float | None = None) -> tuple[Array, ...]:

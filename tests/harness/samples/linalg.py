@@ -115,6 +115,22 @@ def square_samples(dtype):
     yield SampleInput((TensorSample((0, 0)),))
 
 
+def symmetric_samples(dtype):
+    """The samples of square matrices, and with one triangle that is read."""
+    yield from square_samples(dtype)
+    for triangle in ("L", "U"):
+        yield SampleInput(
+            (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), triangle)
+        )
+
+
+def rank_samples(dtype):
+    """The samples of rectangular matrices, and with limits of their own."""
+    yield from rectangular_samples(dtype)
+    for limits in ({"rtol": 0.5}, {"atol": 2.5}, {"rtol": 0.01, "atol": 2.5}, {"rtol": 0.9, "atol": 0.1}):
+        yield SampleInput((well_conditioned(4, 3),), limits)
+
+
 def rectangular_samples(dtype):
     """Square, tall and wide matrices, stacked and empty."""
     for layout in LAYOUTS:

@@ -1,0 +1,193 @@
+"""Lists of numbers as arguments of ``tandem.numpy``, which NumPy's functions take wherever they take an array.
+
+Functions of ``tandem`` take tensors, arrays and numbers, as those of PyTorch and JAX. :func:`accept_lists` makes the
+function of ``tandem.numpy`` from such a function: what takes tensors in its schema, or in its annotations, also takes
+nested lists of numbers, which become tensors with NumPy's default dtypes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial, wraps
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..eager.tensor import numpy_protocols
+from ..errors import ArgumentError
+from ..operators.declare.named_results import NamedResults
+from ..registry.dtypes import float64
+from ..registry.function import OperatorFunction, function_attributes
+from ..registry.respelled_calls import spellings_of
+from ..registry.schemas.schema import Schema
+from .creation import asarray, replace_type
+
+if TYPE_CHECKING:
+    from ..registry.operator import Operator
+    from ..registry.types import Args, Function, Kwargs
+
+    Converter = Callable[[object], object]
+
+_NUMBERS = frozenset((int, float, complex))
+_UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
+
+
+def accept_lists(function: Any) -> Any:  # noqa: ANN401
+    """The function for arguments that may be lists; what is not a function that takes tensors, unchanged.
+
+    A function of an operator converts lists after the operator refused them, so that other calls cost little more. It
+    takes the options of ufuncs too: ``np.add(x, 1, out=x, where=mask)``.
+
+    >>> import tandem.numpy as np
+    >>> np.dot([1.0, 2.0], [3.0, 4.0])
+    tensor(11., dtype=float64)
+    """
+    operator = find_operator(function)
+    if operator is not None:
+        return _retry_with_tensors(function, operator) if _takes_tensors(operator.schema) else function
+    is_written = isinstance(function, FunctionType)
+    annotations = function.__annotations__.items() if is_written else ()
+    takes_tensors = any(name != "return" and "Tensor" in str(annotation) for name, annotation in annotations)
+    return _convert_first(function) if takes_tensors else function
+
+
+def find_operator(function: Any) -> Operator | None:  # noqa: ANN401
+    """The operator of a public function; None if the function is written in Python."""
+    if isinstance(function, (OperatorFunction, NamedResults)):
+        operator: Operator = function.operator
+        return operator
+    wrapped = getattr(function, "__wrapped__", None)
+    return None if wrapped is None else find_operator(wrapped)
+
+
+def _takes_tensors(schema: Schema) -> bool:
+    return any(argument.type.core == "Tensor" for argument in schema.arguments)
+
+
+def _retry_with_tensors(function: Function, operator: Operator) -> Function:
+    is_inexact = getattr(operator.decl, "result", "") == "float"
+    tensors = [argument.type.core == "Tensor" for argument in operator.schema.positional]
+
+    @wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if args and type(args[0]) in _NUMBERS:
+            args = _convert_numbers(args, tensors, is_inexact)
+        if "dtype" in kwargs:
+            kwargs["dtype"] = replace_type(kwargs["dtype"])
+        try:
+            return function(*args, **kwargs)
+        except ArgumentError:
+            given, options = _convert_by_schema(operator, args, kwargs)
+            ufunc = getattr(np, call.__qualname__, None) if kwargs.keys() & _UFUNC_OPTIONS else None
+            if isinstance(ufunc, np.ufunc):
+                return numpy_protocols.apply_ufunc(ufunc, "__call__", tuple(given), options)
+            if all(map(_is, given, args)) and all(options[name] is kwargs[name] for name in kwargs):
+                raise
+        return function(*given, **options)
+
+    for name in function_attributes if isinstance(function, OperatorFunction) else ():
+        setattr(call, name, partial(_call_attribute, function, name))
+    return call
+
+
+def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:
+    """The arguments of a call with numbers in place of tensors: as tensors, unless there is a tensor among them."""
+    numbers = [
+        is_tensor for is_tensor, value in zip(tensors, args) if is_tensor and type(value) not in _NUMBERS
+    ]
+    if numbers:
+        return args
+    given: list[Any] = [asarray(value) if is_tensor else value for is_tensor, value in zip(tensors, args)]
+    if is_inexact and given[0].dtype.is_integer:
+        given[0] = given[0].astype(float64)
+    return (*given, *args[len(given) :])
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _call_attribute(function: Function, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    return getattr(function, name)(*args, **kwargs)
+
+
+def _convert_by_schema(
+    operator: Operator, args: Args, kwargs: Kwargs
+) -> tuple[list[object], dict[str, object]]:
+    """The arguments with tensors in place of lists, where the schema has a tensor, or a list of them."""
+    schema, names = operator.schema, spellings_of(operator).names
+    types = {argument.name: argument.type for argument in schema.arguments}
+    by_position = [argument.type for argument in schema.positional][: len(args)]
+    given = [
+        _convert(kind.is_list, value) if kind.core == "Tensor" else value
+        for kind, value in zip(by_position, args)
+    ]
+    options = dict(kwargs)
+    for name, value in kwargs.items():
+        kind = types.get(names.get(name, name))
+        if kind is not None and kind.core == "Tensor":
+            options[name] = _convert(kind.is_list, value)
+    return [*given, *args[len(given) :]], options
+
+
+def _convert(is_list: bool, value: object) -> object:
+    """The tensor of a list; of a list of tensors, the list with tensors in place of its lists."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    if not is_list:
+        return asarray(value)
+    return (
+        [_convert(False, item) for item in value]
+        if any(isinstance(item, (list, tuple)) for item in value)
+        else value
+    )
+
+
+def _convert_first(function: Function) -> Function:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        is_number = bool(args) and type(args[0]) is float
+        if not is_number and not any(isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())):
+            return function(*args, **kwargs)
+        by_position, rest, by_name = _converters(function)
+        if is_number and by_position and by_position[0]:
+            args = (asarray(args[0]), *args[1:])
+        following = [rest] * len(args)
+        given = [
+            convert(value) if convert else value for convert, value in zip([*by_position, *following], args)
+        ]
+        options = {name: by_name[name](value) if name in by_name else value for name, value in kwargs.items()}
+        return function(*given, **options)
+
+    return call
+
+
+@cache
+def _converters(
+    function: Function,
+) -> tuple[list[Converter | None], Converter | None, Mapping[str, Converter]]:
+    """Converters of the positional arguments of a Python function, of those after them, and of those with a name."""
+    by_position: list[Converter | None] = []
+    rest: Converter | None = None
+    by_name: dict[str, Converter] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        convert = _converter(str(parameter.annotation))
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = convert
+        elif parameter.kind is not parameter.VAR_KEYWORD:
+            if parameter.kind is not parameter.KEYWORD_ONLY:
+                by_position.append(convert)
+            if convert is not None:
+                by_name[name] = convert
+    return by_position, rest, by_name
+
+
+def _converter(annotation: str) -> Converter | None:
+    """The converter of an argument with an annotation: ``Tensor``, ``TensorLike | None``, ``Sequence[Tensor]``."""
+    choices = [choice.strip() for choice in annotation.split("|")]
+    lists = [choice for choice in choices if "Sequence" in choice]
+    if lists:
+        return partial(_convert, True) if any("[Tensor" in choice for choice in lists) else None
+    return partial(_convert, False) if any(choice in ("Tensor", "TensorLike") for choice in choices) else None

@@ -1,0 +1,275 @@
+"""``tandem.numpy.random``: generators with the methods of NumPy's, and functions that draw from a global one.
+
+A generator is a :class:`tandem.Generator`, so that jitted functions may draw from it. The numbers of a seed are not
+NumPy's, and floats are float64. Names that NumPy lacks (``key``, ``split``) are those of ``td.random``.
+
+Source: ``numpy.random``.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..eager.tensor.generator import Generator as _Generator
+from ..eager.tensor.tensor import Tensor
+from ..errors import ArgumentError
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise.exponential import exp
+from ..registry.dtypes import as_dtype, float64, int64
+from ..spellings.forwarding import forward_to
+from .creation import asarray
+
+if TYPE_CHECKING:
+    from ..registry.types import DTypeLike, TensorLike
+
+    Size = int | Sequence[int] | None
+
+
+def _to_shape(size: Size, *parameters: TensorLike) -> tuple[int, ...]:
+    """The shape of a result: a size, or what the parameters broadcast to."""
+    if size is None:
+        return np.broadcast_shapes(*(spec_of(asarray(value)).shape for value in parameters))
+    return (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
+
+
+def _to_seed(seed: object) -> int:
+    if seed is None:
+        return secrets.randbits(63)
+    if isinstance(seed, (int, np.integer)):
+        return int(seed)
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> np.uint64(1))  # type: ignore[arg-type]
+
+
+class Generator(_Generator):
+    """A source of random numbers with the methods of ``numpy.random.Generator``.
+
+    Args:
+        seed: an int, a sequence of ints, or None: a seed from the operating system.
+
+    >>> import tandem.numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rng.normal(10.0, 0.1, size=(2, 3)).shape, rng.integers(0, 4, 5).dtype
+    ((2, 3), tandem.int64)
+    """
+
+    def __init__(self, seed: object = None):
+        super().__init__(_to_seed(seed))
+
+    def _draw(self, sampler: str, *args: Any, **options: Any) -> Tensor:  # noqa: ANN401
+        result: Tensor = getattr(super(), sampler)(*args, **options)
+        return result
+
+    # -- uniform numbers -----------------------------------------------------------------------------------------------
+    def random(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
+        """Floats between 0 and 1."""
+        return self._draw("uniform", _to_shape(size), as_dtype(dtype))
+
+    def uniform(self, low: TensorLike = 0.0, high: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """Floats between two bounds."""
+        return self.random(_to_shape(size, low, high)) * (asarray(high) - asarray(low)) + asarray(low)
+
+    def integers(
+        self,
+        low: TensorLike,
+        high: TensorLike | None = None,
+        size: Size = None,
+        dtype: DTypeLike = int64,
+        endpoint: bool = False,
+    ) -> Tensor:
+        """Integers from ``low`` to below ``high``, or from 0 to below ``low``; with ``endpoint``, including the end."""
+        low, high = (asarray(0), asarray(low)) if high is None else (asarray(low), asarray(high))
+        end = high + 1 if endpoint else high
+        return self._draw("randint", _to_shape(size, low, high), low, end, as_dtype(dtype))
+
+    # -- choices -------------------------------------------------------------------------------------------------------
+    def choice(
+        self,
+        a: TensorLike | Sequence[Any],
+        size: Size = None,
+        replace: bool = True,
+        p: TensorLike | None = None,
+        axis: int = 0,
+        shuffle: bool = True,
+    ) -> Tensor:
+        """Elements of a tensor along an axis, or numbers below an int, with probabilities ``p``."""
+        weights = None if p is None else asarray(p)
+        return self._draw("choice", _to_items(a), _to_shape(size), replace, weights, axis)
+
+    def permutation(self, x: TensorLike | Sequence[Any], axis: int = 0) -> Tensor:
+        """The slices of a tensor along an axis in random order, or the numbers below an int."""
+        return self._draw("permutation", _to_items(x), axis)
+
+    def permuted(self, x: TensorLike, axis: int | None = None) -> Tensor:
+        """The elements in random order, of each row along an axis by itself; None: of the flattened tensor."""
+        given = asarray(x)
+        if axis is None:
+            return self.permutation(given.reshape(-1)).reshape(given.shape)
+        return self._draw("permutation", given, axis, True)
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:  # noqa: ANN401
+        """Put the slices of a tensor, or the items of a list, in random order, in place."""
+        if isinstance(x, list):
+            x[:] = [x[int(position)] for position in self.permutation(len(x))]
+        elif isinstance(x, Tensor):
+            x[...] = self.permutation(x, axis)
+        else:
+            raise ArgumentError(f"shuffle: takes a tensor or a list, not {type(x).__name__}")
+
+    # -- distributions -------------------------------------------------------------------------------------------------
+    def standard_normal(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
+        """The normal distribution of mean 0 and variance 1."""
+        return self._draw("normal", _to_shape(size), as_dtype(dtype))
+
+    def normal(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The normal distribution."""
+        return self.standard_normal(_to_shape(size, loc, scale)) * asarray(scale) + asarray(loc)
+
+    def lognormal(self, mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """Numbers whose logarithms have the normal distribution."""
+        return exp(self.normal(mean, sigma, size))
+
+    def standard_exponential(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
+        """The exponential distribution of mean 1."""
+        return self._draw("exponential", _to_shape(size), as_dtype(dtype))
+
+    def exponential(self, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The exponential distribution of a mean."""
+        return self.standard_exponential(_to_shape(size, scale)) * asarray(scale)
+
+    def laplace(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The Laplace distribution."""
+        return self._draw("laplace", _to_shape(size, loc, scale), float64) * asarray(scale) + asarray(loc)
+
+    def logistic(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The logistic distribution."""
+        return self._draw("logistic", _to_shape(size, loc, scale), float64) * asarray(scale) + asarray(loc)
+
+    def gumbel(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The Gumbel distribution."""
+        return self._draw("gumbel", _to_shape(size, loc, scale), float64) * asarray(scale) + asarray(loc)
+
+    def standard_gamma(self, shape: TensorLike, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
+        """The gamma distribution of scale 1."""
+        return self._draw("gamma", asarray(shape), _to_shape(size, shape), as_dtype(dtype))
+
+    def gamma(self, shape: TensorLike, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The gamma distribution."""
+        return self.standard_gamma(shape, _to_shape(size, shape, scale)) * asarray(scale)
+
+    def beta(self, a: TensorLike, b: TensorLike, size: Size = None) -> Tensor:
+        """The beta distribution."""
+        return self._draw("beta", asarray(a), asarray(b), _to_shape(size, a, b), float64)
+
+    def chisquare(self, df: TensorLike, size: Size = None) -> Tensor:
+        """The chi-square distribution."""
+        return self._draw("chisquare", asarray(df), _to_shape(size, df), float64)
+
+    def standard_t(self, df: TensorLike, size: Size = None) -> Tensor:
+        """Student's t distribution."""
+        return self._draw("t", asarray(df), _to_shape(size, df), float64)
+
+    def pareto(self, a: TensorLike, size: Size = None) -> Tensor:
+        """The Lomax distribution: the Pareto distribution, less 1."""
+        return self._draw("pareto", asarray(a), _to_shape(size, a), float64) - 1
+
+    def rayleigh(self, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The Rayleigh distribution."""
+        return self._draw("rayleigh", asarray(scale), _to_shape(size, scale), float64)
+
+    def weibull(self, a: TensorLike, size: Size = None) -> Tensor:
+        """The Weibull distribution of scale 1."""
+        return self._draw("weibull_min", asarray(1.0), asarray(a), _to_shape(size, a), float64)
+
+    def triangular(self, left: TensorLike, mode: TensorLike, right: TensorLike, size: Size = None) -> Tensor:
+        """The triangular distribution."""
+        bounds = [asarray(value) for value in (left, mode, right)]
+        return self._draw("triangular", *bounds, _to_shape(size, *bounds), float64)
+
+    def poisson(self, lam: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The Poisson distribution."""
+        return self._draw("poisson", asarray(lam), _to_shape(size, lam), int64)
+
+    def binomial(self, n: TensorLike, p: TensorLike, size: Size = None) -> Tensor:
+        """The binomial distribution."""
+        return self._draw("binomial", asarray(n) * 1.0, asarray(p), _to_shape(size, n, p), float64).astype(
+            int64
+        )
+
+    def geometric(self, p: TensorLike, size: Size = None) -> Tensor:
+        """The geometric distribution."""
+        return self._draw("geometric", asarray(p), _to_shape(size, p), int64)
+
+    def dirichlet(self, alpha: TensorLike, size: Size = None) -> Tensor:
+        """The Dirichlet distribution."""
+        return self._draw("dirichlet", asarray(alpha), _to_shape(size, 0), float64)
+
+    def multivariate_normal(self, mean: TensorLike, cov: TensorLike, size: Size = None) -> Tensor:
+        """The normal distribution of vectors."""
+        return self._draw(
+            "multivariate_normal", asarray(mean) * 1.0, asarray(cov) * 1.0, _to_shape(size, 0), float64
+        )
+
+
+def _to_items(a: Any) -> Any:  # noqa: ANN401
+    """Convert what is chosen from to an int, or to a tensor of at least one axis."""
+    if isinstance(a, (int, np.integer)):
+        return int(a)
+    given = asarray(a)
+    return given if spec_of(given).shape else int(given)
+
+
+class RandomState(Generator):
+    """A generator with the old names of NumPy: ``rand``, ``randn``, ``randint``, ``random_sample``."""
+
+    def seed(self, seed: object = None) -> None:
+        """Reset the generator to a seed."""
+        self.manual_seed(_to_seed(seed))
+
+    def rand(self, *size: int) -> Tensor:
+        """Floats between 0 and 1, in a shape that is given size by size."""
+        return self.random(size)
+
+    def randn(self, *size: int) -> Tensor:
+        """The standard normal distribution, in a shape that is given size by size."""
+        return self.standard_normal(size)
+
+    def randint(
+        self, low: TensorLike, high: TensorLike | None = None, size: Size = None, dtype: DTypeLike = int64
+    ) -> Tensor:
+        """As :meth:`integers`."""
+        return self.integers(low, high, size, dtype)
+
+    def random_sample(self, size: Size = None) -> Tensor:
+        """As :meth:`random`."""
+        return self.random(size)
+
+
+def default_rng(seed: object = None) -> Generator:
+    """A generator with a seed; the argument itself, if it is a generator."""
+    return seed if isinstance(seed, Generator) else Generator(seed)
+
+
+_global: list[RandomState] = []
+
+
+def _draw_globally(name: str) -> Callable[..., Any]:
+    """The function that calls a method of the global generator, which is made at the first call."""
+
+    def draw(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if not _global:
+            _global.append(RandomState())
+        return getattr(_global[0], name)(*args, **kwargs)
+
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = f"``{name}`` of the global generator, see :class:`RandomState`."
+    return draw
+
+
+for _name in [name for cls in (Generator, RandomState) for name in vars(cls) if not name.startswith("_")]:
+    if _name not in ("integers", "permuted"):
+        vars()[_name] = _draw_globally(_name)
+__getattr__, __dir__ = forward_to(__name__, "random")
