@@ -29,6 +29,10 @@ before_first_call: list[Callable[[], object]] = []
 function_listeners: list[Callable[[OperatorFunction[Any]], None]] = []
 
 
+# Called with a function and a callable that wraps it, while the lock is held; see `add_wrapper`.
+wrapper_listeners: list[Callable[[OperatorFunction[Any], Any], None]] = []
+
+
 # Attributes of elementwise functions by name, such as `td.add.outer`; higher parts provide them.
 function_attributes: dict[str, Callable[[OperatorFunction[Any]], object]] = {}
 
@@ -50,6 +54,7 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         operator: the :class:`Operator` that it calls.
         target: the callable of calls without a native entry: the operator, or a wrapper that counts calls.
         followers: callables that share the native entry.
+        wrappers: callables that have the native entry too, and run their own code where it does not take a call.
 
     Other attributes are the operator's: ``schema``, ``redispatch``, ``call_for_key``, ``get_kernel``, ...
     """
@@ -60,6 +65,7 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
     def __init__(self, operator: Operator, doc: str = ""):
         self.operator = operator
         self.followers: list[object] = []
+        self.wrappers: list[object] = []
         self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
         set_function_attributes(self, operator, doc)
@@ -141,6 +147,17 @@ def make_function(operator: Operator, doc: str = "") -> OperatorFunction[Any]:
             for listener in function_listeners:
                 listener(result)
         return result
+
+
+def add_wrapper(wrapper: Any, function: OperatorFunction[Any]) -> None:
+    """Give a ``NativeCallable`` that calls a function the function's native entry, from when that is hot.
+
+    The wrapper must be called with the arguments of the function, and lives as long as it.
+    """
+    with lock:
+        function.wrappers.append(wrapper)
+        for listener in wrapper_listeners:
+            listener(function, wrapper)
 
 
 def _remove_function(operator: Operator, defined: bool) -> None:

@@ -61,6 +61,29 @@ class RespelledCalls:
         return run(args, kwargs)
 
     def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
+        absent = [name for name in names if self._is_added(name)]
+        run = self._choose_given(given, names)
+        return self._leaving_out(absent, run) if absent else run
+
+    def _is_added(self, name: str) -> bool:
+        """Whether a keyword is not the operator's: ``out`` and ``copy``, where None means as if it were not given."""
+        takes = name == "out" or (name == "copy" and self.operator.schema.takes_copy)
+        return takes and name not in self.spellings.binder.names
+
+    def _leaving_out(
+        self, absent: Sequence[str], run: Callable[[Args, Kwargs], Any]
+    ) -> Callable[[Args, Kwargs], Any]:
+        """Return a function of the arguments that leaves out keywords which are None."""
+        function = self.function
+
+        def leave_out(args: Args, kwargs: Kwargs) -> Any:
+            if any(kwargs[name] is not None for name in absent):
+                return run(args, kwargs)
+            return function(*args, **{name: value for name, value in kwargs.items() if name not in absent})
+
+        return leave_out
+
+    def _choose_given(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
         kept = [name for name in names if name not in self.ignored]
         if len(kept) < len(names):
             return lambda args, kwargs: self.function(*args, **{name: kwargs[name] for name in kept})

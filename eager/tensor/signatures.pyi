@@ -3060,7 +3060,7 @@ class TensorMethods(TensorBase):
         args: Args,
         kwargs: Kwargs,
     ) -> object:
-        """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.numpy_protocols`."""
+        """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.interop.numpy_prot..."""
     @property
     def __array_interface__(self) -> dict[_b.str, object]:
         """The memory as NumPy's array interface describes it, which Pillow reads."""
@@ -3077,7 +3077,7 @@ class TensorMethods(TensorBase):
         *inputs: object,
         **options: Any,
     ) -> object:
-        """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.numpy_protocols`."""
+        """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.interop.numpy_proto..."""
     def __buffer__(
         self,
         flags: _b.int = 0,

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial, wraps
-from types import FunctionType
+from functools import cache, partial, update_wrapper, wraps
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..eager.tensor import numpy_protocols
+from ..eager.tensor.interop import numpy_protocols
 from ..errors import ArgumentError
 from ..operators.declare.named_results import NamedResults
 from ..registry.dtypes import float64
-from ..registry.function import OperatorFunction, function_attributes
+from ..registry.function import OperatorFunction, add_wrapper
+from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.respelled_calls import spellings_of
 from ..registry.schemas.schema import Schema
 from .creation import asarray, replace_type
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Converter = Callable[[object], object]
 
 _NUMBERS = frozenset((int, float, complex))
+_LISTS = (list, tuple)
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 
 
@@ -46,7 +48,7 @@ def accept_lists(function: Any) -> Any:  # noqa: ANN401
     """
     operator = find_operator(function)
     if operator is not None:
-        return _retry_with_tensors(function, operator) if _takes_tensors(operator.schema) else function
+        return ListFunction(function, operator) if _takes_tensors(operator.schema) else function
     is_written = isinstance(function, FunctionType)
     annotations = function.__annotations__.items() if is_written else ()
     takes_tensors = any(name != "return" and "Tensor" in str(annotation) for name, annotation in annotations)
@@ -66,30 +68,51 @@ def _takes_tensors(schema: Schema) -> bool:
     return any(argument.type.core == "Tensor" for argument in schema.arguments)
 
 
-def _retry_with_tensors(function: Function, operator: Operator) -> Function:
-    is_inexact = getattr(operator.decl, "result", "") == "float"
-    tensors = [argument.type.core == "Tensor" for argument in operator.schema.positional]
+@accept_entries
+class ListFunction(NativeCallable):  # type: ignore[misc]
+    """The function of an operator that also takes lists, and the options of ufuncs.
 
-    @wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    It has the native entry of the operator's function, and converts the arguments of calls that were refused.
+    """
+
+    def __init__(self, function: Function, operator: Operator) -> None:
+        update_wrapper(self, function, updated=())
+        self.function, self.operator = function, operator
+        self._is_inexact = getattr(operator.decl, "result", "") == "float"
+        self._tensors = [argument.type.core == "Tensor" for argument in operator.schema.positional]
+        if isinstance(function, OperatorFunction):
+            add_wrapper(self, function)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Call the function; with tensors in place of lists if it refuses the arguments."""
         if args and type(args[0]) in _NUMBERS:
-            args = _convert_numbers(args, tensors, is_inexact)
+            args = _convert_numbers(args, self._tensors, self._is_inexact)
         if "dtype" in kwargs:
             kwargs["dtype"] = replace_type(kwargs["dtype"])
         try:
-            return function(*args, **kwargs)
+            return self.function(*args, **kwargs)
         except ArgumentError:
-            given, options = _convert_by_schema(operator, args, kwargs)
-            ufunc = getattr(np, call.__qualname__, None) if kwargs.keys() & _UFUNC_OPTIONS else None
+            given, options = _convert_by_schema(self.operator, args, kwargs)
+            ufunc = getattr(np, self.__qualname__, None) if kwargs.keys() & _UFUNC_OPTIONS else None
             if isinstance(ufunc, np.ufunc):
                 return numpy_protocols.apply_ufunc(ufunc, "__call__", tuple(given), options)
             if all(map(_is, given, args)) and all(options[name] is kwargs[name] for name in kwargs):
                 raise
-        return function(*given, **options)
+        return self.function(*given, **options)
 
-    for name in function_attributes if isinstance(function, OperatorFunction) else ():
-        setattr(call, name, partial(_call_attribute, function, name))
-    return call
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__") or name == "function":
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<function tandem.numpy.{self.__qualname__}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return accept_lists, (self.function,)
 
 
 def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:
@@ -107,10 +130,6 @@ def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> A
 
 def _is(one: object, other: object) -> bool:
     return one is other
-
-
-def _call_attribute(function: Function, name: str, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-    return getattr(function, name)(*args, **kwargs)
 
 
 def _convert_by_schema(
@@ -148,10 +167,14 @@ def _convert(is_list: bool, value: object) -> object:
 def _convert_first(function: Function) -> Function:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        is_number = bool(args) and type(args[0]) is float
-        if not is_number and not any(isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())):
-            return function(*args, **kwargs)
         by_position, rest, by_name = _converters(function)
+        is_number = bool(args) and type(args[0]) is float
+        if not (kwargs or rest or is_number):
+            for value, convert in zip(args, by_position):
+                if convert is not None and isinstance(value, _LISTS):
+                    break
+            else:
+                return function(*args)
         if is_number and by_position and by_position[0]:
             args = (asarray(args[0]), *args[1:])
         following = [rest] * len(args)

@@ -86,6 +86,8 @@ def mean(
     1.5
     """
     x = construct.asarray(a, dtype)
+    if where is None and out is None:
+        return statistics.mean(x, axis, keepdims=keepdims) if keepdims else statistics.mean(x, axis)
     if where is None:
         return statistics.mean(x, axis, keepdims=keepdims, out=out)
     total = folds.sum(selection.where(where, x, 0), axis, keepdims=keepdims)

@@ -65,7 +65,7 @@ def reshape(a: Tensor, shape: int | Sequence[int], order: str = "C", *, copy: bo
     [[0, 2, 4], [1, 3, 5]]
     """
     if order != "F":
-        return views.reshape(a, shape, copy=copy)
+        return views.reshape(a, shape) if copy is None else views.reshape(a, shape, copy=copy)
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     return _reverse(views.reshape(_reverse(a), sizes[::-1], copy=copy))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...eager.tensor.array_namespace import broadcast_shapes as broadcast_shapes
+from ...eager.tensor.interop.array_namespace import broadcast_shapes as broadcast_shapes
 from ...errors import ShapeError, ValueArgumentError
 from ...operators.declare.shape_rules import normalize_axis, spec_of
 from ...operators.shape.grids import broadcast_arrays as broadcast_arrays

@@ -12,7 +12,7 @@ from .....named_tuple import NamedTuple
 from .....operators.declare.declaration import on_declaration
 from .....registry.dispatch.keys import DispatchKey, keyset
 from .....registry.dtypes import DType, bool_, default_listeners
-from .....registry.function import function_listeners
+from .....registry.function import function_listeners, wrapper_listeners
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
 from . import folds, loops, products
 from .kernels import KernelStub
@@ -173,6 +173,7 @@ class Stubs:
         change_listeners.append(self.follow)
         definition_listeners.append(self.forget)
         function_listeners.append(self.add)
+        wrapper_listeners.append(self.add_wrapper)
         on_declaration(self.snapshot_kernels)
         default_listeners.append(self.clear_variants)
 
@@ -229,7 +230,16 @@ class Stubs:
         if stub.calls_views:
             stub.views = self._views
             self._view_callers.append(stub)
+        for wrapper in function.wrappers:
+            stub.add_method(wrapper, False)
         self.watch(stub)
+
+    def add_wrapper(self, function: Any, wrapper: Any) -> None:
+        """Let a callable share the entry of the function that it wraps (a listener of wrappers)."""
+        stub = self.by_operator.get(function.operator)
+        if stub is not None:
+            stub.add_method(wrapper, False)
+            stub.follow()
 
     def watch(self, stub: Stub) -> None:
         """Tell a stub of changes of its operators."""
