@@ -145,6 +145,36 @@ def test_effects_stay_in_order_and_apart():
     assert len(seen) == 2
 
 
+# -- loop-invariant code motion ----------------------------------------------------------------------------------------
+def add_inverses(loop):
+    """A function whose loop adds an invariant that raises for a singular matrix."""
+    zero = td.zeros((), dtype="float64")
+
+    def scanned(a, count):
+        xs = td.zeros(count, dtype="float64")
+        return td.scan(lambda c, x: (c + td.linalg.inv(a).sum() + x, None), zero, xs)[0]
+
+    def counted(a, count):
+        return td.fori_loop(0, count, lambda i, c: c + td.linalg.inv(a).sum(), zero)
+
+    def conditional(a, count):
+        state = (td.asarray(0), zero)
+        step = lambda s: (s[0] + 1, s[1] + td.linalg.inv(a).sum())  # noqa: E731
+        return td.while_loop(lambda s: s[0] < count, step, state)[1]
+
+    return {"scan": scanned, "fori_loop": counted, "while_loop": conditional}[loop]
+
+
+@pytest.mark.parametrize("loop", ["scan", "fori_loop", "while_loop"])
+def test_invariants_of_loops_without_steps_raise_nothing(loop):
+    function, singular = add_inverses(loop), td.zeros((2, 2), dtype="float64")
+    for call in (function, td.jit(function, static_argnames="count")):
+        assert call(singular, count=0).item() == 0
+        assert call(td.eye(2, dtype="float64"), count=3).item() == 6
+        with pytest.raises(td.errors.LinearAlgebraError):
+            call(singular, count=1)
+
+
 # -- layouts -----------------------------------------------------------------------------------------------------------
 def test_axes_of_a_view():
     base = contiguous((2, 3, 4))
