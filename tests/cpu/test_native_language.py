@@ -99,9 +99,9 @@ def reassigned_loop_variable(n: i64) -> i64:
     total: i64 = 0
     for i in range(n):
         total += i
-        i += 100  # noqa: PLW2901
+        i += 100
     for i in range(5, 5):
-        total += 1000
+        total += 1000 * i
     return total * 1000 + i
 
 
@@ -116,7 +116,7 @@ def variable_of_loop_without_iterations(n: i64) -> i64:
 def loop_over_narrow_variable(n: i64) -> i64:
     i: i32 = i32(n)
     for i in range(n):
-        pass
+        store(i64, stack(8), 0, i64(i))
     return i64(i)
 
 
@@ -201,7 +201,9 @@ def test_loops_and_branches():
 
 
 def test_nested_loops_may_share_a_variable():
-    assert run(nested_loops_with_one_variable, 4) == Interpreter().call(nested_loops_with_one_variable, 4) == 20
+    assert (
+        run(nested_loops_with_one_variable, 4) == Interpreter().call(nested_loops_with_one_variable, 4) == 20
+    )
 
 
 def test_assigning_the_loop_variable_leaves_the_count():

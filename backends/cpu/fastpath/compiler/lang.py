@@ -203,7 +203,9 @@ class FunctionEmitter(Expressions):
         index = self.ins(I64, f"load i64, ptr {counter}")
         inside = self.ins(TYPES["bool"], f"icmp slt i64 {index.text}, {stop.text}")
         self.lines.append(f"  br i1 {inside.text}, label %{body}, label %{done}")
-        self.loop_body(node.body, body, step, done, f"  store i64 {index.text}, ptr {self.slots[target.id][1]}")
+        self.loop_body(
+            node.body, body, step, done, f"  store i64 {index.text}, ptr {self.slots[target.id][1]}"
+        )
         self.label(step)
         following = self.ins(I64, f"add nsw i64 {index.text}, 1")
         self.lines.append(f"  store i64 {following.text}, ptr {counter}")
