@@ -36,7 +36,6 @@ _KINDS = {
     "bool": at.BOOLEAN,
     "str": at.STRING,
     "Scalar": at.BOOLEAN | at.INTEGER | at.REAL | at.COMPLEX,
-    "Any": at.ANYTHING,
 }
 
 
@@ -44,9 +43,17 @@ def kind_bits(kind: Type) -> int:
     """Return the types of values that the binder passes unchanged, as bits; 0 for a type whose values it converts."""
     if kind.form == "optional" and kind.element is not None:
         return kind_bits(kind.element) | at.NOTHING
+    return _KINDS.get(kind.base, 0) if kind.form == "base" else 0
+
+
+def object_bits(kind: Type) -> int:
+    """Return as `kind_bits` also whether any object, or a tuple of integers, is passed unchanged.
+
+    It is for operators that write nothing: the others count writes in the dispatcher's layers.
+    """
     if kind.form == "list" and kind.element is not None and kind.size is None:
         return at.INTEGERS if kind_bits(kind.element) == at.INTEGER else 0
-    return _KINDS.get(kind.base, 0) if kind.form == "base" else 0
+    return at.ANYTHING if kind.form == "base" and kind.base == "Any" else kind_bits(kind)
 
 
 def find_plain_kernel(op: Operator) -> Any:
@@ -90,9 +97,10 @@ class KernelStruct(EntryStruct):
         positional, keyword, converters = op.binder.positional, op.binder.keyword, op.binder.converters
         arguments = (*positional, *keyword)
         self.operator, self.kernel = op, None
+        find_bits = object_bits if has_eager_kernel(op) else kind_bits
         kinds, values = StructMemory(8 * len(arguments) + 8), StructMemory(8 * len(arguments) + 8)
         for index, argument in enumerate(arguments):
-            kinds.set(8 * index, kind_bits(argument.type))
+            kinds.set(8 * index, find_bits(argument.type))
             if argument.default is not MISSING:
                 values.refer(8 * index, converters[argument.name](argument.default))
         super().__init__(
