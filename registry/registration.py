@@ -115,11 +115,12 @@ class Registration:
         library: kind and namespace of the library, such as ``"IMPL td"``.
         alive: False after its removal.
         is_trusted: whether it is tandem's own: arguments and results are not checked, and key sets are passed as int.
+        cpu_kernel: for CompositeImplicit: the function that the CPU key calls in place of the body; None: the body.
         call: the function that the dispatcher calls, and whether it is boxed; :mod:`.contract` wraps other kernels.
     """
 
     __slots__ = (
-        "alive", "boxed", "call", "dtypes", "fn", "is_trusted", "key", "library", "operator", "site",
+        "alive", "boxed", "call", "cpu_kernel", "dtypes", "fn", "is_trusted", "key", "library", "operator", "site",
         "source", "with_keyset"
     )  # fmt: skip
 
@@ -137,6 +138,7 @@ class Registration:
         trusted: bool = False,
     ):
         self.source = fn
+        self.cpu_kernel: Kernel | None = None
         self.operator, self.fn, self.key, self.site, self.library = operator, fn, key, site, library
         self.boxed, self.with_keyset, self.dtypes = boxed, with_keyset, dtypes
         self.alive, self.is_trusted = True, trusted or site.own

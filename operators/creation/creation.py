@@ -17,6 +17,7 @@ from ...registry.dtypes import (
     DType,
     default_complex,
     default_float,
+    float64,
     promote_scalar,
     scalar_dtype,
 )
@@ -25,6 +26,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, get_operat
 from ..declare.declaration import SampleInput
 from ..declare.derivatives import Linear, NotDifferentiable
 from ..declare.kinds import array_op
+from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import check_shape, is_tensor, promoted_dtype, spec_of
 from .devices import check_device
 
@@ -256,6 +258,32 @@ def _linspace_kernel(
         return allocate("linspace", spec.shape, make)
 
 
+def _linspace_step(start: float, stop: float, num: int, endpoint: bool) -> float:
+    """The distance of two values, in float64; 0 if it is too small, or there is one value."""
+    steps = num - 1 if endpoint else num
+    return (float(stop) - float(start)) / steps if num > 1 else 0.0
+
+
+def _has_linspace_step(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, device: Any) -> bool:
+    if not (isinstance(start, (int, float)) and isinstance(stop, (int, float))):
+        return False
+    step = _linspace_step(start, stop, num, endpoint)
+    return step != 0 and math.isfinite(step)
+
+
+def _linspace_by_arange(
+    start: float, stop: float, num: int, *, endpoint: bool, dtype: DType | None, device: str | None
+) -> Tensor:
+    """The values in the order of operations of ``numpy.linspace``."""
+    spec = _linspace_shape_rule(start, stop, num, endpoint=endpoint, dtype=dtype, device=device)
+    index = arange(num, device=device)
+    result = get_operator("cast")(index, float64) * _linspace_step(start, stop, num, endpoint) + float(start)
+    if endpoint:
+        is_last = get_operator("eq.Tensor")(index, num - 1)
+        result = get_operator("where")(is_last, float(stop), result)
+    return get_operator("cast")(result, spec.dtype)
+
+
 linspace = array_op(
     "creation",
     "linspace(Scalar start, Scalar stop, int num, *, ScalarType? dtype=None, Device? device=None, bool endpoint=True)"
@@ -285,6 +313,7 @@ linspace = array_op(
     reference="references.basic.linspace",
     dtypes=NUMERIC,
     derivative=CONSTANT,
+    decomposition=Decomposition(_linspace_by_arange, _has_linspace_step),
     samples=lambda dtype: [
         *(SampleInput((0, 8, num), {"dtype": dtype}) for num in (0, 1, 2, 5, 9)),
         SampleInput((0, 8, 4), {"dtype": dtype, "endpoint": False}),
@@ -314,10 +343,24 @@ def _eye_kernel(
 ) -> Array:
     spec = _eye_shape_rule(n_rows, n_cols, dtype=dtype)
     native = spec.dtype.np
-    offset = max(
-        -spec.shape[0], min(k, spec.shape[1])
-    )  # beyond these offsets the diagonal is outside of the matrix
+    offset = _clip_offset(spec.shape, k)
     return allocate("eye", spec.shape, lambda: xp.eye(*spec.shape, offset, dtype=native))
+
+
+def _clip_offset(shape: Shape, k: int) -> int:
+    """The offset of a diagonal; beyond the sizes it is outside of the matrix."""
+    return max(-shape[0], min(k, shape[1]))
+
+
+def _eye_by_comparison(
+    n_rows: int, n_cols: int | None, *, k: int, dtype: DType | None, device: str | None
+) -> Tensor:
+    spec = _eye_shape_rule(n_rows, n_cols, k=k, dtype=dtype, device=device)
+    rows, columns = spec.shape
+    row = arange(_clip_offset(spec.shape, k), rows + _clip_offset(spec.shape, k), device=device)
+    row = get_operator("reshape")(row, (rows, 1))
+    is_one = get_operator("eq.Tensor")(row, arange(columns, device=device))
+    return get_operator("cast")(is_one, spec.dtype)
 
 
 eye = array_op(
@@ -346,6 +389,7 @@ eye = array_op(
     reference="references.basic.eye",
     dtypes=ALL,
     derivative=CONSTANT,
+    decomposition=Decomposition(_eye_by_comparison),
     samples=lambda dtype: [
         SampleInput((3,), {"dtype": dtype}),
         SampleInput((2, 4), {"dtype": dtype, "k": 1}),

@@ -22,7 +22,9 @@ from ..shape.views import broadcast_to, reshape
 from .creation import arange, eye, full, linspace
 
 if TYPE_CHECKING:
-    from ...registry.types import Shape, Tensor
+    from collections.abc import Callable
+
+    from ...registry.types import Array, ArrayModule, Shape, Tensor
 
 _OPTIONS = """
     dtype: its dtype; None: {dtype}.
@@ -244,10 +246,23 @@ def _triangle(name: str, n: int, k: int, m: int | None) -> tuple[Tensor, ...]:
     return tuple(converters[np.ndarray](np.asarray(part, np.int64)) for part in result)
 
 
+def _triangle_of_array(
+    xp: ArrayModule, n: int, k: int, m: int | None, compare: Callable[..., Array]
+) -> object:
+    """The indices where ``compare(row + k, column)``."""
+    columns = n if m is None else m
+    if n < 0 or columns < 0:
+        return NotImplemented
+    first = max(-n, min(k, columns))  # beyond these offsets the diagonal is outside of the matrix
+    rows = xp.arange(first, first + n).reshape(n, 1)
+    return tuple([part.copy() for part in compare(rows, xp.arange(columns)).nonzero()])
+
+
 @composite(
     "tril_indices(int n, int k=0, int? m=None) -> (Tensor rows, Tensor columns)",
     doc=_triangle_doc("tril_indices", "below", "[[0, 1, 1], [0, 0, 1]]"),
     reference="numpy.tril_indices",
+    eager_kernel=lambda xp, n, k, m: _triangle_of_array(xp, n, k, m, xp.greater_equal),
     samples=lambda dtype: [SampleInput(args) for args in ((3,), (2, 1), (3, -1, 4), (0,))],
     errors=lambda: [ErrorInput((-1,), ValueError, "negative")],
     dtypes=INTEGERS[3:4],
@@ -261,6 +276,7 @@ def tril_indices(n: int, k: int, m: int | None) -> tuple[Tensor, ...]:
     "triu_indices(int n, int k=0, int? m=None) -> (Tensor rows, Tensor columns)",
     doc=_triangle_doc("triu_indices", "above", "[[0, 0, 1], [0, 1, 1]]"),
     reference="numpy.triu_indices",
+    eager_kernel=lambda xp, n, k, m: _triangle_of_array(xp, n, k, m, xp.less_equal),
     samples=lambda dtype: [SampleInput(args) for args in ((3,), (2, 1), (3, -1, 4), (0,))],
     errors=lambda: [ErrorInput((-1,), ValueError, "negative")],
     dtypes=INTEGERS[3:4],

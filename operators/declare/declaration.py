@@ -115,6 +115,9 @@ class Declaration(NamedTuple):
             :mod:`.view_spec`.
         kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
             returns a view.
+        eager_kernel: a faster array kernel for eager calls on plain CPU tensors: it replaces a composite's body, or
+            another operator's shape rule and ``kernel``, and returns new arrays with the same elements. The others run
+            the calls for which it returns NotImplemented, or raises IndexError, TypeError or ValueError.
         fold: for reductions and scans: how elements are combined.
         index_spec: for gathers and scatters at integer positions: how they access elements.
         native: the C functions or emitted loops that compute the operator, see :mod:`.native_kernel`.
@@ -162,6 +165,7 @@ class Declaration(NamedTuple):
     number_body: Callable[..., Any] | None = None
     view: ViewRule | None = None
     kernel: Callable[..., Any] | None = None
+    eager_kernel: Callable[..., Any] | None = None
     fold: Fold | None = None
     index_spec: IndexSpec | None = None
     native: NativeKernel | None = None

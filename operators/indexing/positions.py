@@ -15,10 +15,10 @@ from ..declare.shape_rules import check_shape, normalize_axis, spec_of
 from ..elementwise.casting import cast
 from ..shape.joining import concat, stack
 from ..shape.views import reshape
-from .take import nonzero, take
+from .take import nonzero, nonzero_of_array, take
 
 if TYPE_CHECKING:
-    from ...registry.types import Number, Tensor, TensorOrSpec
+    from ...registry.types import Array, ArrayModule, Number, Tensor, TensorOrSpec
 
 _SIZE = """
     size: the number of {what} to return: the first ones, padded with ``fill_value``. A trace requires it, because
@@ -55,6 +55,17 @@ def _positions(name: str, self: Tensor, size: int | None, fill_value: int) -> tu
         raise
 
 
+def _argwhere_of_array(xp: ArrayModule, self: Array, *, size: int | None, fill_value: int) -> object:
+    if size is not None or not self.ndim:
+        return NotImplemented
+    rows = self.nonzero()
+    return rows[0].reshape(-1, 1) if len(rows) == 1 else xp.array(rows).T.copy()
+
+
+def _flatnonzero_of_array(xp: ArrayModule, self: Array, *, size: int | None, fill_value: int) -> object:
+    return self.reshape(-1).nonzero()[0] if size is None else NotImplemented
+
+
 # -- positions ---------------------------------------------------------------------------------------------------------
 def _argwhere_shape_rule(self: TensorOrSpec, *, size: int | None = None, fill_value: int = 0) -> TensorSpec:
     spec = spec_of(self)
@@ -76,6 +87,7 @@ Raises:
         "td.argwhere(td.asarray([[0, 3], [4, 0]])) -> [[0, 1], [1, 0]]",
     ),
     reference="references.numpy_functions.argwhere",
+    eager_kernel=_argwhere_of_array,
     derivative=NotDifferentiable("argwhere returns integers"),
     shape_rule=_argwhere_shape_rule,
     samples="samples.indexing.argwhere_samples",
@@ -105,6 +117,7 @@ Raises:
         "td.flatnonzero(td.asarray([[0, 3], [4, 0]])) -> [1, 2]",
     ),
     reference="references.numpy_functions.flatnonzero",
+    eager_kernel=_flatnonzero_of_array,
     derivative=NotDifferentiable("flatnonzero returns integers"),
     shape_rule=lambda self, *, size=None, fill_value=0: TensorSpec(
         (_check_size("flatnonzero", spec_of(self), size),), DEFAULT_INT, spec_of(self).device
@@ -133,6 +146,7 @@ Raises:
         "td.where(td.asarray([False, True, True]))[0] -> [1, 2]",
     ),
     reference="references.basic.nonzero",
+    eager_kernel=nonzero_of_array,
     derivative=NotDifferentiable("where of a condition alone returns integers"),
     shape_rule=lambda condition, *, size=None, fill_value=0: (
         (

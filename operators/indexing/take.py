@@ -161,6 +161,11 @@ def _nonzero_kernel(xp: ArrayModule, self: Array, *, size: int | None, fill_valu
     return tuple(padded)
 
 
+def nonzero_of_array(xp: ArrayModule, self: Array, *, size: int | None, fill_value: int) -> object:
+    """The eager kernel: NumPy's function where the size depends on data; it raises for 0-d arrays."""
+    return self.nonzero() if size is None and self.ndim else NotImplemented
+
+
 def _nonzero_batched(
     info: BatchInfo, in_dims: Dims, self: Tensor, *, size: int | None, fill_value: int
 ) -> Batched:
@@ -226,6 +231,7 @@ nonzero = array_op(
     [[1, 3]]
     """,
     reference="references.basic.nonzero",
+    eager_kernel=nonzero_of_array,
     dtypes=ALL,
     derivative=NotDifferentiable("nonzero returns integers"),
     decomposition=Decomposition(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import ShapeError, UnsupportedError
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import ALL, DEFAULT_INT, bool_
@@ -29,7 +31,7 @@ from .scans import cumsum
 from .sorting import argsort
 
 if TYPE_CHECKING:
-    from ...registry.types import Tensor
+    from ...registry.types import Array, ArrayModule, Tensor
 
 _ARGS = """
 
@@ -159,6 +161,87 @@ def _group(name: str, self: Tensor, size: int | None) -> _Groups:
     return group(name, reshape(self, (spec_of(self).size,)), size)
 
 
+# -- eager kernels -----------------------------------------------------------------------------------------------------
+_NO_ORDER = np.empty(0, np.int64)
+_MOST_SORTED = 1 << 12  # elements; argsort of more is faster
+
+
+class _ArrayGroups(NamedTuple):
+    """The elements of an array in groups of equal ones.
+
+    Attributes:
+        order: the positions of the elements in ascending order; empty if they are not asked for.
+        ordered: the elements in ascending order.
+        is_first: for each of these whether it is the first of its group.
+    """
+
+    order: Array
+    ordered: Array
+    is_first: Array
+
+    def inverse_indices(self, xp: ArrayModule, shape: tuple[int, ...]) -> Array:
+        """The group of each element."""
+        result = xp.empty(self.ordered.size, xp.int64)
+        result[self.order] = self.is_first.cumsum() - 1
+        return result.reshape(shape)
+
+    def counts(self, starts: Array, xp: ArrayModule) -> Array:
+        """The number of elements of each group."""
+        result = xp.empty(starts.size, xp.int64)
+        xp.subtract(starts[1:], starts[:-1], out=result[:-1])
+        result[-1] = self.ordered.size - starts[-1]
+        return result
+
+
+def _group_array(
+    xp: ArrayModule, self: Array, size: int | None, needs_order: bool = True
+) -> _ArrayGroups | None:
+    """Group the equal elements of an array; None for calls that the body computes."""
+    if size is not None or not 0 < self.size <= _MOST_SORTED or self.dtype.kind not in "biuf":
+        return None
+    flat = self.reshape(-1)
+    if needs_order:
+        order = flat.argsort(kind="stable")
+        ordered = flat[order]
+    else:
+        order, ordered = _NO_ORDER, flat.copy()
+        ordered.sort(kind="stable")
+    is_first = xp.empty(flat.size, bool)
+    is_first[0] = True
+    xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return _ArrayGroups(order, ordered, is_first)
+
+
+def _all_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
+    groups = _group_array(xp, self, size)
+    if groups is None:
+        return NotImplemented
+    starts = groups.is_first.nonzero()[0]
+    inverse, counts = groups.inverse_indices(xp, self.shape), groups.counts(starts, xp)
+    return groups.ordered[starts], groups.order[starts], inverse, counts
+
+
+def _counts_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
+    groups = _group_array(xp, self, size, needs_order=False)
+    if groups is None:
+        return NotImplemented
+    starts = groups.is_first.nonzero()[0]
+    return groups.ordered[starts], groups.counts(starts, xp)
+
+
+def _inverse_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
+    groups = _group_array(xp, self, size)
+    if groups is None:
+        return NotImplemented
+    return groups.ordered[groups.is_first], groups.inverse_indices(xp, self.shape)
+
+
+def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
+    groups = _group_array(xp, self, size, needs_order=False)
+    return NotImplemented if groups is None else groups.ordered[groups.is_first]
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
 def _spec(name: str, self: TensorSpec, size: int | None, integers: int) -> tuple[TensorSpec, ...]:
     """The specs of the values, and of ``integers`` tensors of the same length."""
     spec, length = spec_of(self), _check_size(name, self, size)
@@ -191,6 +274,7 @@ def _all_shape_rule(self: TensorSpec, *, size: int | None = None) -> tuple[Tenso
     + "\n    >>> td.unique_all(td.asarray([3, 1, 3])).counts.tolist()\n    [1, 2]\n",
     reference="references.arrays.unique_all",
     shape_rule=_all_shape_rule,
+    eager_kernel=_all_of_array,
     samples="samples.reductions.unique_samples",
     errors="samples.reductions.unique_errors",
     dtypes=ALL,
@@ -212,6 +296,7 @@ def _unique_all(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
     )
     + "\n    >>> [x.tolist() for x in td.unique_counts(td.asarray([3, 1, 3]))]\n    [[1, 3], [1, 2]]\n",
     reference="references.arrays.unique_counts",
+    eager_kernel=_counts_of_array,
     shape_rule=lambda self, *, size=None: _spec("unique_counts", self, size, 1),
     samples="samples.reductions.unique_samples",
     errors="samples.reductions.unique_errors",
@@ -233,6 +318,7 @@ def _unique_counts(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
     )
     + "\n    >>> [x.tolist() for x in td.unique_inverse(td.asarray([3, 1, 3]))]\n    [[1, 3], [1, 0, 1]]\n",
     reference="references.arrays.unique_inverse",
+    eager_kernel=_inverse_of_array,
     shape_rule=lambda self, *, size=None: (
         *_spec("unique_inverse", self, size, 0),
         _inverse_spec(self),
@@ -257,6 +343,7 @@ def _unique_inverse(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
     )
     + "\n    >>> td.unique_values(td.asarray([3, 1, 3])).tolist()\n    [1, 3]\n",
     reference="references.arrays.unique_values",
+    eager_kernel=_values_of_array,
     shape_rule=lambda self, *, size=None: _spec("unique_values", self, size, 0)[0],
     samples="samples.reductions.unique_samples",
     errors="samples.reductions.unique_errors",

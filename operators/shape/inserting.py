@@ -25,7 +25,7 @@ from .views import broadcast_to, reshape
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...registry.types import Array, Tensor
+    from ...registry.types import Array, ArrayModule, Tensor
 
 _ARGS = """Args:
     self: any tensor.
@@ -95,6 +95,73 @@ def _check_positions(name: str, positions: Any) -> Any:  # noqa: ANN401
     return int(array) if array.ndim == 0 else array
 
 
+def _is_plain_position(self: Array, indices: int | slice | list[int]) -> bool:
+    """Whether positions are an int, or those that NumPy's functions take as the bodies do, with results in C order."""
+    if type(indices) is int:
+        return True
+    is_listed = type(indices) is list and {*map(type, indices)} == {int}
+    return (is_listed or type(indices) is slice) and self.flags.c_contiguous
+
+
+def _insert_into_array(
+    xp: ArrayModule, self: Array, indices: int | slice | list[int], values: Array, axis: int | None
+) -> object:
+    if axis is None:
+        self, axis = self.reshape(-1), 0
+    if isinstance(values, (int, float)):
+        if self.dtype.kind != "f":
+            return NotImplemented
+        values = xp.asarray(values, self.dtype)
+    if values.dtype != self.dtype or values.ndim > self.ndim or not _is_plain_position(self, indices):
+        return NotImplemented
+    if type(indices) is not int:
+        return xp.insert(self, indices, values, axis)
+    axis, length = range(self.ndim)[axis], self.shape[axis]
+    start = range(length + 1)[indices] if indices >= 0 else range(length)[indices]
+    if values.ndim < self.ndim:
+        values = values.reshape((1,) * (self.ndim - values.ndim) + values.shape)
+    if axis:
+        values = values.transpose(*range(1, axis + 1), 0, *range(axis + 1, self.ndim))
+    count, before = values.shape[axis], (slice(None),) * axis
+    result = xp.empty((*self.shape[:axis], length + count, *self.shape[axis + 1 :]), self.dtype)
+    result[*before, slice(start)] = self[*before, slice(start)]
+    result[*before, slice(start, start + count)] = values
+    result[*before, slice(start + count, None)] = self[*before, slice(start, None)]
+    return result
+
+
+def _delete_from_array(
+    xp: ArrayModule, self: Array, indices: int | slice | list[int], axis: int | None
+) -> object:
+    if axis is None:
+        self, axis = self.reshape(-1), 0
+    if not _is_plain_position(self, indices):
+        return NotImplemented
+    axis = range(self.ndim)[axis]
+    before = (slice(None),) * axis
+    if type(indices) is not int:
+        is_kept = xp.ones(self.shape[axis], bool)
+        is_kept[indices] = False
+        return xp.compress(is_kept, self, axis) if self.ndim > 1 else self[is_kept]
+    start = range(self.shape[axis])[indices]
+    if axis:
+        return xp.concatenate((self[*before, slice(start)], self[*before, slice(start + 1, None)]), axis)
+    return xp.concatenate((self[:start], self[start + 1 :]))
+
+
+def _resize_array(xp: ArrayModule, self: Array, shape: tuple[int, ...]) -> object:
+    count, size = math.prod(shape), self.size
+    if not size or (shape and min(shape) < 0):
+        return NotImplemented
+    flat = self.reshape(-1)
+    if count <= size:
+        return flat[:count].copy().reshape(shape)
+    result, whole = xp.empty(count, self.dtype), count // size * size
+    result[:whole].reshape(-1, size)[...] = flat
+    result[whole:] = flat[: count - whole]
+    return result.reshape(shape)
+
+
 @composite(
     "insert(Tensor self, Any indices, Tensor values, int? axis=None) -> Tensor",
     doc=make_docstring(
@@ -110,6 +177,7 @@ def _check_positions(name: str, positions: Any) -> Any:  # noqa: ANN401
         "td.insert(td.asarray([1, 2]), 1, 7) -> [1, 7, 2]",
     ),
     reference="numpy.insert",
+    eager_kernel=_insert_into_array,
     samples="samples.stacking.insert_samples",
     errors="samples.stacking.insert_errors",
     dtypes=ALL,
@@ -150,6 +218,7 @@ def insert(self: Tensor, indices: int | slice | Sequence[int], values: Tensor, a
         "td.delete(td.asarray([1, 2, 3]), 1) -> [1, 3]",
     ),
     reference="numpy.delete",
+    eager_kernel=_delete_from_array,
     samples="samples.stacking.delete_samples",
     errors="samples.stacking.delete_errors",
     dtypes=ALL,
@@ -179,6 +248,7 @@ Raises:
         "td.resize(td.asarray([1, 2]), (2, 3)) -> [[1, 2, 1], [2, 1, 2]]",
     ),
     reference="references.numpy_functions.resize",
+    eager_kernel=_resize_array,
     samples=lambda dtype: [
         SampleInput((TensorSample(size), shape))
         for size, shape in (

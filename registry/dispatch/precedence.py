@@ -172,6 +172,9 @@ def _fill_implicit(
         if asked or "Autocast" in newest:
             stopped |= 1 << DispatchKey.Level
         lay("composite_implicit", "CompositeImplicit", ALIASES["CompositeImplicit"] & ~stopped)
+        body = newest["CompositeImplicit"]
+        if body.cpu_kernel is not None:
+            table[DispatchKey.CPU] = Entry("composite_implicit", body, body.cpu_kernel)
     if served & BACKENDS_OF_AUTOGRAD[DispatchKey.AutogradOther]:
         table[DispatchKey.AutogradOther] = AMBIGUOUS
 

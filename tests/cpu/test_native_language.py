@@ -86,6 +86,41 @@ def primes_below(n: i64) -> i64:
 
 
 @native
+def nested_loops_with_one_variable(n: i64) -> i64:
+    count: i64 = 0
+    for _ in range(n):
+        for _ in range(n + 1):
+            count += 1
+    return count
+
+
+@native
+def reassigned_loop_variable(n: i64) -> i64:
+    total: i64 = 0
+    for i in range(n):
+        total += i
+        i += 100
+    for i in range(5, 5):
+        total += 1000 * i
+    return total * 1000 + i
+
+
+@native
+def variable_of_loop_without_iterations(n: i64) -> i64:
+    for i in range(7, n):
+        store(i64, stack(8), 0, i)
+    return i
+
+
+@native
+def loop_over_narrow_variable(n: i64) -> i64:
+    i: i32 = i32(n)
+    for i in range(n):
+        store(i64, stack(8), 0, i64(i))
+    return i64(i)
+
+
+@native
 def short_circuit(n: i64) -> i64:
     return 1 if (n != 0 and 100 // n > 5) or n == -7 else 0
 
@@ -165,6 +200,19 @@ def test_loops_and_branches():
     assert run(primes_below, 100) == 25
 
 
+def test_nested_loops_may_share_a_variable():
+    assert (
+        run(nested_loops_with_one_variable, 4) == Interpreter().call(nested_loops_with_one_variable, 4) == 20
+    )
+
+
+def test_assigning_the_loop_variable_leaves_the_count():
+    # the variable keeps its last value, also after a loop without iterations
+    assert run(reassigned_loop_variable, 4) == Interpreter().call(reassigned_loop_variable, 4) == 6103
+    assert run(variable_of_loop_without_iterations, 5) == 0
+    assert run(variable_of_loop_without_iterations, 9) == 8
+
+
 def test_vector_loops_of_inlined_functions_become_vectors():
     assert run(sum_of_squares, 3.0, result=ctypes.c_double) == sum((3.0 + i) ** 2 for i in range(8))
     module = lang.emit({"f": sum_of_squares})
@@ -242,6 +290,7 @@ def strange(x: i64) -> i64:
         (falls_off, "without a return"),
         (unknown, "unknown name"),
         (strange, "not in the subset"),
+        (loop_over_narrow_variable, "loop variable i is i64"),
     ],
 )
 def test_what_is_refused(function, message):

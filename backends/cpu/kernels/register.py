@@ -12,14 +12,18 @@ from ....eager.tensor.storage import owner_of
 from ....eager.tensor.tensor import Tensor, wrap, wrap_view
 from ....errors import DeviceError
 from ....operators.declare.declaration import LIBRARY, Declaration, on_declaration
-from ....registry.dispatch.keys import DispatchKey
+from ....registry.dispatch.keys import CPU_KEYS, DispatchKey
+from ....registry.dispatch.state import state
 from ....registry.operator import Operator
+from ....registry.values import TensorBase
 from .elementwise import elementwise_kernel
 from .folds import reduction_kernel, scan_kernel
 from .matmul import product_kernel
 
+_modes = lazy.Module(".eager.layers.dispatch_mode")
 _eager_loops = lazy.Module(".backends.cpu.native_kernels.eager")
 _views = lazy.Module(".backends.cpu.kernels.views")
+_WRONG_CALL = (IndexError, TypeError, ValueError)
 
 
 def array_kernel(op: Operator) -> Callable[..., Any]:
@@ -48,6 +52,44 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
             return tuple([wrap_result(part, args) for part in result])
         return wrap_result(result, args)
 
+    return kernel
+
+
+def make_eager_kernel(op: Operator, usual: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the CPU kernel of an operator that declares an ``eager_kernel``.
+
+    Native twin: backends/cpu/fastpath/entries/rt_kernels.py:array_kernel_call
+
+    Operators whose result size depends on data cannot be compiled: without it, a body runs operator by operator.
+
+    Args:
+        op: the operator.
+        usual: runs the calls that the declared kernel does not compute, and those while a layer or a mode is active,
+            which may intercept the operators of a body.
+    """
+    compute: Callable[..., Any] = op.decl.eager_kernel
+    needs_tensor = op.schema.arguments[0].type.core == "Tensor"  # other arguments may be numbers in its place
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        if state.include or _modes.watching() or (needs_tensor and type(args[0]) is not Tensor):
+            return usual(*args, **kwargs)
+        arrays = []
+        for value in args:
+            if type(value) is Tensor and value._keys == CPU_KEYS:
+                arrays.append(value._array)
+            elif isinstance(value, TensorBase):
+                return usual(*args, **kwargs)
+            else:
+                arrays.append(value)
+        try:
+            result = compute(np, *arrays, **kwargs)
+        except _WRONG_CALL:  # the usual kernel raises the error that names the argument
+            return usual(*args, **kwargs)
+        if result is NotImplemented:
+            return usual(*args, **kwargs)
+        return tuple(map(wrap, result)) if type(result) is tuple else wrap(result)
+
+    kernel.is_eager_kernel = True  # type: ignore[attr-defined]
     return kernel
 
 
@@ -116,6 +158,12 @@ def register() -> None:
 
 def _register(op: Operator) -> None:
     kernel = None if op.registered(DispatchKey.CPU) else _make_kernel(op)
+    body = op.registered("CompositeImplicit")
+    if op.decl.eager_kernel is not None and body is not None:
+        body.cpu_kernel = make_eager_kernel(op, body.fn)
+        op.recompute()
+    elif op.decl.eager_kernel is not None and kernel is not None:
+        kernel = make_eager_kernel(op, kernel)
     if kernel is not None:
         kernel.__qualname__ = f"numpy_{op.schema.name}"
         LIBRARY.impl(op, kernel, DispatchKey.CPU)

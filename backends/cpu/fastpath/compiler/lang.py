@@ -158,9 +158,21 @@ class FunctionEmitter(Expressions):
         self.label(done)
         return False
 
-    def loop_body(self, statements: list[ast.stmt], body: str, following: str, done: str) -> None:
-        """Emit the body of a loop, in which `continue` goes to `following` and `break` to `done`."""
+    def loop_body(
+        self, statements: list[ast.stmt], body: str, following: str, done: str, first: str = ""
+    ) -> None:
+        """Emit the body of a loop, in which `continue` goes to `following` and `break` to `done`.
+
+        Args:
+            statements: the body.
+            body: its label.
+            following: the label of the next iteration.
+            done: the label after the loop.
+            first: an instruction at the start of each iteration.
+        """
         self.label(body)
+        if first:
+            self.lines.append(first)
         self.loops.append((following, done))
         if not self.block(statements):
             self.lines.append(f"  br label %{following}")
@@ -169,7 +181,8 @@ class FunctionEmitter(Expressions):
     def stmt_For(self, node: ast.For) -> bool:
         """Emit `for i in range(stop)` or `range(start, stop)`; the bounds are evaluated once.
 
-        A loop over `vector_range` is made of vectors before LLVM might unroll it.
+        As in Python, the loop counts by itself and assigns the variable before each iteration, so the body, or a loop
+        in it, may assign the same variable. A loop over `vector_range` is made of vectors before LLVM might unroll it.
         """
         call, target = node.iter, node.target
         if (
@@ -182,19 +195,32 @@ class FunctionEmitter(Expressions):
             raise self.fail(node, "only `for name in range(start, stop)` and `vector_range` are supported")
         start = self.expr(call.args[0], I64) if len(call.args) == 2 else Val(I64, "0", 0)
         stop = self.expr(call.args[-1], I64)
-        self.declare(target.id, I64, start)
+        self.declare_loop_variable(target)
         test, body, step, done = (self.new_label(n) for n in ("for", "body", "step", "endfor"))
-        self.lines.append(f"  br label %{test}")
+        counter = self.alloca("i64")
+        self.lines += [f"  store i64 {start.text}, ptr {counter}", f"  br label %{test}"]
         self.label(test)
-        inside = self.ins(TYPES["bool"], f"icmp slt i64 {self.expr_Name(target).text}, {stop.text}")
+        index = self.ins(I64, f"load i64, ptr {counter}")
+        inside = self.ins(TYPES["bool"], f"icmp slt i64 {index.text}, {stop.text}")
         self.lines.append(f"  br i1 {inside.text}, label %{body}, label %{done}")
-        self.loop_body(node.body, body, step, done)
+        self.loop_body(
+            node.body, body, step, done, f"  store i64 {index.text}, ptr {self.slots[target.id][1]}"
+        )
         self.label(step)
-        self.declare(target.id, I64, self.ins(I64, f"add nsw i64 {self.expr_Name(target).text}, 1"))
+        following = self.ins(I64, f"add nsw i64 {index.text}, 1")
+        self.lines.append(f"  store i64 {following.text}, ptr {counter}")
         hint = f", !llvm.loop {self.module.vector_loop()}" if call.func.id == "vector_range" else ""
         self.lines.append(f"  br label %{test}{hint}")
         self.label(done)
         return False
+
+    def declare_loop_variable(self, target: ast.Name) -> None:
+        """Declare the variable of a loop; it is 0 if it is new and the loop has no iteration."""
+        if target.id not in self.slots:
+            self.slots[target.id] = (I64, self.alloca("i64"))
+            self.allocas.append(f"  store i64 0, ptr {self.slots[target.id][1]}")
+        elif self.slots[target.id][0] != I64:
+            raise self.fail(target, f"the loop variable {target.id} is i64, but was declared as another type")
 
     def stmt_Break(self, node: ast.Break) -> bool:
         self.lines.append(f"  br label %{self.loops[-1][1]}")

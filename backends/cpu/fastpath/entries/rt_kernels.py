@@ -1,6 +1,7 @@
 """The native entry of operators whose CPU kernel is a Python function, which it calls without the dispatcher.
 
-One entry serves every such operator of any namespace. It accepts calls whose arguments the binder would pass unchanged
+One entry serves every such operator of any namespace, another one those that declare an eager kernel, a function of
+arrays (operators/declare/declaration.py:Declaration). They accept calls whose arguments the binder would pass unchanged
 and whose key set is that of plain CPU tensors. The kernel may be replaced while it runs, so the call holds a reference.
 """
 
@@ -26,13 +27,14 @@ class KernelEntry(base.OperatorEntry):
     failed: ptr  # the function that translates an exception
     results: i64  # which results need no check
     check: ptr  # the function that checks others
+    numpy: ptr  # the module, the first argument of functions of arrays
 
 
 # `KernelEntry.results`: a number of tensors (0: None, 1: a tensor, else a tuple of so many); or one of these
 ANY_RESULT, ASK_PYTHON = -1, -2
 
 MOST_ARGUMENTS = 16
-BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING = (
+BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING, ANYTHING, INTEGERS = (
     1,
     2,
     4,
@@ -40,6 +42,8 @@ BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING = (
     16,
     32,
     64,
+    128,  # but tensors, which the binder of such arguments ignores
+    256,  # a tuple of them
 )  # numbers: as their operand codes
 
 
@@ -51,13 +55,7 @@ def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     """
     g: base.Globals = entry.globals_
     kernel = entry.kernel
-    if unlikely(
-        kwnames != NULL
-        or kernel == NULL
-        or count < entry.least
-        or count > entry.most
-        or not are_plain_arguments(g, entry.kinds, args, count, flags)
-    ):
+    if unlikely(not is_plain_call(entry, args, count, kwnames, flags)):
         return Outcome.FALL_BACK
     entry.calls += 1
     capi.incref(kernel)
@@ -72,6 +70,73 @@ def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     if likely(wanted == ANY_RESULT or (wanted == 1 and capi.type_of(result) == g.tensor)):
         return result
     return check_result(entry, g, result, wanted)
+
+
+@rt_entry.entry(records=False)
+def array_kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry of operators with an eager kernel, a function of arrays.
+
+    Python twin: backends/cpu/kernels/register.py:make_eager_kernel
+    """
+    g: base.Globals = entry.globals_
+    kernel, total = entry.kernel, entry.count
+    if unlikely(not is_plain_call(entry, args, count, kwnames, flags)):
+        return Outcome.FALL_BACK
+    values = stack(MOST_ARGUMENTS * 8 + 8)
+    store(ptr, values, 0, entry.numpy)
+    for i in range(total):
+        x: base.TensorObject = load(ptr, args, i * 8) if i < count else load(ptr, entry.defaults, i * 8)
+        store(ptr, values, i * 8 + 8, capi.new_ref(x.array if capi.type_of(x) == g.tensor else x))
+    capi.incref(kernel)
+    result = capi.PyObject_Vectorcall(kernel, values, entry.most + 1, entry.keywords)
+    capi.decref(kernel)
+    capi.release_all(values + 8, total)
+    if unlikely(result == NULL):
+        if capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_Exception, 0)) == 0:
+            return NULL  # an interrupt
+        capi.PyErr_Clear()  # Python raises the error that names the argument
+        return Outcome.FALL_BACK
+    if likely(capi.type_of(result) == g.array):
+        entry.calls += 1
+        return base.make_tensor(g, result)
+    return wrap_each(entry, g, result)
+
+
+@noinline
+def wrap_each(entry: KernelEntry, g: base.Globals, result: capi.PyVarObject) -> ptr:
+    """Return a tuple of tensors for a tuple of arrays, which is released; Python runs the call for other results."""
+    if capi.type_of(result) != capi.PyTuple_Type:  # NotImplemented
+        capi.decref(result)
+        return Outcome.FALL_BACK
+    tensors = capi.PyTuple_New(result.size)
+    for i in range(result.size):
+        if tensors != NULL:
+            array = capi.item(result, i)
+            if capi.type_of(array) != g.array:
+                capi.decref(tensors)
+                capi.decref(result)
+                return Outcome.FALL_BACK
+            tensor = base.make_tensor(g, capi.new_ref(array))
+            if tensor == NULL:
+                capi.decref(tensors)
+                tensors = ptr(0)
+            else:
+                capi.set_item(tensors, i, tensor)
+    capi.decref(result)
+    entry.calls += 1
+    return tensors
+
+
+@native
+def is_plain_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> bool:
+    """Return whether the kernel can run a call: its arguments are positional and plain."""
+    return (
+        kwnames == NULL
+        and entry.kernel != NULL
+        and count >= entry.least
+        and count <= entry.most
+        and are_plain_arguments(entry.globals_, entry.kinds, args, count, flags)
+    )
 
 
 @noinline
@@ -104,9 +169,22 @@ def are_plain_arguments(g: base.Globals, kinds: ptr, args: ptr, count: i64, flag
             if unlikely((allowed_kinds & TENSOR) == 0 or rt_operands.plain_array(g, x, flags) == NULL):
                 return False
             tensors += 1
-        elif (kind_of(x) & allowed_kinds) == 0:
+        elif (kind_of(x) & allowed_kinds) == 0 and not is_allowed_object(x, allowed_kinds):
             return False
     return tensors != 0
+
+
+@noinline
+def is_allowed_object(x: capi.PyVarObject, allowed_kinds: i64) -> bool:
+    """Return whether any object is allowed, or a tuple of Python integers is, and this is one."""
+    if (allowed_kinds & ANYTHING) != 0:
+        return True
+    if (allowed_kinds & INTEGERS) == 0 or capi.type_of(x) != capi.PyTuple_Type:
+        return False
+    for i in range(x.size):
+        if kind_of(capi.item(x, i)) != INTEGER:
+            return False
+    return True
 
 
 @native

@@ -10,7 +10,10 @@ import sys
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .....eager.hot_calls import HotCalls
+from .....eager.layers import dispatch_mode
 from .....errors import AllocationError, ScalarOverflowError, TandemError
 from .....registry import native_type
 from .....registry.contract import describe_kernel, is_checked
@@ -23,7 +26,7 @@ from .runtime import Runtime
 from .structs import EntryStruct, StructMemory
 from .stubs import ColdCallable, TargetCallable
 
-ENTRY = "kernel_call"
+ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
 _KINDS = {
     "Tensor": at.TENSOR,
     "int": at.INTEGER,
@@ -43,13 +46,36 @@ def kind_bits(kind: Type) -> int:
     return _KINDS.get(kind.base, 0) if kind.form == "base" else 0
 
 
+def object_bits(kind: Type) -> int:
+    """Return as `kind_bits` also whether any object, or a tuple of integers, is passed unchanged.
+
+    It is for operators that write nothing: the others count writes in the dispatcher's layers.
+    """
+    if kind.form == "list" and kind.element is not None and kind.size is None:
+        return at.INTEGERS if kind_bits(kind.element) == at.INTEGER else 0
+    return at.ANYTHING if kind.form == "base" and kind.base == "Any" else kind_bits(kind)
+
+
 def find_plain_kernel(op: Operator) -> Any:
-    """Return the function that a call on plain CPU tensors runs; None if that takes more than calling it."""
+    """Return the function that a call on plain CPU tensors runs; None if that takes more than calling it.
+
+    It is a function of arrays, with NumPy as first argument, if the operator declares an eager kernel; a mode that
+    intercepts some operators may concern those that such a kernel does not call.
+    """
     entry = op.table[DispatchKey.CPU]
     books = op.layer_keys and op.schema.namespace != "td"  # the layer counts writes of other kernels
     if op.extra_keys or books or entry.boxed or entry.kind in ("missing", "ambiguous", "fallthrough"):
         return None
-    return entry.fn if entry.registration is None else entry.registration.fn
+    fn = entry.fn if entry.registration is None else entry.registration.fn
+    if not has_eager_kernel(op):
+        return fn
+    is_used = getattr(entry.fn, "is_eager_kernel", False) and not dispatch_mode.watching()
+    return op.decl.eager_kernel if is_used else None
+
+
+def has_eager_kernel(op: Operator) -> bool:
+    """Return whether an operator declares an eager kernel."""
+    return op.decl is not None and op.decl.eager_kernel is not None
 
 
 def expected_results(op: Operator) -> int:
@@ -71,9 +97,10 @@ class KernelStruct(EntryStruct):
         positional, keyword, converters = op.binder.positional, op.binder.keyword, op.binder.converters
         arguments = (*positional, *keyword)
         self.operator, self.kernel = op, None
+        find_bits = object_bits if has_eager_kernel(op) else kind_bits
         kinds, values = StructMemory(8 * len(arguments) + 8), StructMemory(8 * len(arguments) + 8)
         for index, argument in enumerate(arguments):
-            kinds.set(8 * index, kind_bits(argument.type))
+            kinds.set(8 * index, find_bits(argument.type))
             if argument.default is not MISSING:
                 values.refer(8 * index, converters[argument.name](argument.default))
         super().__init__(
@@ -88,6 +115,7 @@ class KernelStruct(EntryStruct):
             kinds=kinds,
             defaults=values,
         )
+        self.refer(at.KernelEntry.numpy, np)
         if keyword:
             self.refer(at.KernelEntry.keywords, tuple(sys.intern(argument.name) for argument in keyword))
 
@@ -129,9 +157,9 @@ def is_compilable(op: Operator) -> bool:
     These are composites, operators that create tensors, and those whose kernel is a function in C or LLVM IR.
     """
     decl, schema = op.decl, op.schema
-    composed = (
-        decl is not None and decl.kind in ("composite", "creation") and not (decl.explicit or decl.effects)
-    )
+    composed = decl is not None and decl.kind in ("composite", "creation")
+    if composed and (decl.explicit or decl.effects or has_eager_kernel(op)):
+        return False
     if not (composed or has_machine_code(op)):
         return False
     computes = bool(schema.returns) and all(r.type.core == "Tensor" for r in schema.returns)
@@ -161,13 +189,14 @@ class KernelStub(ColdCallable):
         self.operator: Operator = function.operator
         self.callable = function
         self.hot_calls: HotCalls | None = None
+        self.entry_kind = ARRAY_ENTRY if has_eager_kernel(self.operator) else ENTRY
         super().__init__(runtime, function, self.operator, self.operator.name)
         self.snapshot_kernels()
 
     @property
     def is_hot(self) -> bool:
         """Whether the entry needs no compilation, or is worth it."""
-        return ENTRY in self.runtime.codes or super().is_hot
+        return self.entry_kind in self.runtime.codes or super().is_hot
 
     def _install(self) -> None:
         if self.hot_calls is None and is_compilable(self.operator):
@@ -178,7 +207,7 @@ class KernelStub(ColdCallable):
         try:
             if self.record is None and can_be_served(self.operator):
                 record = KernelStruct(self.runtime.process, self.operator)
-                record.entry = self.runtime.entry(ENTRY)
+                record.entry = self.runtime.entry(self.entry_kind)
                 # the function keeps the struct alive, which its entry reads
                 self.record = self.callable.native_record = record
         except (RuntimeError, OSError, SyntaxError, ImportError):

@@ -50,6 +50,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"reduction": rt_reduce.reduction}, ONE),
     ({"jitted": rt_jit.jitted_call, "recorded": rt_jit.recorded_call}, {}),
     ({"kernel_call": rt_kernels.kernel_call}, {}),
+    ({"array_kernel_call": rt_kernels.array_kernel_call}, {}),
     ({"loop_call": LOOP_CALLS}, ONE | {"LISTS": 1}),
     ({"backward": rt_backward.backward}, {}),
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),

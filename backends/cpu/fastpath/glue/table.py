@@ -15,7 +15,7 @@ from .....registry.dtypes import DType, bool_, default_listeners
 from .....registry.function import function_listeners, wrapper_listeners
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
 from . import folds, loops, products
-from .kernels import KernelStub
+from .kernels import KernelStub, has_eager_kernel
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
@@ -167,6 +167,9 @@ class Stubs:
         self.runtime = runtime
         self.by_operator: dict[Operator, Stub] = {}
         self.kernels: dict[Operator, KernelStub] = {}
+        self._with_eager_kernels: list[
+            KernelStub
+        ] = []  # which depend on the modes that intercept any operator
         self._concerned: dict[Operator, list[Stub]] = {}
         self._views: list[Stub] = []
         self._view_callers: list[Stub] = []
@@ -190,6 +193,8 @@ class Stubs:
         kernel = self.kernels.get(op)
         if kernel is not None:
             kernel.follow()
+        for other in self._with_eager_kernels:
+            other.follow()
 
     def clear_variants(self) -> None:
         """Remove the variants of all operators: the default dtype has changed (a listener of it)."""
@@ -206,7 +211,10 @@ class Stubs:
     def forget(self, op: Operator, defined: bool) -> None:
         """Add or remove a stub: an operator was defined or deleted (a listener of the registry)."""
         if not defined and op in self.kernels:
-            self.kernels.pop(op).close()
+            kernel = self.kernels.pop(op)
+            kernel.close()
+            if kernel in self._with_eager_kernels:
+                self._with_eager_kernels.remove(kernel)
         stub = None if defined else self.by_operator.pop(op, None)
         if stub is not None:
             stub.uninstall()
@@ -223,6 +231,8 @@ class Stubs:
         stub, op = make_stub(self.runtime, function), function.operator
         if stub is None:
             self.kernels[op] = KernelStub(self.runtime, function)
+            if has_eager_kernel(op):
+                self._with_eager_kernels.append(self.kernels[op])
             return
         self.by_operator[op] = stub
         if op.is_view:

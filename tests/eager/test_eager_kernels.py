@@ -1,0 +1,151 @@
+"""Eager kernels of composites: results and errors are those of the bodies, which layers and modes still see."""
+
+import numpy as np
+import pytest
+import tandem as td
+from optable import arrays_of, errors_of, generator, rows, table, to_tensors
+from tandem import config
+from tandem.backends.cpu import fastpath as native_layer
+from tandem.backends.cpu.fastpath.runtime import rt_base as rt
+from tandem.registry import native_type
+from tandem.registry.function import functions
+
+OPERATORS = {name: op for name, op in table().items() if op.decl.eager_kernel is not None}
+COMPOSITES = {name: op for name, op in OPERATORS.items() if op.decl.kind == "composite"}
+native = pytest.mark.skipif(
+    bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
+)
+
+
+class Log(td.DispatchMode):
+    """Notes the names of the operators called."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.names = []
+
+    def __tandem_dispatch__(self, op, types, args, kwargs):
+        self.names.append(op.schema.name)
+        return op(*args, **kwargs)
+
+
+@pytest.fixture(autouse=True)
+def hot():
+    with config.override(hot_composites=1, hot_calls=1):
+        yield
+
+
+def contents(result):
+    results = result if isinstance(result, tuple) else (result,)
+    return [(x.dtype, x.shape, x.numpy().tobytes()) for x in results]
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_results_are_those_of_the_body(name):
+    op = COMPOSITES[name]
+    body = op.registered("CompositeImplicit").fn
+    for dtype, sample in rows(op):
+        args, kwargs = to_tensors(arrays_of(sample, dtype, generator(op, dtype)))
+        bound = op.binder.bind(args, kwargs)
+        wanted = contents(body(*bound[0], **bound[1]))
+        for _ in range(3):
+            result = functions[op.name](*args, **kwargs)
+            assert contents(result) == wanted, (dtype, sample)
+        given = [x for x in args if isinstance(x, td.Tensor)]
+        for one in result if isinstance(result, tuple) else (result,):
+            assert not any(np.shares_memory(one.numpy(), x.numpy()) for x in given)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_wrong_calls_raise_the_errors_of_the_body(name):
+    op = OPERATORS[name]
+    for error in errors_of(op):
+        args, kwargs = to_tensors(arrays_of(error, op.decl.dtypes[-1], generator(op, op.decl.dtypes[-1])))
+        for _ in range(3):
+            with pytest.raises(error.error, match=error.match):
+                functions[op.name](*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: td.insert(x, 1, 7),
+        lambda x: td.insert(x, -1, 7.5),
+        lambda x: td.insert(x, [0, 2], x[:2]),
+        lambda x: td.insert(x, slice(0, 3), x[0]),
+        lambda x: td.insert(x, np.asarray([True, False, True, False]), x[0]),
+        lambda x: td.insert(x.reshape(2, 2), 1, x[:2], 1),
+        lambda x: td.insert(x.reshape(2, 2).T, [0, 1], x.reshape(2, 2), 0),
+        lambda x: td.delete(x, -1),
+        lambda x: td.delete(x, [0, 0, -1]),
+        lambda x: td.delete(x, slice(None, None, 2)),
+        lambda x: td.delete(x.reshape(2, 2), [1], 1),
+        lambda x: td.delete(x.reshape(2, 2).T, 0, 1),
+        lambda x: td.delete(x, np.asarray([True, False, True, False])),
+        lambda x: td.resize(x, (3, 3)),
+        lambda x: td.resize(x, [2, 1]),
+        lambda x: td.resize(x, 4),
+        lambda x: td.unique_inverse(x)[1],
+    ],
+)
+def test_all_forms_of_arguments(call):
+    """A tensor that requires gradients runs the body."""
+    x = td.asarray(np.asarray([2.0, -0.0, 0.0, 2.0], np.float32))
+    wanted = call(x.clone().requires_grad_()).detach()
+    for _ in range(3):
+        assert contents(call(x)) == contents(wanted)
+
+
+def test_gradients_and_traces_use_the_body():
+    x = td.asarray([1.0, 2.0, 3.0])
+    f = lambda x: (td.insert(x, 1, x[:1] * 5) * td.resize(td.delete(x, 0), (4,))).sum()  # noqa: E731
+    for _ in range(3):
+        f(x)
+    assert td.grad(f)(x).tolist() == td.grad(td.jit(f))(x).tolist() == [17.0, 5.0, 11.0]
+    assert td.vmap(lambda x: td.delete(x, 1))(td.asarray([[1, 2, 3], [4, 5, 6]])).tolist() == [[1, 3], [4, 6]]
+    with pytest.raises(td.errors.UnsupportedError, match="depends on data"):
+        td.jit(td.flatnonzero)(x)
+
+
+def test_operators_remain_composites():
+    assert td.dispatch_table("delete")["CPU"].kind == "composite_implicit"
+    assert td.dispatch_table("delete")["AutogradCPU"].kind == "composite_implicit"
+
+
+@pytest.mark.parametrize("options", [{"below": "Autograd"}, {"ops": ["index"]}])
+def test_modes_see_the_operators_of_the_body(options):
+    x = td.asarray([1.0, 2.0, 3.0])
+    for _ in range(3):
+        td.delete(x, 1)
+    with Log(**options) as log:
+        assert td.delete(x, 1).tolist() == [1.0, 3.0]
+    assert "index" in log.names and "delete" not in log.names
+
+
+def test_other_kernels_replace_eager_kernels():
+    x = td.asarray([0.0, 2.0, 3.0])
+    for _ in range(3):
+        assert td.flatnonzero(x).tolist() == [1, 2]
+    with td.Library("td", "IMPL") as library:
+        library.impl("flatnonzero", lambda self, *, size, fill_value: self, "CPU")
+        assert td.flatnonzero(x).tolist() == [0.0, 2.0, 3.0]
+    assert td.flatnonzero(x).tolist() == [1, 2]
+
+
+@native
+@pytest.mark.parametrize("name", [name for name in OPERATORS if "indices" not in name])
+def test_calls_on_plain_tensors_are_native(name):
+    op = OPERATORS[name]
+    function, dtype = (
+        functions[op.name],
+        next(d for d in (td.float32, *op.decl.dtypes) if d in op.decl.dtypes),
+    )
+    calls = [arrays_of(sample, d, generator(op, d)) for d, sample in rows(op) if d is dtype]
+    args, _ = to_tensors(next(call for call in calls if not call[1]))
+    for _ in range(4):
+        function(*args)
+    assert native_type.entry_of(function)
+    record = native_layer.stubs().kernels[op].record
+    before = record.get(rt.OperatorEntry.calls)
+    function(*args)
+    assert record.get(rt.OperatorEntry.calls) == before + 1
