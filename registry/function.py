@@ -152,7 +152,7 @@ def make_function(operator: Operator, doc: str = "") -> OperatorFunction[Any]:
 def add_wrapper(wrapper: Any, function: OperatorFunction[Any]) -> None:
     """Give a ``NativeCallable`` that calls a function the function's native entry, from when that is hot.
 
-    The wrapper must be called with the arguments of the function, and lives as long as it.
+    The entry takes calls with a tensor, as the function would; the wrapper lives as long as the function.
     """
     with lock:
         function.wrappers.append(wrapper)

@@ -77,19 +77,21 @@ def run_backward(
     before = current_keys()
     try:
         set_keys(state.include, state.exclude & ~AUTOGRAD if create_graph else state.exclude | AUTOGRAD)
-        if metas is None:
-            gradients = Pass(keep).run(roots)
-        else:
-            retained = [
-                meta for meta in metas if hooks.is_retained(meta)
-            ]  # their hooks have stored the gradients
-            gradients = _gradients_of(metas, keep, roots)
-            gradients = {meta: value for meta, value in gradients.items() if meta not in retained}
+        gradients = Pass(keep).run(roots) if metas is None else _leave_out_retained(metas, keep, roots)
         watched = hooks.find_accumulated(gradients)
         accumulate(gradients, create_graph)
         hooks.run_accumulated(watched)
     finally:
         set_keys(*before)
+
+
+def _leave_out_retained(
+    metas: Sequence[AutogradMeta], keep: bool, roots: list[Root]
+) -> dict[AutogradMeta, Tensor]:
+    """:func:`_gradients_of` without the results that retain their gradients, which hooks have stored."""
+    retained = [meta for meta in metas if hooks.is_retained(meta)]
+    gradients = _gradients_of(metas, keep, roots)
+    return {meta: value for meta, value in gradients.items() if meta not in retained}
 
 
 def _gradients_of(metas: Sequence[AutogradMeta], keep: bool, roots: list[Root]) -> dict[AutogradMeta, Tensor]:

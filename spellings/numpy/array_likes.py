@@ -111,8 +111,8 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"<function tandem.numpy.{self.__qualname__}>"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return accept_lists, (self.function,)
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by its name
 
 
 def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:

@@ -244,9 +244,8 @@ def test_composite_operators_of_users_copy_views():
 def test_compiled_copies_are_made_once():
     with td.config.override(native=True):
         lowered = td.jit(lambda x: td.tile(x, (2, 1)) + 1).lower(td.ones((4, 5)))
-    rows = [str(row) for row in lowered.kernels()]
-    if not any("interpreted" in row for row in rows):
-        assert "its elements have been copied already" in str(lowered.kernels())
+    rows = [row for row in lowered.kernels() if row.op in ("td::reshape", "td::clone")]
+    assert sum(row.choice != "view" for row in rows) == 1
 
 
 def test_astype_copies_by_default():

@@ -53,11 +53,13 @@ class PatchPoint:
         kind: the kind of entry.
         fall_back: called on a failed guard.
         miss: called for operand types without a variant.
+        takes_numbers: whether the entry may answer calls on numbers alone.
         record: the struct that the entry reads; created when the entry is first installed.
     """
 
-    def __init__(self, target: Any, kind: str, fall_back: Any, miss: Any) -> None:
+    def __init__(self, target: Any, kind: str, fall_back: Any, miss: Any, takes_numbers: bool = True) -> None:
         self.callable, self.kind, self.fall_back, self.miss = target, kind, fall_back, miss
+        self.takes_numbers = takes_numbers
         self.record: OperatorStruct | None = None
 
     def open(
@@ -70,6 +72,12 @@ class PatchPoint:
         self.record.set_recorder(recorder)
         native_type.set_entry(self.callable, entry, self.record.address)
         return self.record
+
+    def add(self, *variants: StructMemory) -> None:
+        """Make variants reachable, if the entry is installed."""
+        if self.record is not None:
+            is_taken = lambda one: self.takes_numbers or not one.get(rt.Variant.number)  # noqa: E731
+            self.record.add(*filter(is_taken, variants))
 
     def set_fallback(self, other: Any) -> None:
         """Set the callable that receives the calls which the entry does not take."""
@@ -261,7 +269,7 @@ class Stub(ColdCallable):
         """Return the struct of an entry, with the callables that serve calls without it."""
         return OperatorStruct(self.runtime.process, fall_back, miss, NAMES)
 
-    def add_method(self, method: Any, swapped: bool) -> None:
+    def add_method(self, method: Any, swapped: bool, takes_numbers: bool = True) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
         fall_back: Callable[..., Any] = MethodType(type(method).__call__, method)
         kind = self.patch_points[0].kind
@@ -269,7 +277,7 @@ class Stub(ColdCallable):
             return
         if swapped:  # the entry swaps the arguments, and passes them on swapped
             kind, fall_back = kind + "_swapped", _reverse_arguments(fall_back)
-        self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
+        self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back, takes_numbers))
 
     def call_miss(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call with operand types that have no variant yet; the entry has written their key."""
@@ -288,7 +296,8 @@ class Stub(ColdCallable):
             return
         recorder, known = self.recorder(), [] if self.record is None else self.record.variants.values()
         for point in self.patch_points:
-            point.open(self.runtime, recorder, self.make_struct).add(*known)
+            point.open(self.runtime, recorder, self.make_struct)
+            point.add(*known)
         self.function.target = self.python
 
     def uninstall(self) -> None:
@@ -306,8 +315,7 @@ class Stub(ColdCallable):
         if self.make is not None and self.record is not None and key not in self.record.variants:
             variant = self.make(key)
             for point in self.patch_points:
-                if point.record is not None:
-                    point.record.add(variant)
+                point.add(variant)
 
     def clear_variants(self) -> None:
         """Remove the variants, whose dtypes follow from the default dtype; the registry's lock is held."""

@@ -241,14 +241,14 @@ class Stubs:
             stub.views = self._views
             self._view_callers.append(stub)
         for wrapper in function.wrappers:
-            stub.add_method(wrapper, False)
+            stub.add_method(wrapper, False, takes_numbers=False)
         self.watch(stub)
 
     def add_wrapper(self, function: Any, wrapper: Any) -> None:
         """Let a callable share the entry of the function that it wraps (a listener of wrappers)."""
         stub = self.by_operator.get(function.operator)
         if stub is not None:
-            stub.add_method(wrapper, False)
+            stub.add_method(wrapper, False, takes_numbers=False)
             stub.follow()
 
     def watch(self, stub: Stub) -> None:
