@@ -101,9 +101,14 @@ def has_short_sides(self: TensorSpec, **options: object) -> bool:
     return max(self.shape[-2:]) < 1 << 24
 
 
-def lapack_kernel(*loops: NativeLoop, failure: str = "", is_finite: bool = False) -> NativeKernel:
+def lapack_kernel(
+    *loops: NativeLoop,
+    failure: str = "",
+    is_finite: bool = False,
+    dtypes: tuple[DType, ...] | None = None,
+) -> NativeKernel:
     """The native kernel of an operator that NumPy's LAPACK computes, in double precision as NumPy does."""
-    return NativeKernel(loops, failure, DOUBLES, is_finite=is_finite)
+    return NativeKernel(loops, failure, DOUBLES, is_finite=is_finite, dtypes=dtypes)
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------

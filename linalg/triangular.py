@@ -86,6 +86,7 @@ solve_triangular_stack: OperatorFunction[Tensor] = matrix_op(
         NativeLoop("tandem", "solve_lower", lambda self, other, lower: lower),
         NativeLoop("tandem", "solve_upper", lambda self, other, lower: not lower),
         failure="solve: Singular matrix",
+        dtypes=(float32, float64),
     ),
     decomposition=Decomposition(
         lambda self, other, lower: solve_stack(_keep(self, lower), other),
