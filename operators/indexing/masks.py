@@ -25,7 +25,6 @@ from .take import nonzero
 if TYPE_CHECKING:
     from ...registry.types import Array, Tensor, TensorLike
 
-_autograd = lazy.Module(".eager.autograd.node")
 _statistics = lazy.Module(".operators.reductions.statistics")
 
 # Called with a mask that is a tensor: a function that returns its elements if a trace may rely on them, else None.
@@ -33,6 +32,9 @@ constant_mask_hooks: list[Callable[[Any], Array | None]] = []
 
 # Called with two masks that are different objects: whether they are known to have the same elements.
 equal_mask_hooks: list[Callable[[Any, Any], bool]] = []
+
+# Called with a mask that is a tensor: the number of in-place writes into its memory.
+mask_version_hooks: list[Callable[[Any], int]] = []
 
 
 def is_mask(item: Any) -> bool:
@@ -85,7 +87,8 @@ class MaskedElements:
     def __init__(self, dense: Any, mask: Tensor | Array, axis: int, fault: UnsupportedError):
         self.dense, self.axis, self.fault = dense, axis, fault
         self.mask = mask.copy() if isinstance(mask, np.ndarray) else clone(mask)
-        self.source = mask, 0 if isinstance(mask, np.ndarray) else _autograd.version_of(mask)
+        read = () if isinstance(mask, np.ndarray) else mask_version_hooks
+        self.source = mask, [version_of(mask) for version_of in read]
 
     def align(self, value: Any) -> Any:
         """A value, or other elements at the same mask, for all elements of ``dense``.
