@@ -147,6 +147,13 @@ def has_machine_code(op: Operator) -> bool:
     return any(one is not None and getattr(one.fn, "is_machine_code", False) for one in registrations)
 
 
+def is_traced_as_run(op: Operator) -> bool:
+    """Return whether a trace records calls of an operator, or runs the kernel that eager calls on the CPU run."""
+    traced = op.table[DispatchKey.Tracer]
+    records = traced.kind in ("fallback", "fallthrough")
+    return records or traced.registration is op.table[DispatchKey.CPU].registration is not None
+
+
 class KernelStub(ColdCallable):
     """The native entry of one operator function whose kernel is a Python function.
 
@@ -202,6 +209,7 @@ class KernelStub(ColdCallable):
         """Compile hot calls only while compiled code computes what the kernels do, and no mode intercepts it."""
         if self.hot_calls is not None:
             same = has_machine_code(self.operator) or self.read_kernels() == self.kernels
+            same = same and is_traced_as_run(self.operator)
             self.hot_calls.is_enabled = same and not self.operator.extra_keys
 
     def close(self) -> None:
