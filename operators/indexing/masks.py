@@ -171,8 +171,8 @@ converters[MaskedElements] = MaskedElements.refuse
 
 
 def _expand_mask(mask: Tensor | Array, after: int) -> Tensor:
-    """A mask as a tensor, with axes of length 1 for those after it."""
-    whole: Tensor = converters[np.ndarray](mask) if isinstance(mask, np.ndarray) else mask
+    """A copy of a mask, with axes of length 1 for those after it: a derivative needs the mask as it is now."""
+    whole: Tensor = converters[np.ndarray](mask) if isinstance(mask, np.ndarray) else clone(mask)
     return reshape(whole, (*whole.shape, *(1,) * after)) if after else whole
 
 

@@ -431,6 +431,19 @@ def test_reductions_are_those_at_the_mask_as_it_was_read(transform):
     assert transform(run, x).tolist() == run(x).tolist() == [7, 7, 12]
 
 
+@pytest.mark.parametrize("transform", TRANSFORMED.values(), ids=TRANSFORMED)
+def test_derivatives_are_those_at_the_mask_as_it_was(transform):
+    def loss(x):
+        mask, y = x > 2, x * 1
+        total = (x[mask] ** 2).sum()
+        y[mask] *= x[mask]
+        mask[...] = False
+        return total + y.sum()
+
+    x = td.asarray([3.0, 1.0, 4.0, -2.0])
+    assert transform(td.grad(loss), x).tolist() == td.grad(loss)(x).tolist() == [12, 1, 16, 1]
+
+
 # -- constant masks ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [np.copy, td.asarray], ids=["array", "tensor"])
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
