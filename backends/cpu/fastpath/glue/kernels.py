@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from .....eager.hot_calls import HotCalls
+from .....eager.hot_calls import HotCalls, is_traced_as_run
 from .....errors import AllocationError, ScalarOverflowError, TandemError
 from .....registry import native_type
 from .....registry.contract import describe_kernel, is_checked
@@ -145,13 +145,6 @@ def has_machine_code(op: Operator) -> bool:
     entry = op.table[DispatchKey.CPU]
     registrations = [one.registration for one in (entry, *entry.dtypes.values())]
     return any(one is not None and getattr(one.fn, "is_machine_code", False) for one in registrations)
-
-
-def is_traced_as_run(op: Operator) -> bool:
-    """Return whether a trace records calls of an operator, or runs the kernel that eager calls on the CPU run."""
-    traced = op.table[DispatchKey.Tracer]
-    records = traced.kind in ("fallback", "fallthrough")
-    return records or traced.registration is op.table[DispatchKey.CPU].registration is not None
 
 
 class KernelStub(ColdCallable):
