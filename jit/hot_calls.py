@@ -11,11 +11,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import config
+from ..eager.hot_calls import is_traced_as_run
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
 from ..lowering.loop_bodies import LoopThunk
 from ..lowering.lower import Lowered
 from ..lowering.thunks import NodeThunk
+from ..registry.operator import operators
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
@@ -47,8 +49,11 @@ class HotFunction(JitFunction):
 
         Raises:
             NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
-                writes, captures or draws something; or a node has no compiled kernel.
+                writes, captures or draws something; a node has no compiled kernel; or an operator of tandem that it
+                may call has a kernel that a trace would not run, such as a composite with a kernel for the CPU.
         """
+        if not all(is_traced_as_run(op) for op in [*operators.values()] if op.schema.namespace == "td"):
+            raise NotCompiled(f"{self.__name__} may call an operator whose kernel is not traced")
         try:
             made = self._specialize(bound, keys)
         except TandemError as fault:

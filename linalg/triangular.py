@@ -15,6 +15,7 @@ from ..operators.elementwise.selection import where
 from ..operators.shape.rearrange import matrix_transpose
 from ..operators.shape.triangles import tril, triu
 from ..operators.shape.views import sum_to
+from ..registry.dtypes import float32, float64
 from ..registry.values import TensorSpec
 from .rules import check_matrices, lapack_kernel, matrix_op
 from .solving import solve_batched, solve_kernel, solve_shape_rule, solve_stack

@@ -10,6 +10,7 @@ from ... import config, lazy
 from ...errors import AutogradError, NotDifferentiableError, VersionError
 from ...named_tuple import NamedTuple
 from ...operators.declare.shape_rules import spec_of
+from ...operators.indexing.masks import mask_version_hooks
 from ...operators.shape.views import sum_to
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import state
@@ -291,6 +292,9 @@ def version_of(value: Any) -> int:
         value = value._payload
     storage = value._storage
     return 0 if storage is None else storage.version
+
+
+mask_version_hooks.append(version_of)
 
 
 def _versions(value: object) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...registry.schemas.binding import to_tensor_or_number
 from ...registry.values import TensorBase, converters, traced_number_types
 from ..creation.creation import full
 from ..declare.shape_rules import spec_of
-from ..elementwise.casting import astype
+from ..elementwise.casting import astype, clone
 from ..elementwise.selection import where
 from ..shape.views import broadcast_to, reshape
 from .slicing import check_storable
@@ -31,6 +32,9 @@ constant_mask_hooks: list[Callable[[Any], Array | None]] = []
 
 # Called with two masks that are different objects: whether they are known to have the same elements.
 equal_mask_hooks: list[Callable[[Any, Any], bool]] = []
+
+# Called with a mask that is a tensor: the number of in-place writes into its memory.
+mask_version_hooks: list[Callable[[Any], int]] = []
 
 
 def is_mask(item: Any) -> bool:
@@ -58,15 +62,16 @@ class MaskedElements:
 
     It has no shape, so it is not a tensor. Elementwise operators apply to all elements of ``x``, with 1 where the mask
     is false, and a write at the same mask stores the others: ``x[mask] += 1``, ``x[mask] = 2 * y[mask] + z[mask]``. The
-    same mask is the same tensor, or, in a trace, one that was computed alike: ``x[x > 0] = 1 / x[x > 0]``. ``sum``,
-    ``mean``, ``prod``, ``any`` and ``all`` of all elements reduce those at the mask, in the order of all elements of
-    ``x``. Every other use raises the error of a mask whose positions are unknown.
+    same mask is the same tensor, not written to in between, or, in a trace, one that was computed alike:
+    ``x[x > 0] = 1 / x[x > 0]``. ``sum``, ``mean``, ``prod``, ``any`` and ``all`` of all elements reduce those at the
+    mask, in the order of all elements of ``x``. Every other use raises the error of a mask whose positions are unknown.
 
     Attributes:
         dense: a tensor with the elements at the mask, and others, in which the axes of the mask are consecutive.
-        mask: the mask.
+        mask: the mask at the time of the read: a copy, since a write may change the tensor.
         axis: the first of its axes.
         fault: the error of other uses.
+        source: the tensor that was the mask, and how often its memory had been written to.
 
     >>> import tandem as td
     >>> def f(x):
@@ -77,10 +82,13 @@ class MaskedElements:
     [30.0, 1.0]
     """
 
-    __slots__ = ("axis", "dense", "fault", "mask")
+    __slots__ = ("axis", "dense", "fault", "mask", "source")
 
     def __init__(self, dense: Any, mask: Tensor | Array, axis: int, fault: UnsupportedError):
-        self.dense, self.mask, self.axis, self.fault = dense, mask, axis, fault
+        self.dense, self.axis, self.fault = dense, axis, fault
+        self.mask = mask.copy() if isinstance(mask, np.ndarray) else clone(mask)
+        read = () if isinstance(mask, np.ndarray) else mask_version_hooks
+        self.source = mask, [version_of(mask) for version_of in read]
 
     def align(self, value: Any) -> Any:
         """A value, or other elements at the same mask, for all elements of ``dense``.
@@ -89,7 +97,9 @@ class MaskedElements:
             UnsupportedError: the value has an axis for the true elements, or the masks differ.
         """
         if type(value) is MaskedElements:
-            is_same = value.mask is self.mask or any(same(value.mask, self.mask) for same in equal_mask_hooks)
+            (one, before), (two, now) = value.source, self.source
+            is_same = one is two and before == now
+            is_same = is_same or any(same(value.mask, self.mask) for same in equal_mask_hooks)
             if is_same and value.axis == self.axis and value._after == self._after:
                 return value.dense
             raise self.fault
@@ -106,9 +116,9 @@ class MaskedElements:
     def apply(self, function: Callable[..., Any], *values: object, swapped: bool = False) -> MaskedElements:
         """The results of an elementwise function of the elements and values."""
         given = [self.dense, *map(self.align, values)]
-        return MaskedElements(
-            function(*(given[::-1] if swapped else given)), self.mask, self.axis, self.fault
-        )
+        result = copy(self)
+        result.dense = function(*(given[::-1] if swapped else given))
+        return result
 
     @classmethod
     def add_operator(cls, name: str, function: Callable[..., Any]) -> None:
@@ -161,8 +171,8 @@ converters[MaskedElements] = MaskedElements.refuse
 
 
 def _expand_mask(mask: Tensor | Array, after: int) -> Tensor:
-    """A mask as a tensor, with axes of length 1 for those after it."""
-    whole: Tensor = converters[np.ndarray](mask) if isinstance(mask, np.ndarray) else mask
+    """A copy of a mask, with axes of length 1 for those after it: a derivative needs the mask as it is now."""
+    whole: Tensor = converters[np.ndarray](mask) if isinstance(mask, np.ndarray) else clone(mask)
     return reshape(whole, (*whole.shape, *(1,) * after)) if after else whole
 
 

@@ -17,6 +17,7 @@ from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import HALVES, NUMERIC, as_dtype, float32, float64, is_half, promote
 from ...registry.values import TensorSpec
 from ..contraction.matmul import SUMS
+from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
@@ -167,6 +168,8 @@ def _input_vjp(
     dilation: Ints,
     groups: int,
 ) -> Tensor:
+    if 0 in self_spec.shape:  # without elements, but with results where its padding is
+        return zeros(self_spec.shape, dtype=g.dtype, device=g.device)
     around = []
     for axis, (before, _) in enumerate(to_pairs(padding)):
         reach = dilated_size(weight.shape[axis + 2], dilation[axis])

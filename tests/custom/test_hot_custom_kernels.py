@@ -88,6 +88,37 @@ def test_hot_calls_follow_a_change_of_the_kernel(op, language):
         op(x)
 
 
+@pytest.mark.parametrize("key", ["Tracer", "CompositeImplicit"])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_hot_calls_run_the_kernel_of_eager_calls(op, key, first):
+    """A kernel that runs while tracing in place of the call is not what an eager call computes."""
+    x = td.asarray([1.0, 8.0], dtype="float64")
+    if first:
+        op.register_kernel(key, lambda x: x + 100)
+    op.register_kernel("cpu", KERNELS["LLVM"][0]())
+    for _ in range(6):
+        assert op(x).tolist() == [3, 24]
+    handle = op.register_kernel(key, lambda x: x + 200)
+    for _ in range(6):
+        assert op(x).tolist() == [3, 24]
+    assert td.jit(lambda x: op(x))(x).tolist() == [201, 208]
+    handle.remove()
+    for _ in range(6):
+        assert op(x).tolist() == [3, 24]
+    assert is_compiled(op) or first
+
+
+@pytest.mark.parametrize("name", ["softmax", "var"])
+def test_hot_composites_run_the_kernel_of_eager_calls(name):
+    function, x = getattr(td, name), td.asarray([1.0, 8.0, 2.0])
+    want = function(x, 0).tolist()
+    for _ in range(6):
+        assert function(x, 0).tolist() == pytest.approx(want, rel=1e-6)
+    with td.register_kernel(f"td::{name}", "Tracer", lambda x, *how, **options: x.sum() + 100):
+        for _ in range(6):
+            assert function(x, 0).tolist() == pytest.approx(want, rel=1e-6)
+
+
 def test_hot_calls_of_wrong_dtypes_raise(op):
     op.register_kernel("cpu", KERNELS["C"][0]())
     for _ in range(6):

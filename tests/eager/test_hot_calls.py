@@ -287,3 +287,30 @@ def test_calls_whose_trace_fails_run_operator_by_operator(monkeypatch):
         library.impl("exp", lambda x: None, "Meta")
         assert bits([compiled.call(x, -1)]) == bits([wanted])
     assert [*compiled.counts.values()] == [REJECTED]
+
+
+@pytest.mark.parametrize(
+    "name, key, call",
+    [
+        ("td::softmax", "CPU", lambda q: td.nn.functional.scaled_dot_product_attention(q, q, q)),
+        ("td::mean", "CPU", lambda q: td.nn.functional.mse_loss(q, q + 1)),
+        ("td::sum", "Tracer", lambda q: td.mean(q)),
+    ],
+)
+@pytest.mark.parametrize("is_hot", [True, False], ids=["hot", "cold"])
+def test_hot_calls_run_the_kernels_of_eager_calls(name, key, call, is_hot):
+    """A trace runs the formula of a composite, an eager call its kernel for the CPU."""
+    q, calls = td.asarray(np.arange(6.0).reshape(1, 2, 3) + 7), []
+    want = call(q).tolist()
+    for _ in range(6 if is_hot else 0):
+        assert np.allclose(call(q).tolist(), want)
+
+    def kernel(x, *how, **options):
+        calls.append(name)
+        return td.asarray(np.full(x.shape if name == "td::softmax" else (), 2.0, x.dtype.np))
+
+    with td.register_kernel(name, key, kernel):
+        results = [call(q).tolist() for _ in range(6)]
+    assert len(calls) == (6 if key == "CPU" else 0)
+    assert key == "CPU" or np.allclose(results, want)
+    assert np.allclose(call(q).tolist(), want)

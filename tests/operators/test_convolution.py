@@ -223,6 +223,21 @@ def larger_convolutions(count):
         yield x, w, ((1,) * rank, padding, (1,) * rank, dilation, groups)
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 0), (0, 1, 3), (2, 1, 0, 4)])
+def test_inputs_without_elements_have_gradients(shape):
+    rank = len(shape) - 2
+    x, w = td.zeros(shape), td.ones((2, 1, *(1,) * rank))
+
+    def loss(x, w):
+        return (td.convolution(x, w, (1,) * rank, (1, 1) * rank, (1,) * rank, (1,) * rank, 1) + 1).sum()
+
+    assert loss(x, w).item() > 0 or shape[0] == 0
+    for transform in (td.grad(loss, argnums=(0, 1)), td.jit(td.grad(loss, argnums=(0, 1)))):
+        dx, dw = transform(x, w)
+        assert dx.shape == shape
+        assert dw.tolist() == td.zeros(w.shape).tolist()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_planes_are_multiplied_where_they_are(dtype):
     done = 0

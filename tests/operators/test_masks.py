@@ -389,6 +389,61 @@ def test_masks_of_changed_tensors_are_not_equal():
         td.jit(run)(td.asarray(X))
 
 
+TRANSFORMED = {
+    "jit": lambda run, x: td.jit(run)(x),
+    "vmap": lambda run, x: td.vmap(run)(td.stack([x, x]))[1],
+    "both": lambda run, x: td.jit(td.vmap(run))(td.stack([x, x]))[1],
+}
+
+
+def flip_in_place(mask):
+    mask ^= True
+
+
+def flip_through_a_view(mask):
+    mask[1:] ^= True
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED.values(), ids=TRANSFORMED)
+@pytest.mark.parametrize("write", [flip_in_place, flip_through_a_view])
+def test_written_masks_are_not_those_of_earlier_reads(transform, write):
+    def run(x):
+        mask = x > 2
+        elements = x[mask]
+        write(mask)
+        y = x * 0
+        y[mask] = elements
+        return y
+
+    with pytest.raises(UnsupportedError, match=r"number of positions|size=n"):
+        transform(run, td.asarray([3.0, 1.0, 4.0, -2.0]))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED.values(), ids=TRANSFORMED)
+def test_reductions_are_those_at_the_mask_as_it_was_read(transform):
+    def run(x):
+        mask = x > 2
+        elements = x[mask]
+        mask[...] = False
+        return td.stack([elements.sum(), (elements * 2).mean(), elements.prod()])
+
+    x = td.asarray([3.0, 1.0, 4.0, -2.0])
+    assert transform(run, x).tolist() == run(x).tolist() == [7, 7, 12]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED.values(), ids=TRANSFORMED)
+def test_derivatives_are_those_at_the_mask_as_it_was(transform):
+    def loss(x):
+        mask, y = x > 2, x * 1
+        total = (x[mask] ** 2).sum()
+        y[mask] *= x[mask]
+        mask[...] = False
+        return total + y.sum()
+
+    x = td.asarray([3.0, 1.0, 4.0, -2.0])
+    assert transform(td.grad(loss), x).tolist() == td.grad(loss)(x).tolist() == [12, 1, 16, 1]
+
+
 # -- constant masks ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [np.copy, td.asarray], ids=["array", "tensor"])
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)

@@ -21,9 +21,13 @@ from .runtime import Runtime
 from .structs import CODES, StructMemory
 from .stubs import FillStub, LoopStub, Stub, ViewListStub, ViewStub
 
-# Calls that an entry runs have these keys only, so other kernels do not concern it.
+# Calls that an entry runs have these keys only, and calls that are compiled are traced: other kernels do not matter.
 ENTRY_KEYS = keyset(
-    DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.AutogradCPU, DispatchKey.WeakScalar
+    DispatchKey.CPU,
+    DispatchKey.Tracer,
+    DispatchKey.ADInplaceOrView,
+    DispatchKey.AutogradCPU,
+    DispatchKey.WeakScalar,
 )
 
 
