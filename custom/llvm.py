@@ -121,7 +121,7 @@ def _prepare_module(module: Any, signature: CSignature | None, name: str) -> Par
         function.name = name if function.name == main.name else f"{name}_{function.name}"
         function.add_function_attribute("alwaysinline")
     main.linkage = "linkonce_odr"
-    text = _ALLOCA.sub(lambda found: f"{found[0]}\n{begin_lifetime(found[1])}", str(module))
+    text = _ALLOCA.sub(lambda match: f"{match[0]}\n{begin_lifetime(match[1])}", str(module))
     return ParsedFunction(params, returned, text)
 
 
