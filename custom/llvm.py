@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from .. import lazy
+from ..backends.cpu.codegen.text import begin_lifetime
 from ..backends.cpu.fastpath.compiler import engine
 from ..errors import ArgumentError, SchemaError, ValueArgumentError
 from ..named_tuple import NamedTuple
@@ -24,6 +26,8 @@ TYPES: dict[str, DType] = {
     "i32": dt.int32,
     "i64": dt.int64,
 }
+
+_ALLOCA = re.compile(r'^ +(%[^\s"]+|%"[^"]*") = alloca .*$', re.MULTILINE)  # as LLVM prints it: one to a line
 
 
 class ParsedFunction(NamedTuple):
@@ -117,7 +121,8 @@ def _prepare_module(module: Any, signature: CSignature | None, name: str) -> Par
         function.name = name if function.name == main.name else f"{name}_{function.name}"
         function.add_function_attribute("alwaysinline")
     main.linkage = "linkonce_odr"
-    return ParsedFunction(params, returned, str(module))
+    text = _ALLOCA.sub(lambda match: f"{match[0]}\n{begin_lifetime(match[1])}", str(module))
+    return ParsedFunction(params, returned, text)
 
 
 def _check_symbols(module: Any) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Value
+from .fusion.concat_in_place import is_update
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store
 from .in_place import find_updates
 from .layout import contiguous
@@ -108,7 +109,12 @@ class _Steps:
             start < n <= position for value in writes if value is not copy.source for n in self.readers[value]
         )
         is_overwritten = any(start < n < position for value in reads for n in self.updaters[value])
-        return None if is_read or is_overwritten else (start, producer)
+        is_updated = any(
+            start < n <= position and _updates(self.steps[n], value)
+            for value in writes
+            for n in self.writers[value]
+        )
+        return None if is_read or is_overwritten or is_updated else (start, producer)
 
     def _keeps_updates(self, merged: KernelThunk, position: int) -> bool:
         """Whether the updates of a kernel that takes the place of a copy are in place if those of the copy are."""
@@ -128,6 +134,12 @@ class _Steps:
         for update in find_updates(producer):
             self.updaters[update.source] = sorted({*self.updaters[update.source], position} - {start})
         self.steps[start], self.steps[position] = None, merged
+
+
+def _updates(step: Thunk | None, value: Value) -> bool:
+    """Whether a step writes elements of a value that an earlier step has written; parts of a concatenation differ."""
+    nodes = step.nodes if isinstance(step, KernelThunk) else ()
+    return any(is_update(node) and value in node.outputs for node in nodes)
 
 
 def _match_copy(step: Thunk | None) -> Copy | None:

@@ -25,7 +25,7 @@ from .blas import ProductCall, explain_product
 from .cache import SourceText
 from .callback import CALL_BACK, CALLBACKS, PENDING
 from .codegen.fused import write_fused
-from .codegen.text import Module
+from .codegen.text import Module, reserve_stack
 from .executable import CpuExecutable, make_calling_convention
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
@@ -222,7 +222,7 @@ class MainWriter:
         self.stack_used += -(-nbytes // CELL_BYTES) * CELL_BYTES
         if self.stack_used > MAX_STACK_BYTES:
             return False
-        self.cells.append(f"  {register} = alloca [{nbytes} x i8], align 16")
+        self.cells += reserve_stack(register, f"[{nbytes} x i8]")
         return True
 
     def table_allocation(self) -> list[str]:

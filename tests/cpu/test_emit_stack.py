@@ -1,5 +1,6 @@
 """Emitted functions use little stack, whatever the number of kernels, buffers and loops in a graph."""
 
+import ctypes
 import os
 import re
 import threading
@@ -10,6 +11,8 @@ import tandem as td
 from optable import arrays_of, as_function, depends_on_data, generator, rows, table, to_tensors
 from tandem.backends.cpu import fastpath
 from tandem.backends.cpu.codegen.columns import COLUMNS
+from tandem.backends.cpu.codegen.text import reserve_stack
+from tandem.backends.cpu.fastpath.compiler import engine
 from tandem.backends.cpu.fastpath.glue.runtime import KINDS, runtime_ir
 
 pytestmark = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
@@ -184,3 +187,46 @@ def test_deep_graphs_lower_in_threads_with_small_stacks():
         threading.stack_size(before)
     thread.join()
     assert results
+
+
+DESCENDING = """define void @descend(ptr %x, ptr %out) {{
+  {stack}
+  %a = load <1 x double>, ptr %x
+  %sum = fadd <1 x double> %a, %a
+  %high = getelementptr i8, ptr %pair, i64 8
+  store <1 x double> %sum, ptr %high
+  %product = fmul <1 x double> %a, splat (double 5.0)
+  store <1 x double> %product, ptr %pair
+  %both = load <2 x double>, ptr %pair
+  store <2 x double> %both, ptr %out
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_vectors_stored_from_the_highest_address_down(level):
+    """LLVM 22 puts the merged vector where the highest part is stored, unless the lifetime is marked."""
+    ir = DESCENDING.format(stack="\n".join(reserve_stack("%pair", "[16 x i8]")))
+    code = engine.compile_ir(ir, ["descend"], level=level)
+    x, out = np.array([3.0]), np.zeros(2)
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code["descend"])(x.ctypes.data, out.ctypes.data)
+    assert out.tolist() == [15.0, 6.0]
+
+
+def unmarked(ir):
+    """The registers of byte arrays on the stack whose lifetime no instruction begins."""
+    reserved = re.findall(r"(%[\w.]+) = alloca \[\d+ x i8\]", ir)
+    return [r for r in reserved if f"@llvm.lifetime.start.p0(ptr {r})" not in ir]
+
+
+def test_lifetimes_of_stack_memory_are_marked():
+    def f(x):
+        lowest = td.flip(td.clip(td.min(x, 1), -8.0, 8.0), 0)
+        return td.fori_loop(0, 3, lambda i, c: td.cumsum(c * 2.0, 0), lowest), td.sum(td.sin(lowest))
+
+    ir = ir_of(f, td.asarray(np.arange(8.0).reshape(2, 4)))
+    assert "%cell" in ir and not unmarked(ir)
+    fastpath.install()
+    for kind in KINDS:
+        assert not unmarked(runtime_ir(kind, fastpath.runtime().constants))

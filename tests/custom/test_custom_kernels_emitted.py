@@ -43,6 +43,33 @@ def test_two_llvm_kernels_in_one_function(define):
     close(f(X), X.numpy() ** 3 - (2 * X.numpy()) ** 3)
 
 
+DESCENDING = """define double @pair(double %v) {
+  %pair = alloca [16 x i8]
+  %high = getelementptr i8, ptr %pair, i64 8
+  %a = insertelement <1 x double> poison, double %v, i64 0
+  %sum = fadd <1 x double> %a, %a
+  store <1 x double> %sum, ptr %high
+  %product = fmul <1 x double> %a, splat (double 5.0)
+  store <1 x double> %product, ptr %pair
+  %both = load <2 x double>, ptr %pair
+  %swapped = shufflevector <2 x double> %both, <2 x double> poison, <2 x i32> <i32 1, i32 0>
+  %quotients = fdiv <2 x double> %both, %swapped
+  %r = extractelement <2 x double> %quotients, i64 1
+  ret double %r
+}"""
+
+
+@needs_native
+def test_llvm_text_that_stores_vectors_from_the_highest_address_down(define):
+    """LLVM 22 puts the merged vector where the highest part is stored, unless the lifetime is marked."""
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.llvm_kernel(DESCENDING))
+    close(op(td.exp(X)), np.full(X.shape, 0.4))
+    f = td.jit(lambda x: op(td.exp(x)) * 2)
+    close(f(X), np.full(X.shape, 0.8))
+    assert "@llvm.lifetime.start.p0(ptr %pair)" in f.lower(X).llvm_ir()
+
+
 @needs_native
 def test_llvm_builders_and_integers(define):
     op = define("(Tensor x, Tensor y) -> Tensor")

@@ -36,6 +36,21 @@ def memory_block(size: int) -> str:
     return f"i{8 * size}" if size <= 8 else f"<{size} x i8>"
 
 
+def reserve_stack(register: str, type_: str, align: int = 16) -> list[str]:
+    """Return instructions that reserve memory on the stack, in the entry block, and begin its lifetime.
+
+    LLVM's pass SROA replaces such memory by registers. LLVM 22 merges vectors that are stored to parts of it where the
+    part with the highest address is stored, which may be before the other vectors are computed. The result does not
+    verify, and inlining it aborts the process. Memory whose lifetime is marked is replaced in another, correct way.
+    """
+    return [f"  {register} = alloca {type_}, align {align}", begin_lifetime(register)]
+
+
+def begin_lifetime(register: str) -> str:
+    """Return the instruction that begins the lifetime of memory on the stack; see :func:`reserve_stack`."""
+    return f"  call void @llvm.lifetime.start.p0(ptr {register})"
+
+
 def part_size(dtype: DType) -> int:
     """Return the bytes of an element, or of a part of a complex number."""
     return PARTS.get(dtype, dtype).itemsize
@@ -170,7 +185,7 @@ class Function:
             self.below += align_up(size)
             self.prologue.append(f"  {name} = getelementptr i8, ptr {self.scratch}, i64 {-self.below}")
         else:
-            self.prologue.append(f"  {name} = alloca [{size} x i8], align 64")
+            self.prologue += reserve_stack(name, f"[{size} x i8]", 64)
         if clear:
             self.prologue.append(f"  store <{clear} x i8> zeroinitializer, ptr {name}, align 64")
         return name

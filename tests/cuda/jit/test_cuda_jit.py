@@ -175,6 +175,29 @@ def test_transforms():
     )
 
 
+def reverse_in_place(x):
+    y = td.clone(x)
+    y[::-1] = x
+    return y
+
+
+UPDATES = {
+    "a part of one kernel's results": lambda x: (lambda v: (v * 2 + 1).at[::-1].set(v))(td.sin(x)),
+    "a sum with a part": lambda x: (lambda v: (v * 2 + 1).at[1:].add(v[:-1]))(td.sin(x)),
+    "a tangent": lambda x: td.jvp(lambda x: reverse_in_place(td.clip(x, -1, 1)), (x,), (x * 2,)),
+    "a tangent of parts": lambda x: td.jvp(lambda x: reverse_in_place(x.at[::2].add(x[::2])), (x,), (x * 2,)),
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_are_written_after_what_they_update(name):
+    """A kernel that computes what an update starts from does not move behind the update."""
+    x = td.asarray(np.arange(15.0).reshape(5, 3), device="cuda")
+    jitted = td.pytree.flatten(td.jit(UPDATES[name])(x))[0]
+    for got, want in zip(jitted, td.pytree.flatten(UPDATES[name](x.cpu()))[0], strict=True):
+        np.testing.assert_allclose(on_cpu(got).numpy(), want.numpy(), rtol=1e-6)
+
+
 def test_loops():
     h, w = random(3, 3), random(3, 3, seed=1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ...codegen.text import begin_lifetime
 from .dsl import (
     BOOL,
     I64,
@@ -79,6 +80,8 @@ class Expressions(Names):
     def alloca(self, text: str) -> str:
         name = self.tmp()
         self.allocas.append(f"  {name} = alloca {text}")
+        if text.startswith("["):
+            self.allocas.append(begin_lifetime(name))
         return name
 
     # structs ------------------------------------------------------------------------------------------------
