@@ -112,7 +112,7 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         return f"<function tandem.numpy.{self.__qualname__}>"
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # pickled by its name
+        return str(self.__qualname__)  # pickled by its name
 
 
 def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:
