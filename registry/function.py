@@ -29,6 +29,8 @@ before_first_call: list[Callable[[], object]] = []
 function_listeners: list[Callable[[OperatorFunction[Any]], None]] = []
 
 
+# Callables that have the native entry of a function too, and run their own code where it does not take a call.
+wrappers: dict[OperatorFunction[Any], list[object]] = {}
 # Called with a function and a callable that wraps it, while the lock is held; see `add_wrapper`.
 wrapper_listeners: list[Callable[[OperatorFunction[Any], Any], None]] = []
 
@@ -54,7 +56,6 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         operator: the :class:`Operator` that it calls.
         target: the callable of calls without a native entry: the operator, or a wrapper that counts calls.
         followers: callables that share the native entry.
-        wrappers: callables that have the native entry too, and run their own code where it does not take a call.
 
     Other attributes are the operator's: ``schema``, ``redispatch``, ``call_for_key``, ``get_kernel``, ...
     """
@@ -65,7 +66,6 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
     def __init__(self, operator: Operator, doc: str = ""):
         self.operator = operator
         self.followers: list[object] = []
-        self.wrappers: list[object] = []
         self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
         set_function_attributes(self, operator, doc)
@@ -155,7 +155,7 @@ def add_wrapper(wrapper: Any, function: OperatorFunction[Any]) -> None:
     The entry takes calls with a tensor, as the function would; the wrapper lives as long as the function.
     """
     with lock:
-        function.wrappers.append(wrapper)
+        wrappers.setdefault(function, []).append(wrapper)
         for listener in wrapper_listeners:
             listener(function, wrapper)
 

@@ -316,15 +316,13 @@ def composite(
     shape_rule: ShapeRule | None = None,
     tolerance: Mapping[str, float] | None = None,
     errors: Errors | None = None,
-    method: bool = True,
-    autocast: str = "",
     owns: bool = True,
-    inplace: bool = False,
     aliases: tuple[str, ...] = (),
     spellings: Mapping[str, str] | None = None,
     variadic: bool | str | None = None,
     ignored: tuple[str, ...] = (),
     result_type: type[tuple[Any, ...]] | None = None,
+    **fields: Any,
 ) -> Callable[[Callable[..., R]], OperatorFunction[R]]:
     """Declare an operator whose body, the decorated function, calls other operators.
 
@@ -347,14 +345,12 @@ def composite(
                 shape_rule=shape_rule,
                 tolerance=tolerance or {},
                 errors=errors,
-                method=method,
-                autocast=autocast,
-                inplace=inplace,
                 aliases=aliases,
                 spellings=spellings or {},
                 variadic=variadic,
                 ignored=ignored,
                 result_type=result_type,
+                **fields,
             )
         )
 

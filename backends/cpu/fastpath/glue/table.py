@@ -12,7 +12,7 @@ from .....named_tuple import NamedTuple
 from .....operators.declare.declaration import on_declaration
 from .....registry.dispatch.keys import DispatchKey, keyset
 from .....registry.dtypes import DType, bool_, default_listeners
-from .....registry.function import function_listeners, wrapper_listeners
+from .....registry.function import function_listeners, wrapper_listeners, wrappers
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
 from . import folds, loops, products
 from .kernels import KernelStub, has_eager_kernel
@@ -244,7 +244,7 @@ class Stubs:
         if stub.calls_views:
             stub.views = self._views
             self._view_callers.append(stub)
-        for wrapper in function.wrappers:
+        for wrapper in wrappers.get(function, ()):
             stub.add_method(wrapper, False, takes_numbers=False)
         self.watch(stub)
 
