@@ -158,12 +158,13 @@ def register() -> None:
 
 def _register(op: Operator) -> None:
     kernel = None if op.registered(DispatchKey.CPU) else _make_kernel(op)
-    body = op.registered("CompositeImplicit")
-    if op.decl.eager_kernel is not None and body is not None:
-        body.cpu_kernel = make_eager_kernel(op, body.fn)
-        op.recompute()
-    elif op.decl.eager_kernel is not None and kernel is not None:
-        kernel = make_eager_kernel(op, kernel)
+    if op.decl.eager_kernel is not None:
+        body = op.registered("CompositeImplicit")
+        if body is not None:
+            body.cpu_kernel = make_eager_kernel(op, body.fn)
+            op.recompute()
+        elif kernel is not None:
+            kernel = make_eager_kernel(op, kernel)
     if kernel is not None:
         kernel.__qualname__ = f"numpy_{op.schema.name}"
         LIBRARY.impl(op, kernel, DispatchKey.CPU)
