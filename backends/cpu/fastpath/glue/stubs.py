@@ -192,6 +192,8 @@ class Stub(ColdCallable):
     calls_views = False
     views: Sequence[Stub] = ()
 
+    _passes = 0  # not counted
+
     def __init__(
         self,
         runtime: Runtime,
@@ -208,7 +210,6 @@ class Stub(ColdCallable):
         self._was_unchanged = True
         self.patch_points = [PatchPoint(function, kind, python, python if make is None else self.call_miss)]
         self.seen: Counter[int] = Counter()
-        self._passes = 0  # not counted
 
     @property
     def operator(self) -> Operator:
