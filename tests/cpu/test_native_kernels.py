@@ -134,6 +134,7 @@ def test_lower_operators_read_the_lower_triangle(size):
         assert bits(td.jit(f)(spoiled)) == bits(f(spoiled)) == bits(f(td.asarray(x)))
 
 
+@native
 @pytest.mark.parametrize("columns", [1, 3, 64, 70])
 @pytest.mark.parametrize("upper", [False, True])
 def test_triangular_systems_are_solved_by_substitution(columns, upper):
@@ -347,6 +348,7 @@ def test_large_created_tensors_are_emitted(create):
     np.testing.assert_array_equal(result.numpy(), wanted.numpy())
 
 
+@native
 def test_missing_lapack_leaves_numpy(monkeypatch):
     from tandem.backends.cpu.native_kernels import emitted, plans, providers
 
