@@ -192,7 +192,7 @@ class Stub(ColdCallable):
     calls_views = False
     views: Sequence[Stub] = ()
 
-    _passes = 0  # not counted
+    _passes = 0  # over the elements, of the Python kernel; not counted yet
 
     def __init__(
         self,
