@@ -104,16 +104,17 @@ class HotCalls:
         kind = self._kind_of_call(args, kwargs, guards.flags)
         if kind is None:
             return self.plain(*args, **kwargs)
-        count, weight = self.counts.get(kind, 0), 1 + find_size(args) // ELEMENTS_PER_CALL
-        if count >= 0 and count + weight >= config.flags.hot_composites:
-            count = self._note(kind, self._compile(args, kwargs))
+        count = self.counts.get(kind, 0)
+        if count >= 0:
+            count += 1 + find_size(args) // ELEMENTS_PER_CALL
+            if count >= config.flags.hot_composites:
+                count = self._compile(args, kwargs)
+            self._note(kind, count)
         if count == COMPILED:
             result = self.compiler.run(args, kwargs)
             if result is not self.compiler.PASS:
                 return result
-            count = self._note(kind, REJECTED)
-        if count >= 0:
-            self._note(kind, count + weight)
+            self._note(kind, REJECTED)
         return self.plain(*args, **kwargs)
 
     def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
@@ -125,12 +126,11 @@ class HotCalls:
         named = tuple(map(kind_of, kwargs.values()))
         return None if None in named else (kinds, tuple(kwargs), named, flags)
 
-    def _note(self, kind: object, count: int) -> int:
-        """Note the count of a kind and return it; if there are too many kinds, only those compiled are kept."""
+    def _note(self, kind: object, count: int) -> None:
+        """Note the count of a kind; if there are too many kinds, only those compiled are kept."""
         if len(self.counts) >= MOST_KINDS and kind not in self.counts:
             self.counts = {known: n for known, n in self.counts.items() if n == COMPILED}
         self.counts[kind] = count
-        return count
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """Compile a kind of call; return what is noted in place of its count."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .. import config
@@ -21,6 +22,7 @@ from ..registry.operator import operators
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
+from .guards.versions import count_changes
 from .native_entry import NativeEntry
 from .specialization import Specialization
 from .variants import PASS
@@ -52,7 +54,7 @@ class HotFunction(JitFunction):
                 writes, captures or draws something; a node has no compiled kernel; or an operator of tandem that it
                 may call has a kernel that a trace would not run, such as a composite with a kernel for the CPU.
         """
-        if not all(is_traced_as_run(op) for op in [*operators.values()] if op.schema.namespace == "td"):
+        if not _are_traced_as_run(count_changes()):
             raise NotCompiled(f"{self.__name__} may call an operator whose kernel is not traced")
         try:
             made = self._specialize(bound, keys)
@@ -70,6 +72,12 @@ class HotFunction(JitFunction):
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
         return made
+
+
+@lru_cache(maxsize=1)
+def _are_traced_as_run(changes: int) -> bool:
+    """Whether :func:`is_traced_as_run` holds for all operators of tandem, after so many changes of the registry."""
+    return all(is_traced_as_run(op) for op in [*operators.values()] if op.schema.namespace == "td")
 
 
 class Compiler:
