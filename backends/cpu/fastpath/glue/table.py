@@ -171,9 +171,8 @@ class Stubs:
         self.runtime = runtime
         self.by_operator: dict[Operator, Stub] = {}
         self.kernels: dict[Operator, KernelStub] = {}
-        self._with_eager_kernels: list[
-            KernelStub
-        ] = []  # which depend on the modes that intercept any operator
+        # which also depend on the modes that intercept any operator
+        self._with_eager_kernels: list[KernelStub] = []
         self._concerned: dict[Operator, list[Stub]] = {}
         self._views: list[Stub] = []
         self._view_callers: list[Stub] = []
@@ -197,7 +196,7 @@ class Stubs:
         kernel = self.kernels.get(op)
         if kernel is not None:
             kernel.follow()
-        for other in self._with_eager_kernels:
+        for other in self._with_eager_kernels if op.keys_only else ():
             other.follow()
 
     def clear_variants(self) -> None:
