@@ -76,8 +76,8 @@ class PatchPoint:
     def add(self, *variants: StructMemory) -> None:
         """Make variants reachable, if the entry is installed."""
         if self.record is not None:
-            is_taken = lambda one: self.takes_numbers or not one.get(rt.Variant.number)  # noqa: E731
-            self.record.add(*filter(is_taken, variants))
+            taken = (one for one in variants if self.takes_numbers or not one.get(rt.Variant.number))
+            self.record.add(*taken)
 
     def set_fallback(self, other: Any) -> None:
         """Set the callable that receives the calls which the entry does not take."""
@@ -191,7 +191,6 @@ class Stub(ColdCallable):
 
     calls_views = False
     views: Sequence[Stub] = ()
-
     _passes = 0  # over the elements, of the Python kernel; not counted yet
 
     def __init__(
