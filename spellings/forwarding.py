@@ -83,6 +83,13 @@ def adapt_function(value: Any, adapt: Callable[[Any], Any], namespace: str, name
     return result
 
 
+def adapt_own(namespace: str, names: Iterable[str], adapt: Callable[[Any], Any]) -> None:
+    """Replace functions of a module by adapted ones, as :func:`adapt_function` does."""
+    own = vars(sys.modules[namespace])
+    for name in names:
+        own[name] = adapt_function(own[name], adapt, namespace, name)
+
+
 def refuse_unknown(namespace: str) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module that forwards nothing: its error names the near function of ``tandem``."""
     own, tandem = sys.modules[namespace], sys.modules[_TANDEM]

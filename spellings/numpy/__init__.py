@@ -32,7 +32,7 @@ from numpy import typename as typename
 
 from .. import lazy as _lazy
 from ..registry.dtypes import DType as _DType
-from ..spellings.forwarding import adapt_function as _adapt_function
+from ..spellings.forwarding import adapt_own as _adapt_own
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from . import fft as fft
 from . import linalg as linalg
@@ -121,7 +121,5 @@ from .writing import putmask as putmask
 
 dtype = _DType
 _own = _lazy.attach(__name__, {}, {"random": ".numpy.random", "testing": "numpy.testing"})
-for _name, _function in list(vars().items()):
-    if not _name.startswith("_"):
-        vars()[_name] = _adapt_function(_function, _accept_lists, __name__, _name)
+_adapt_own(__name__, [_name for _name in vars() if not _name.startswith("_")], _accept_lists)
 __getattr__, __dir__ = _forward_to_tandem(__name__, _own, _accept_lists)

@@ -8,7 +8,7 @@ from typing import Any as _Any
 from numpy.linalg import LinAlgError as LinAlgError
 
 from ..registry.dtypes import float64 as _float64
-from ..spellings.forwarding import adapt_function as _adapt_function
+from ..spellings.forwarding import adapt_own as _adapt_own
 from ..spellings.forwarding import forward_to as _forward_to
 from ..spellings.integer_arguments import accept_integers as _accept_integers
 from .array_likes import accept_lists as _accept_lists
@@ -22,6 +22,5 @@ def adapt(function: _Any) -> _Any:  # noqa: ANN401
     return _accept_lists(_accept_integers(function, lambda: _float64))
 
 
-for _function in (matrix_rank, qr, svd):
-    vars()[_function.__name__] = _adapt_function(_function, adapt, __name__, _function.__name__)
+_adapt_own(__name__, ("matrix_rank", "qr", "svd"), adapt)
 __getattr__, __dir__ = _forward_to(__name__, "linalg", adapt=adapt)
