@@ -66,16 +66,17 @@ def _find_padding(
     """The zeros before and after each axis that ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"`` mean."""
     if not isinstance(padding, str):
         return [(int(before), int(after)) for before, after in padding]
-    if padding.upper() == "VALID":
+    word = padding.upper()
+    if word == "VALID":
         return [(0, 0)] * len(sizes)
-    if padding.upper() not in ("SAME", "SAME_LOWER"):
+    if word not in ("SAME", "SAME_LOWER"):
         raise ValueArgumentError(
             f"padding is 'SAME', 'SAME_LOWER', 'VALID' or a list of pairs, not {padding!r}"
         )
     result = []
     for size, window, stride in zip(sizes, windows, strides):
         total = (-(-size // stride) - 1) * stride + window - size
-        half, total = (total + (padding.upper() == "SAME_LOWER")) // 2, total
+        half = (total + (word == "SAME_LOWER")) // 2
         result.append((half, total - half) if total > 0 else (0, 0))
     return result
 
