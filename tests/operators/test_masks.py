@@ -5,11 +5,9 @@ import pytest
 import tandem as td
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mask_keys import KEYS, MASK, ROWS, X
 from tandem.errors import DTypeError, ShapeError, UnsupportedError, VersionError
 
-X = np.arange(1.0, 13.0).reshape(3, 4)
-MASK = np.array([[True, False, True, False], [False] * 4, [True] * 4])
-ROWS = np.array([True, False, True])
 METHODS = {
     "set": lambda a, v: v,
     "add": np.add,
@@ -19,17 +17,6 @@ METHODS = {
     "power": np.power,
     "min": np.minimum,
     "max": np.maximum,
-}
-KEYS = {
-    "all axes": (MASK,),
-    "rows": (ROWS,),
-    "rows and a column": (ROWS, 1),
-    "rows and columns": (ROWS, slice(1, 3)),
-    "a row and columns": (2, MASK[0]),
-    "columns": (slice(None), MASK[0]),
-    "ellipsis": (..., MASK[0]),
-    "apart": (ROWS, None, 1),
-    "0-d": (np.array(True),),
 }
 
 
