@@ -1,4 +1,4 @@
-"""Time eager calls of each operator of the op table on its first small sample, beside the function of NumPy or PyTorch.
+"""Measure eager calls of all operators on small samples, relative to functions of NumPy, SciPy and PyTorch.
 
 python benchmarks/eager_operators.py [--only add,sort] [--dtype float32] [--above 1.2] [--seconds 0.06]
 

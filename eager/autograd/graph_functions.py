@@ -49,7 +49,7 @@ class GraphFunction:
 
     @property
     def variable(self) -> Tensor | None:
-        """Return the leaf whose gradient is accumulated, or None if the tensor is no longer in use, as in PyTorch.
+        """The leaf tensor into which gradients accumulate; None if it has been freed. As in PyTorch.
 
         Raises:
             AttributeError: the function is that of an operation.
