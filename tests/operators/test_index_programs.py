@@ -182,7 +182,7 @@ def check_gradients(seed):
             False  # a quotient by many equal indices: the sine of large numbers is too steep for differences
         )
     try:
-        td.check_grads(total, args, order=1, atol=1e-5, rtol=1e-5)
+        td.check_grads(total, args, order=1, atol=1e-5, rtol=1e-5, eps=1e-6)  # some functions are steep
     except (VersionError, UnsupportedError) as fault:  # where a level is open, the second
         assert overwrites_residuals(program), f"seed {seed}: {fault}\n{program}"
         return True
