@@ -69,6 +69,13 @@ class Pass:
             wanted: results of nodes whose gradients are also stored, in :attr:`wanted`.
         """
         self._wanted = dict.fromkeys(wanted)
+        if not hooks.used[0]:
+            return self._run(roots)
+        with hooks.collect_multi_grads():
+            return self._run(roots)
+
+    def _run(self, roots: Iterable[Root]) -> dict[AutogradMeta, Tensor]:
+        """Evaluate the nodes that the roots depend on, newest first."""
         for target, index, gradient in roots:
             self._deliver(target, index, gradient)
         heap, is_observed = self._heap, current_observer() is not None

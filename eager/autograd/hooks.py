@@ -5,10 +5,12 @@ Source: ``torch.Tensor.register_hook`` and ``retain_grad``.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...errors import ArgumentError, AutogradError, UnsupportedError
@@ -172,7 +174,8 @@ def register_multi_grad_hook(
     Args:
         tensors: tensors that require gradients.
         fn: a function of a list with the gradient of each tensor; with ``mode="any"``, of the first gradient.
-        mode: ``"all"`` or ``"any"``. Of a pass that reaches some of the tensors only, ``"all"`` does not call ``fn``.
+        mode: ``"all"`` or ``"any"``. If a pass reaches only some of the tensors, ``"all"`` calls ``fn`` at the end of
+            the pass, with None for the others.
 
     Returns:
         A handle with ``remove()``.
@@ -188,19 +191,53 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ArgumentError(f"register_multi_grad_hook: mode is 'all' or 'any', not {mode!r}")
-    known: dict[int, Tensor] = {}
+    hook = _MultiGradHook(len(tensors), fn, mode == "any")
+    return MultiHandle([register_hook(x, functools.partial(hook.add, at)) for at, x in enumerate(tensors)])
 
-    def note(at: int, gradient: Tensor) -> None:
-        known[at] = gradient
-        if mode == "any" and len(known) == 1:
-            fn(gradient)
-        if len(known) == len(tensors):
-            gradients = [known[position] for position in range(len(tensors))]
-            known.clear()
-            if mode == "all":
-                fn(gradients)
 
-    return MultiHandle([register_hook(x, functools.partial(note, at)) for at, x in enumerate(tensors)])
+class _OpenPasses(threading.local):
+    """The gradients that the hooks of several tensors have seen, for each backward pass that this thread runs."""
+
+    def __init__(self) -> None:
+        self.stack: list[dict[_MultiGradHook, dict[int, Tensor]]] = []
+
+
+_open_passes = _OpenPasses()
+
+
+class _MultiGradHook:
+    """A hook of several tensors: it collects their gradients for each backward pass on its own."""
+
+    __slots__ = ("_any", "_count", "_fn")
+
+    def __init__(self, count: int, fn: Callable[[Any], object], calls_for_any: bool):
+        self._count, self._fn, self._any = count, fn, calls_for_any
+
+    def add(self, at: int, gradient: Tensor) -> None:
+        """Add the gradient of one tensor, and call the function if it is the one that it waits for."""
+        if not _open_passes.stack:
+            return  # registered while the pass was running
+        seen = _open_passes.stack[-1].setdefault(self, {})
+        seen[at] = gradient
+        if len(seen) == (1 if self._any else self._count):
+            self._fn(gradient if self._any else [seen[position] for position in range(self._count)])
+
+    def finish(self, seen: dict[int, Tensor]) -> None:
+        """Call the function for a pass that has reached only some of the tensors."""
+        if not self._any and len(seen) < self._count:
+            self._fn([seen.get(position) for position in range(self._count)])
+
+
+@contextlib.contextmanager
+def collect_multi_grads() -> Iterator[None]:
+    """Collect the gradients of :func:`register_multi_grad_hook` for one backward pass."""
+    _open_passes.stack.append({})
+    try:
+        yield
+        for hook, seen in _open_passes.stack[-1].items():
+            hook.finish(seen)
+    finally:
+        _open_passes.stack.pop()
 
 
 class MultiHandle(tuple[RemovableHandle, ...]):

@@ -163,11 +163,28 @@ def test_hook_of_several_tensors_gets_all_gradients():
     (c + d).sum().backward(retain_graph=True)
     assert [[1.0, 1.0], [1.0, 1.0]] in calls and len(calls) == 2
     first.remove()
-    c.sum().backward()  # one of the two: no call
     handle.remove()
+    c.sum().backward()
     assert len(calls) == 2
     with pytest.raises(TypeError, match="mode"):
         graph.register_multi_grad_hook((c,), calls.append, mode="some")
+
+
+def test_hook_of_several_tensors_starts_anew_in_each_pass():
+    """As in PyTorch: None for a tensor that a pass does not reach; a pass that fails leaves nothing to the next."""
+    calls, a, b = [], td.ones(2).requires_grad_(), td.ones(2).requires_grad_()
+    c, d = a * 2, b * 3
+    register = td.autograd.graph.register_multi_grad_hook
+    register((c, d), lambda gradients: calls.append([None if g is None else g.tolist() for g in gradients]))
+    register((c, d), lambda gradient: calls.append(gradient.tolist()), mode="any")
+    c.sum().backward(retain_graph=True)
+    assert calls == [[1.0, 1.0], [[1.0, 1.0], None]]
+    with d.register_hook(lambda gradient: {}[0]), pytest.raises(KeyError):
+        (c + 2 * d).sum().backward(retain_graph=True)
+    calls.clear()
+    (3 * d).sum().backward(retain_graph=True)
+    (c + d).sum().backward(retain_graph=True)
+    assert calls == [[3.0, 3.0], [None, [3.0, 3.0]], [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]]]
 
 
 def test_saved_tensor_hooks_can_be_disabled():
