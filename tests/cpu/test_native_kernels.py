@@ -328,27 +328,6 @@ def test_decomposed_results_are_returned_by_native_code():
 
 
 @native
-@pytest.mark.parametrize(
-    "create",
-    [
-        lambda: td.eye(300),
-        lambda: td.eye(260, 270, k=-3, dtype=td.int64),
-        lambda: td.eye(260, 270, k=2**40, dtype=td.bool),
-        lambda: td.linspace(-3.7, 9.1, 70001),
-        lambda: td.linspace(5, -2, 70001, endpoint=False, dtype=td.float64),
-        lambda: td.linspace(0, 7, 70001, dtype=td.int64),
-    ],
-)
-def test_large_created_tensors_are_emitted(create):
-    """Small ones are constants."""
-    jitted, x = td.jit(lambda x: (create(), x)), td.ones(2)
-    assert "callback" not in str(jitted.lower(x).kernels())
-    result, wanted = jitted(x)[0], create()
-    assert result.dtype == wanted.dtype
-    np.testing.assert_array_equal(result.numpy(), wanted.numpy())
-
-
-@native
 def test_missing_lapack_leaves_numpy(monkeypatch):
     from tandem.backends.cpu.native_kernels import emitted, plans, providers
 
