@@ -102,7 +102,10 @@ class _Steps:
         producer = self.steps[start]
         if not isinstance(producer, KernelThunk):
             return None
-        if producer.updated and (copy.step.updated or not copy.is_whole):
+        update = producer.updated
+        if update is not None and copy.step.updated is not None:
+            return None  # a kernel has one result that begins as a copy
+        if update is not None and update.out is copy.source and not copy.is_whole:
             return None  # the other elements of the intermediate have no place in the result
         reads, writes = reads_and_writes(producer)
         is_read = any(
@@ -186,8 +189,9 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
     if stages is None:
         return None
     updated = copy.step.updated
-    if producer.updated is not None:  # the result begins as a copy of what the producer updates
-        updated = producer.updated._replace(out=copy.out)
+    if producer.updated is not None:  # its result, or the copy's in its place, begins as a copy of what it updates
+        is_moved = producer.updated.out is copy.source
+        updated = producer.updated._replace(out=copy.out) if is_moved else producer.updated
     return producer._replace(
         kernel=kernel._replace(buffers=tuple(buffers), stages=stages),
         params=tuple(params),

@@ -51,6 +51,14 @@ PROGRAMS = {
         [(3, 5)],
         None,
     ),
+    "an update and a whole result of one kernel": (
+        lambda x, y, z: (
+            td.scan(lambda c, _: (td.sin(c), None), z, None, 2)[0].at[:2].add(x * y) * 2,
+            td.zeros(2).at[:].set(x + y),
+        ),
+        [(2,), (2,), (2,)],
+        None,
+    ),
     "a chain": (lambda x: (lambda y: y.at[2:].set(y[:2] + 1))(x.at[:2].set(x[2:] * 2)), [(4, 5)], None),
 }
 LOOPS = {
