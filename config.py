@@ -101,6 +101,13 @@ FLAGS: tuple[Flag, ...] = (
         _parse_positive,
     ),
     Flag(
+        "hot_loops",
+        "TANDEM_HOT_LOOPS",
+        30,
+        "milliseconds that the Python loops of an eager scan, fori_loop or while_loop take before it is compiled",
+        _parse_non_negative,
+    ),
+    Flag(
         "default_dtype",
         "TANDEM_DEFAULT_DTYPE",
         "float32",
@@ -176,6 +183,7 @@ class Flags:
     native: bool
     hot_calls: int
     hot_composites: int
+    hot_loops: int
     default_dtype: str
     cache: bool
     cache_dir: str

@@ -2,6 +2,9 @@
 
 api.py: the public functions
 loops.py: ``scan``, ``fori_loop``, ``while_loop``: Python loops, or operators while tracing
+hot_loops.py: eager loops that are compiled when they have run for some time
+captured_values.py: the values that bodies capture, as a key, and copies of bodies with other tensors
+code_facts.py: what the bytecode of functions may do
 branches.py: ``cond``, ``switch``: Python branches, or an operator while tracing
 mapping.py: ``map``
 associative.py: ``associative_scan``

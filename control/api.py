@@ -44,8 +44,8 @@ def scan(
     """Run a function over the leading axis of arrays while carrying along state.
 
     It computes ``for x in xs: carry, y = f(carry, x)`` and stacks the results ``y``. Eagerly it runs as that Python
-    loop; inside ``td.jit`` it is one operator, whose loop is compiled. It supports both modes of differentiation, and
-    ``td.vmap``.
+    loop, which is compiled when it has run for some time and its body only computes; inside ``td.jit`` it is one
+    operator, whose loop is compiled. It supports both modes of differentiation, and ``td.vmap``.
 
     Args:
         f: a function of the carry and one item of ``xs`` that returns a pair: the next carry, of the same structure,

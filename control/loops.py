@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import pytree
 from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
+from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
 from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.dtypes import DType, bool_
@@ -19,6 +22,7 @@ from ..tracer.scalar import TracerScalar
 from ..tracer.trace import is_tracing
 from . import autograd_kernel as autograd_kernel
 from .batching import may_need_gradient
+from .hot_loops import LoopCall, find_call
 from .ops import SCAN, WHILE
 from .scan_items import convert_reads_to_items
 from .structure import (
@@ -58,7 +62,7 @@ def scan(
     steps = count_steps(name, items, length)
     step = _ScanStep(name, f, items.treedef)
     if not is_tracing() and steps:
-        return _run_python_scan(step, carry, items, steps, reverse)
+        return _run_eager_scan(_EagerScan(step, items, steps, bool(reverse), lower), carry)
     closed, carry = _trace_scan_body(step, carry, [_item_spec(x) for x in items.tensors])
     count, tensors = len(carry.tensors), items.tensors
     if lower is not None:
@@ -127,14 +131,53 @@ def _item_spec(x: Tensor) -> TensorSpec:
     return type(spec)(tuple(spec.shape[1:]), spec.dtype, spec.device)
 
 
-def _run_python_scan(
-    step: _ScanStep, carry: Leaves, items: Leaves, steps: int, reverse: bool
-) -> tuple[Any, Any]:
-    """Run a scan as a Python loop."""
+class _EagerScan(NamedTuple):
+    """An eager scan without its carry.
+
+    Attributes:
+        step: runs one step.
+        items: what it iterates over.
+        length, reverse, lower: as in :func:`scan`.
+    """
+
+    step: _ScanStep
+    items: Leaves
+    length: int
+    reverse: bool
+    lower: int | None
+
+    def find_call(self, carry: Leaves) -> LoopCall | None:
+        """The call of this scan as a loop that may be compiled."""
+        step, items = self.step, self.items
+        options = self.length, self.reverse, self.lower
+
+        def run(functions: Sequence[Any], init: Any, tensors: Sequence[Tensor]) -> tuple[Any, Any]:
+            return scan(step.name, functions[0], init, items.treedef.unflatten(tensors), *options)
+
+        return find_call((step.name, items.treedef, options), (step.f,), carry, items.tensors, run)
+
+    def after(self, steps: int) -> _EagerScan:
+        """The scan that remains after some steps."""
+        part = slice(None, -steps) if self.reverse else slice(steps, None)
+        items = self.items._replace(tensors=[x[part] for x in self.items.tensors])
+        lower = self.lower if self.lower is None or self.reverse else self.lower + steps
+        return self._replace(items=items, length=self.length - steps, lower=lower)
+
+
+def _run_eager_scan(loop: _EagerScan, carry: Leaves) -> tuple[Any, Any]:
+    """Run a scan as compiled code if it is hot, else as a Python loop."""
+    call = loop.find_call(carry) if loop.length > 1 else None
+    result = None if call is None else call.run_compiled()
+    return _run_python_scan(loop, carry, call) if result is None else (result[0], result[1])
+
+
+def _run_python_scan(loop: _EagerScan, carry: Leaves, call: LoopCall | None) -> tuple[Any, Any]:
+    """Run a scan as a Python loop, or some steps of it if compiled code can run the others."""
+    step, items, steps = loop.step, loop.items.tensors, range(loop.length)
     rows: list[list[Tensor]] = []
-    state = carry.tensors
-    for index in reversed(range(steps)) if reverse else range(steps):
-        item = [x[index] for x in items.tensors]
+    state, rest = carry.tensors, None
+    for index in reversed(steps) if loop.reverse else steps:
+        item = [x[index] for x in items]
         own = _OwnCarry(state)
         next_carry, row = step(carry, own.copies, item)
         dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
@@ -146,9 +189,20 @@ def _run_python_scan(
         carry = carry._replace(weak=[False] * len(carry.weak)) if not rows else carry
         state = own.restore_unwritten(cast_to_carry(carry, next_carry))
         rows.append(own.restore_unwritten(row))
-    columns = zip(*(rows[::-1] if reverse else rows))
+        if call is not None and call.is_due(len(rows), loop.length):
+            rest = call.run_rest(loop.after(len(rows)).find_call(carry._replace(tensors=state)))
+            if rest is not None:
+                break
+            call = None
+    if call is not None:
+        call.note_time()
+    columns = zip(*(rows[::-1] if loop.reverse else rows))
     stacked = [by_name("stack")(column) for column in columns]
-    return carry.treedef.unflatten(state), step.results.unflatten(stacked)
+    if rest is None:
+        return carry.treedef.unflatten(state), step.results.unflatten(stacked)
+    pairs = zip(stacked, pytree.leaves(rest[1]))
+    joined = [by_name("concat")(pair[::-1] if loop.reverse else pair) for pair in pairs]
+    return rest[0], step.results.unflatten(joined)
 
 
 class _OwnCarry:
@@ -233,7 +287,9 @@ def while_loop(condition: Function, body: Function, init: Pytree, name: str = "w
     """See :func:`tandem.while_loop`."""
     carry = flatten_tensors(name, "init", init)
     if not is_tracing():
-        return _run_python_while(name, condition, body, carry)
+        call = _find_while_call(name, condition, body, carry)
+        result = None if call is None else call.run_compiled()
+        return _run_python_while(name, condition, body, carry, call) if result is None else result[0]
     closed, carry = _trace_while_body(name, body, carry)
     holds = trace_body(
         name,
@@ -264,13 +320,32 @@ def check_condition(name: str, value: object) -> Tensor:
     )
 
 
-def _run_python_while(name: str, condition: Function, body: Function, carry: Leaves) -> Pytree:
-    """Run a while_loop as a Python loop; in a batch, examples that are done are masked until all are."""
+def _find_while_call(name: str, condition: Function, body: Function, carry: Leaves) -> LoopCall | None:
+    """The call of a while_loop as a loop that may be compiled."""
+
+    def run(functions: Sequence[Any], init: Any, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (while_loop(functions[0], functions[1], init, name),)
+
+    return find_call((name,), (condition, body), carry, (), run)
+
+
+def _run_python_while(
+    name: str, condition: Function, body: Function, carry: Leaves, call: LoopCall | None
+) -> Pytree:
+    """Run a while_loop as a Python loop, or some steps of it if compiled code can run the others.
+
+    In a batch, examples that are done are masked until all are.
+    """
     first, state = True, carry.tensors
-    while True:
+    for steps in itertools.count():
+        if call is not None and not first and call.is_due(steps):
+            rest = call.run_rest(_find_while_call(name, condition, body, carry._replace(tensors=state)))
+            if rest is not None:
+                return rest[0]
+            call = None
         holds = check_condition(name, condition(carry.treedef.unflatten(state)))
         if not _is_any_true(holds):
-            return carry.treedef.unflatten(state)
+            break
         differs = is_batched(holds)
         with mark_masked(name if differs else stack.masked):
             masked = _mask_gradients(holds, state) if differs else state
@@ -288,6 +363,9 @@ def _run_python_while(name: str, condition: Function, body: Function, carry: Lea
         if differs:
             new = [x if x is old else by_name("where")(holds, x, old) for x, old in zip(new, state)]
         state = new
+    if call is not None:
+        call.note_time()
+    return carry.treedef.unflatten(state)
 
 
 def _mask_gradients(holds: Tensor, state: list[Tensor]) -> list[Tensor]:

@@ -22,6 +22,7 @@ from ..registry.operator import operators
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
+from .graph_function import GraphFunction
 from .guards.versions import count_changes
 from .native_entry import NativeEntry
 from .specialization import Specialization
@@ -30,6 +31,7 @@ from .view_outputs import copy_contiguous_views
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
+    from ..tracer.graph import Graph
     from .derivatives.autograd_call import Derivative
 
 
@@ -153,6 +155,13 @@ class Compiler:
         if jitted._recorder not in self._recorders:
             self._recorders.append(jitted._recorder)
         return not isinstance(value.derivative.twin.records.get(form, ""), str)
+
+
+def compile_graph(graph: Graph, name: str) -> GraphFunction | None:
+    """Compile a graph to a function of arrays; None if compiled code would call Python."""
+    function = GraphFunction(graph, name)
+    executable = function.executable
+    return function if executable is None or _has_kernels(executable.lowered) else None
 
 
 def _has_tensor(value: object) -> bool:

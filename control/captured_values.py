@@ -1,0 +1,253 @@
+"""The values that loop bodies capture: their identity as a cache key, and copies of the bodies with other tensors.
+
+The key of a function has everything that its trace depends on: its code, the values of the variables that it reads, of
+functions those of their variables in turn, of tensors dtype and shape. A function without a key is one whose steps may
+do more than compute, or that captures a value which can change without notice; its loops are Python loops.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Mapping
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor.tensor import Tensor
+from ..registry.dtypes import DType
+from ..registry.function import OperatorFunction
+from ..registry.native_type import NativeCallable
+from .code_facts import Read, read_code
+
+_NUMBERS = frozenset((int, float, bool, complex))
+_CONSTANTS = frozenset((str, bytes, type(None), type(...), DType))
+_PACKAGE = __name__.partition(".")[0] + "."
+# Parts of the package whose functions only compute.
+_PARTS = "control eager.tensor.construct fft jax linalg nn numpy operators special spellings torch transforms"
+_PURE_PARTS = tuple(_PACKAGE + part for part in _PARTS.split())
+_PURE_MODULES = frozenset(("math", "cmath", "_functools", "numpy", "itertools"))
+_EFFECTS_OF_BUILTINS = frozenset(
+    "breakpoint compile delattr eval exec exit getattr globals hash help id input locals open print quit setattr vars "
+    "__build_class__ __import__".split()
+)
+_ArrayFunction = type(np.concatenate)
+
+
+class NoKey(Exception):
+    """A captured value without a key; the text says which."""
+
+
+class Captures:
+    """The values that functions capture.
+
+    Args:
+        keys: the key sets that captured tensors may have.
+
+    Attributes:
+        tensors: the captured tensors, in order.
+        held: the objects that are known by their identity in keys.
+    """
+
+    def __init__(self, keys: frozenset[int]):
+        self.tensors: list[Tensor] = []
+        self.held: list[object] = []
+        self._keys = keys
+        self._numbers: dict[int, int] = {}
+        self._functions: dict[int, int] = {}
+        self._has_containers = self._changes_containers = False
+
+    def describe_number(self, value: object) -> object:
+        """The key of a number; raises NoKey for a weak tensor."""
+        if type(value) not in _NUMBERS:
+            raise NoKey("a weak tensor")
+        return type(value), repr(value)  # which tells zeros of different signs apart
+
+    def describe_input(self, x: Tensor) -> tuple[object, ...]:
+        """The shape and the dtype of a tensor; raises NoKey if it is not a plain one without gradient."""
+        if type(x) is not Tensor or x._keys not in self._keys:
+            raise NoKey("a tensor that requires a gradient, or is not a plain one of the CPU")
+        array = x._array
+        return array.shape, array.dtype
+
+    def make_key(self, *functions: object) -> tuple[object, ...]:
+        """Make the key of functions; raises NoKey if one has none."""
+        key = tuple(map(self._key, functions))
+        if self._has_containers and self._changes_containers:
+            raise NoKey("a container may be changed")
+        return key
+
+    def _key(self, value: object) -> object:
+        kind = type(value)
+        if isinstance(value, Tensor):
+            return self._tensor_key(value)
+        if kind in _NUMBERS:
+            return self.describe_number(value)
+        if kind in _CONSTANTS:
+            return kind, value
+        if isinstance(value, FunctionType):
+            return self._function_key(value)
+        if kind in (list, dict) or isinstance(value, (tuple, functools.partial)):
+            return self._container_key(value)
+        if isinstance(value, np.generic):
+            return kind, value.tobytes()
+        inner = _find_function(value)
+        if inner is not None:
+            return self._function_key(inner)
+        if not _only_computes(value):
+            raise NoKey(f"a {kind.__name__}")
+        self.held.append(value)
+        return id(value)
+
+    def _container_key(self, value: Any) -> object:  # noqa: ANN401 - a container, by its type
+        kind = type(value)
+        self._has_containers |= kind is list or kind is dict
+        if kind is dict:
+            return kind, *map(self._key, value), *map(self._key, value.values())
+        if kind is functools.partial:
+            return kind, *map(self._key, (value.func, *value.args)), *map(self._key, value.keywords.items())
+        if kind is not list and kind is not tuple and not hasattr(kind, "_fields"):
+            raise NoKey(f"a {kind.__name__}")
+        if hasattr(kind, "_fields"):
+            self.held.append(kind)
+        return kind, *map(self._key, value)
+
+    def _tensor_key(self, x: Tensor) -> object:
+        spec = self.describe_input(x)
+        number = self._numbers.setdefault(id(x), len(self.tensors))
+        if number == len(self.tensors):
+            self.tensors.append(x)
+        return number, spec
+
+    def _function_key(self, function: FunctionType) -> object:
+        known = self._functions.get(id(function))
+        if known is not None:
+            return "function", known
+        self._functions[id(function)] = len(self._functions)
+        code = function.__code__
+        self.held.append(code)
+        if _module_of(function).startswith(_PURE_PARTS):
+            names = code.co_freevars
+            return id(code), *[self._key(_get_variable(function, Read(False, name, ()))) for name in names]
+        facts = read_code(code)
+        if facts.effect or _is_own(function):
+            raise NoKey(f"{function.__qualname__}: {facts.effect or 'not a function that only computes'}")
+        self._changes_containers |= facts.changes_containers
+        self.held.append(function.__globals__)
+        variables = [self._read_key(function, read) for read in facts.reads]
+        return id(code), id(function.__globals__), *variables, *map(self._key, _defaults(function))
+
+    def _read_key(self, function: FunctionType, read: Read) -> object:
+        value: object = _get_variable(function, read)
+        attributes = read.attributes
+        if not isinstance(value, ModuleType):
+            return self._key(value)
+        while isinstance(value, ModuleType) and attributes:
+            value, attributes = getattr(value, attributes[0], None), attributes[1:]
+        count = len(self.tensors)
+        key = self._key(value)
+        if len(self.tensors) != count:
+            raise NoKey("a tensor of a module")  # which a copy of the function could not replace
+        return key
+
+
+def _defaults(function: FunctionType) -> tuple[object, ...]:
+    return *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()
+
+
+def _get_variable(function: FunctionType, read: Read) -> object:
+    """The value of a variable that a function reads; raises NoKey if it is not set."""
+    try:
+        if not read.is_global:
+            at = function.__code__.co_freevars.index(read.name)
+            return function.__closure__[at].cell_contents  # type: ignore[index]  # it has free variables
+        if read.name in function.__globals__:
+            return function.__globals__[read.name]
+        return getattr(builtins, read.name)
+    except (AttributeError, ValueError):
+        raise NoKey(f"{read.name} is not set") from None
+
+
+def _find_function(value: object) -> FunctionType | None:
+    """The user's function inside a callable of the package, such as a jitted function, or inside a cache."""
+    if not isinstance(value, (NativeCallable, functools._lru_cache_wrapper)):
+        return None
+    inner = getattr(value, "__wrapped__", None)
+    return inner if type(inner) is FunctionType and not _is_own(inner) else None
+
+
+def _module_of(function: FunctionType) -> str:
+    """The name of the module that defines a function; ``functools.wraps`` does not change it."""
+    return str(function.__globals__.get("__name__", ""))
+
+
+def _is_own(function: FunctionType) -> bool:
+    return _module_of(function).startswith(_PACKAGE)
+
+
+def _only_computes(value: object) -> bool:
+    """Whether calls of an object that is not a Python function have no effect but their result."""
+    if isinstance(value, OperatorFunction):
+        return value.operator.schema.namespace == "td"  # others may run Python code of the user
+    if isinstance(value, (NativeCallable, np.ufunc, np.dtype, _ArrayFunction)):
+        return True
+    if isinstance(value, BuiltinFunctionType):
+        module = value.__module__
+        return module in _PURE_MODULES or (
+            module == "builtins" and value.__name__ not in _EFFECTS_OF_BUILTINS
+        )
+    if not isinstance(value, type):
+        return False
+    if value.__module__ == "builtins":
+        return value not in (type, object, super, classmethod, staticmethod, property)
+    is_named_tuple = issubclass(value, tuple) and "__new__" in vars(value) and hasattr(value, "_fields")
+    return value.__module__ in _PURE_MODULES or is_named_tuple or value is Tensor
+
+
+class Substitution:
+    """Makes copies of functions that capture other tensors.
+
+    Args:
+        tensors: a substitute for each captured tensor, by its id.
+    """
+
+    def __init__(self, tensors: Mapping[int, Tensor]):
+        self._tensors = tensors
+        self._functions: dict[int, FunctionType] = {}
+
+    def apply(self, value: Any) -> Any:  # noqa: ANN401 - of the same type
+        """The value with the captured tensors replaced, in containers and functions too."""
+        kind = type(value)
+        if kind is Tensor:
+            return self._tensors[id(value)]
+        if kind is FunctionType:
+            return self._copy_function(value)
+        if kind is list or kind is tuple:
+            return kind(map(self.apply, value))
+        if isinstance(value, tuple):
+            return kind(*map(self.apply, value))
+        if kind is dict:
+            return {name: self.apply(item) for name, item in value.items()}
+        if kind is functools.partial:
+            return functools.partial(*self.apply((value.func, *value.args)), **self.apply(value.keywords))
+        inner = _find_function(value)
+        return value if inner is None else self._copy_function(inner)
+
+    def _copy_function(self, function: FunctionType) -> FunctionType:
+        known = self._functions.get(id(function))
+        if known is not None:
+            return known
+        names = function.__globals__ if _is_own(function) else dict(function.__globals__)
+        cells = None if function.__closure__ is None else tuple(CellType() for _ in function.__closure__)
+        copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+        self._functions[id(function)] = copy  # before its variables, which may hold it
+        copy.__defaults__ = self.apply(function.__defaults__)
+        copy.__kwdefaults__ = self.apply(function.__kwdefaults__)
+        for cell, own in zip(cells or (), function.__closure__ or ()):
+            cell.cell_contents = self.apply(own.cell_contents)
+        if not _is_own(function):
+            for read in read_code(function.__code__).reads:
+                if read.is_global and read.name in names:
+                    names[read.name] = self.apply(names[read.name])
+        return copy

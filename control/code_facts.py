@@ -1,0 +1,108 @@
+"""Facts about the bytecode of functions: the variables that they read, and whether they may change anything outside.
+
+A loop body that only computes may be traced once in place of all its steps. Python does not declare that, so it is read
+from the instructions: a function that assigns to an attribute, a global or a variable of an enclosing function,
+imports, or handles exceptions (it could swallow those of the tracer) is not accepted.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+
+from ..named_tuple import NamedTuple
+
+_READING_METHODS = frozenset("copy count fromkeys get index items keys values".split())
+# Methods that change the list or the dict that they are called on.
+MUTATING_METHODS = frozenset(
+    name
+    for kind in (list, dict)
+    for name in vars(kind)
+    if not (name.startswith("_") or name in _READING_METHODS)
+    or name in ("__init__", "__setitem__", "__delitem__")
+    or (name.startswith("__i") and hasattr(operator, name))
+)
+_LOCAL_STORES = ("STORE_FAST", "STORE_SUBSCR", "STORE_SLICE", "DELETE_FAST", "DELETE_SUBSCR")
+_EFFECTS = ("STORE_", "DELETE_", "IMPORT_", "LOAD_BUILD_CLASS", "LOAD_NAME", "LOAD_LOCALS", "GET_AWAITABLE")
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+class Read(NamedTuple):
+    """A variable that a function reads, and the attributes that it reads of it at once, such as ``td.linalg.inv``."""
+
+    is_global: bool
+    name: str
+    attributes: tuple[str, ...]
+
+
+class CodeFacts(NamedTuple):
+    """The facts about a function, together with the functions defined inside it.
+
+    Attributes:
+        effect: an instruction that may have an effect outside of the function; empty if there is none.
+        changes_containers: whether it may change a list or a dict.
+        reads: the globals and variables of enclosing functions that it reads.
+    """
+
+    effect: str
+    changes_containers: bool
+    reads: tuple[Read, ...]
+
+
+@lru_cache(maxsize=1024)
+def read_code(code: CodeType) -> CodeFacts:
+    """Read the facts about a function from its code.
+
+    >>> read_code((lambda x: math.exp(x)).__code__).reads
+    (Read(is_global=True, name='math', attributes=('exp',)),)
+    """
+    outer = frozenset(code.co_freevars)
+    effect, changes, reads = "", False, dict[Read, None]()
+    for part in _codes(code):
+        effect = effect or _find_effect(part, outer)
+        changes |= not MUTATING_METHODS.isdisjoint(part.co_names)
+        changes |= any(map(_changes_operand, dis.get_instructions(part)))
+        reads.update(dict.fromkeys(_find_reads(part, outer)))
+    return CodeFacts(effect, changes, tuple(reads))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _changes_operand(item: dis.Instruction) -> bool:
+    is_in_place = item.opname == "BINARY_OP" and item.argrepr.endswith("=")
+    return is_in_place or item.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
+
+
+def _find_effect(code: CodeType, outer: frozenset[str]) -> str:
+    handlers = blocks = 0
+    for item in dis.get_instructions(code):
+        name = item.opname
+        handlers += name == "PUSH_EXC_INFO"
+        blocks += name == "WITH_EXCEPT_START"
+        if name in ("STORE_DEREF", "DELETE_DEREF"):
+            if item.argval in outer:
+                return f"{name} {item.argval}"
+        elif name.startswith(_EFFECTS) and not name.startswith(_LOCAL_STORES):
+            return f"{name} {item.argval}"
+    return "an exception handler" if handlers > blocks else ""
+
+
+def _find_reads(code: CodeType, outer: frozenset[str]) -> Iterator[Read]:
+    instructions = list(dis.get_instructions(code))
+    for number, item in enumerate(instructions):
+        is_global = item.opname == "LOAD_GLOBAL"
+        if is_global or (item.opname.endswith("_DEREF") and item.argval in outer):
+            attributes = []
+            for after in instructions[number + 1 :]:
+                if after.opname not in _ATTRIBUTES:
+                    break
+                attributes.append(after.argval)
+            yield Read(is_global, item.argval, tuple(attributes))

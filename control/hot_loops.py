@@ -1,0 +1,268 @@
+"""Compile eager loops that have run for some time, where nothing forbids it.
+
+An eager ``scan``, ``fori_loop`` or ``while_loop`` is a Python loop. Where its functions only compute
+(:mod:`.captured_values`), one trace of them stands for all steps, and the loop can run as compiled code. It is
+compiled when its Python loops have taken `config.flags.hot_loops` milliseconds, about what a compilation takes, so
+that at most twice the time of the better way is spent; a Python loop that lasts longer goes on as compiled code. Later
+calls run that code if their functions have the same code, equal captured values, and captured tensors of the same
+shapes and dtypes. Loops that autograd records remain Python loops, since compiled gradients may be rounded
+differently; so do those that a mode, a trace or a debugger watches.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, cast
+
+from .. import config, lazy, pytree
+from ..eager.layers import dispatch_mode
+from ..eager.layers.level_stack import stack
+from ..eager.tensor.tensor import Tensor
+from ..errors import TandemError
+from ..named_tuple import NamedTuple
+from ..pytree import TreeDef
+from ..registry.dispatch import trace
+from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
+from ..registry.dispatch.state import ELSEWHERE, NO_GRAD, PLAIN, current
+from ..registry.dtypes import default_float
+from .captured_values import Captures, NoKey, Substitution
+from .structure import Leaves
+from .subgraph import ClosedGraph, body_trace, close_trace, new_input
+
+if TYPE_CHECKING:
+    from ..registry.types import Array
+    from ..tracer.graph import Graph
+    from ..tracer.trace import Trace
+
+_compiler = lazy.Module(".jit.hot_calls")
+MOST_LOOPS = 256  # loops whose time is known
+MOST_REJECTED = 1024  # codes of functions that are not compiled
+# The key sets of tensors of which autograd records no calls.
+UNRECORDED = {PLAIN: frozenset((CPU_KEYS,)), NO_GRAD: frozenset((CPU_KEYS, GRAD_CPU_KEYS))}
+
+# A function of functions, a carry and items.
+Run = Callable[[Sequence[Any], Any, Sequence[Tensor]], tuple[Any, ...]]
+
+
+class CompiledLoop(NamedTuple):
+    """The compiled form of an eager loop.
+
+    Attributes:
+        function: a function of the arrays of the carry, the items, the captured tensors and the constants.
+        constants: arrays that its trace has created.
+        unchanged: the numbers of results that are arguments, with the numbers of those arguments.
+        structure: the structure of its result.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    constants: list[Array]
+    unchanged: dict[int, int]
+    structure: TreeDef
+
+
+class HotLoop:
+    """One eager loop: the time that its Python loops have taken, and its compiled form.
+
+    Attributes:
+        seconds: the time.
+        function: the compiled form.
+        is_rejected: whether it cannot be compiled.
+    """
+
+    def __init__(self, held: list[object]):
+        self.seconds = 0.0
+        self.function: CompiledLoop | None = None
+        self.is_rejected = False
+        self._held = held  # objects whose ids are in the key
+
+
+_loops: OrderedDict[object, HotLoop] = OrderedDict()
+_rejected: OrderedDict[object, None] = OrderedDict()
+
+
+class LoopCall:
+    """A call of an eager loop that may be compiled.
+
+    Args:
+        loop: the loop.
+        functions: its functions.
+        captured: the tensors that they capture.
+        carry: the initial carry.
+        items: further tensors that the loop takes.
+        run: runs the loop with other functions, another carry and other items, for a trace.
+    """
+
+    def __init__(
+        self,
+        loop: HotLoop,
+        functions: Sequence[object],
+        captured: Sequence[Tensor],
+        carry: Leaves,
+        items: Sequence[Tensor],
+        run: Run,
+    ):
+        self._loop, self._functions, self._captured = loop, functions, captured
+        self._carry, self._items, self._run = carry, items, run
+        self._start, self._next_check = perf_counter(), 0.0
+
+    def run_compiled(self) -> tuple[Any, ...] | None:
+        """Run the loop as compiled code, if it is hot or compiled; returns the result, else None."""
+        loop = self._loop
+        if loop.function is None and not loop.is_rejected and loop.seconds >= config.flags.hot_loops * 1e-3:
+            self._compile()
+        if loop.function is None:
+            return None
+        given = [*self._find_state(), *self._items, *self._captured]
+        compiled = loop.function
+        results = [*compiled.function(*[x._array for x in given], *compiled.constants)]
+        for number, argument in compiled.unchanged.items():
+            results[number] = given[argument]
+        result: tuple[Any, ...] = compiled.structure.unflatten(results)
+        return result
+
+    def run_rest(self, rest: LoopCall | None) -> tuple[Any, ...] | None:
+        """Run what remains of the loop as compiled code; returns the result, or None if that is not possible."""
+        if rest is None:
+            return None
+        rest._loop.seconds += self._loop.seconds + perf_counter() - self._start
+        return rest.run_compiled()
+
+    def is_due(self, done: int, steps: int | None = None) -> bool:
+        """Whether the remaining steps should be compiled.
+
+        Args:
+            done: the number of steps that the Python loop has run.
+            steps: the number of all steps, if it is known.
+        """
+        elapsed = perf_counter() - self._start
+        if elapsed < self._next_check or self._loop.is_rejected:
+            return False
+        limit, self._next_check = config.flags.hot_loops * 1e-3, 1.5 * elapsed
+        is_worth_it = steps is None or elapsed / done * (steps - done) >= limit
+        return is_worth_it and steps != done and self._loop.seconds + elapsed >= limit
+
+    def note_time(self) -> None:
+        """Add the time since this call began to that of the Python loops."""
+        self._loop.seconds += perf_counter() - self._start
+
+    def _compile(self) -> None:
+        loop = self._loop
+        loop.is_rejected = True  # until it is compiled; an interrupt may come between
+        try:
+            traced = self._trace()
+        except Exception:  # the functions read data of a tensor, for instance, which Python loops do
+            return
+        if traced is None:
+            return
+        closed, structure = traced
+        try:
+            function = _compiler.compile_graph(closed.graph, "loop")
+        except TandemError:
+            return
+        except Exception as fault:
+            text = f"an eager loop runs step by step, for it cannot be compiled: {fault!r}"
+            warnings.warn(text, RuntimeWarning, stacklevel=6)
+            return
+        constants = [x._array for x in closed.captures if type(x) is Tensor]
+        if function is not None and len(constants) == len(closed.captures):
+            unchanged = _find_unchanged(closed.graph, len(constants))
+            loop.function = CompiledLoop(function, constants, unchanged, structure)
+            loop.is_rejected = False
+
+    def _trace(self) -> tuple[ClosedGraph, TreeDef] | None:
+        """Trace the loop with inputs in place of the carry, the items and the captured tensors.
+
+        Returns:
+            The graph, whose captures are constants that the trace has created, and the structure of its results; None
+            if the trace depends on more than the graph's inputs.
+        """
+        carry = self._carry
+        groups = (self._find_state(), self._items, self._captured)
+        with body_trace("loop") as trace_:
+            first, items, captured = ([_add_input(trace_, x) for x in group] for group in groups)
+            given = iter(first)
+            pairs = zip(carry.originals, carry.weak)
+            init = carry.treedef.unflatten([x if is_number else next(given) for x, is_number in pairs])
+            substitution = Substitution(dict(zip(map(id, self._captured), captured)))
+            functions = [substitution.apply(function) for function in self._functions]
+            results, structure = pytree.flatten(self._run(functions, init, items))
+            closed = close_trace(trace_, results)
+        if trace_.masks or trace_.states or trace_.written:
+            return None
+        return closed, structure
+
+    def _find_state(self) -> list[Tensor]:
+        """The carry without its numbers, which are constants of the trace."""
+        return [x for x, is_number in zip(self._carry.tensors, self._carry.weak) if not is_number]
+
+
+def _find_unchanged(graph: Graph, constants: int) -> dict[int, int]:
+    """The numbers of outputs that are inputs, except constants, with the numbers of the inputs."""
+    inputs = graph.inputs[: len(graph.inputs) - constants]
+    return {number: inputs.index(value) for number, value in enumerate(graph.outputs) if value in inputs}
+
+
+def _add_input(trace_: Trace, x: Tensor) -> Tensor:
+    return cast(Tensor, new_input(trace_, x.spec))
+
+
+def find_call(
+    key: tuple[object, ...], functions: Sequence[object], carry: Leaves, items: Sequence[Tensor], run: Run
+) -> LoopCall | None:
+    """The call of a loop that may be compiled; None if it has to be a Python loop.
+
+    Args:
+        key: what its trace depends on besides the functions, the carry and the items.
+        functions: the functions that it calls.
+        carry: the initial carry.
+        items: further tensors that the loop takes.
+        run: runs the loop with other functions, another carry and other items, for a trace.
+    """
+    flags = current().flags
+    if not config.flags.native or flags == ELSEWHERE or _is_watched():
+        return None
+    codes = tuple(getattr(function, "__code__", None) for function in functions)
+    if codes in _rejected:
+        return None
+    captures = Captures(UNRECORDED[flags])
+    try:
+        state = [
+            captures.describe_number(original) if is_number else captures.describe_input(x)
+            for x, is_number, original in zip(carry.tensors, carry.weak, carry.originals)
+        ]
+        full_key = (key, carry.treedef, *state, *map(captures.describe_input, items), default_float(), flags)
+    except NoKey:
+        return None
+    try:
+        full_key += captures.make_key(*functions)
+    except NoKey:
+        _rejected[codes] = None
+        if len(_rejected) > MOST_REJECTED:
+            _rejected.popitem(last=False)
+        return None
+    return LoopCall(_find_loop(full_key, captures.held), functions, captures.tensors, carry, items, run)
+
+
+def _find_loop(key: object, held: list[object]) -> HotLoop:
+    """The loop of a key; the loop that was not called for the longest time is forgotten if there are too many."""
+    loop = _loops.pop(key, None) or HotLoop(held)
+    _loops[key] = loop
+    if len(_loops) > MOST_LOOPS:
+        _loops.popitem(last=False)
+    return loop
+
+
+def _is_watched() -> bool:
+    """Whether something would notice that the steps do not run in Python, or a transform has to see them."""
+    return bool(
+        current().parts
+        or stack.levels
+        or stack.recording is not None
+        or trace.active
+        or dispatch_mode.watching()
+        or sys.gettrace() is not None
+    )
