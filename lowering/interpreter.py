@@ -92,10 +92,16 @@ def check_results(node: Node, results: tuple[object, ...]) -> None:
 
 
 def to_argument(value: Value, given: object) -> object:
-    """Convert an input to a kernel's argument: a Python scalar if the value is weak, else a tensor."""
+    """Convert an input to a kernel's argument: a Python scalar if the value is weak, else a tensor.
+
+    Compiled code that calls a loop may have computed a number of the host on the device.
+    """
     if value.weak is not None:
         return value.weak(given.item() if isinstance(given, (np.ndarray, np.generic)) else given)
-    return given if isinstance(given, Tensor) else wrap(np.asarray(given))
+    if not isinstance(given, Tensor):
+        return wrap(np.asarray(given))
+    is_moved = value.spec.device == "cpu" and given.device != "cpu"
+    return given.to("cpu") if is_moved else given
 
 
 def to_payload(item: object) -> object:

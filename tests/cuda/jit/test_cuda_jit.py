@@ -227,3 +227,18 @@ def test_loops_with_a_number_as_first_carry(cuda):
     for number, array in (count(x), td.jit(count)(x)):
         assert int(number) == 3
         assert array.to("cpu").tolist() == [3, 4, 5, 6]
+
+
+def test_interpreted_body_gets_host_numbers_that_the_device_computed(cuda):
+    """``index_reduce`` is interpreted; the branch around the loop computes the initial counter on the device."""
+
+    def step(state):
+        i, x = state
+        return i + 1, x.at[(td.arange(3, device="cuda") + i) % 3].max(x[0] * 2)
+
+    def f(x):
+        grow = lambda x: td.while_loop(lambda state: state[0] < 3, step, (0, x))[1]  # noqa: E731
+        return td.cond(x.sum() > 0, grow, lambda x: x, x)
+
+    x = td.asarray(np.arange(1.0, 4.0), device="cuda")
+    assert td.jit(f)(x).tolist() == f(x).tolist() == [8.0, 8.0, 8.0]
