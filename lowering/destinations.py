@@ -189,7 +189,7 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
     if stages is None:
         return None
     updated = copy.step.updated
-    if producer.updated is not None:  # its result, or the copy's in its place, begins as a copy of what it updates
+    if producer.updated is not None:  # its result, or that of the copy, begins as a copy of what it updates
         is_moved = producer.updated.out is copy.source
         updated = producer.updated._replace(out=copy.out) if is_moved else producer.updated
     return producer._replace(
