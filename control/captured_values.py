@@ -11,28 +11,40 @@ import builtins
 import functools
 from collections.abc import Mapping
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..eager.tensor.tensor import Tensor
+from ..pytree import TreeDef
 from ..registry.dtypes import DType
 from ..registry.function import OperatorFunction
 from ..registry.native_type import NativeCallable
 from .code_facts import Read, read_code
 
 _NUMBERS = frozenset((int, float, bool, complex))
+_TREE_KINDS = frozenset((None, type(None), tuple, list, dict))
 _CONSTANTS = frozenset((str, bytes, type(None), type(...), DType))
 _PACKAGE = __name__.partition(".")[0] + "."
 # Parts of the package whose functions only compute.
 _PARTS = "control eager.tensor.construct fft jax linalg nn numpy operators special spellings torch transforms"
 _PURE_PARTS = tuple(_PACKAGE + part for part in _PARTS.split())
+# Modules in them whose functions draw from default generators, set options or use files.
+_STATE_OF_PARTS = (
+    "nn.default_generator nn.hooks numpy.floating_errors numpy.memory numpy.random numpy.writing torch.calls "
+    "torch.files torch.sampling"
+)
+_STATEFUL_PARTS = frozenset(_PACKAGE + part for part in _STATE_OF_PARTS.split())
 _PURE_MODULES = frozenset(("math", "cmath", "_functools", "numpy", "itertools"))
 _EFFECTS_OF_BUILTINS = frozenset(
-    "breakpoint compile delattr eval exec exit getattr globals hash help id input locals open print quit setattr vars "
-    "__build_class__ __import__".split()
+    "ascii breakpoint compile delattr dir eval exec exit format getattr globals hasattr hash help id input locals open "
+    "print quit repr setattr vars __build_class__ __import__".split()
 )
 _ArrayFunction = type(np.concatenate)
+# The members of a named tuple class besides its fields, if the class has no code of the user.
+_NAMED_TUPLE_MEMBERS = frozenset(vars(NamedTuple("_Plain", []))) | frozenset(
+    ("__annotations__", "__orig_bases__", "__annotate__", "__annotate_func__", "__annotations_cache__")
+)
 
 
 class NoKey(Exception):
@@ -57,11 +69,15 @@ class Captures:
         self._numbers: dict[int, int] = {}
         self._functions: dict[int, int] = {}
         self._has_containers = self._changes_containers = False
+        self._has_leaves = len(keys) > 1  # tensors that require gradients, which nothing records
+        self._of_modules: Captures | None = None
 
     def describe_number(self, value: object) -> object:
         """The key of a number; raises NoKey for a weak tensor."""
         if type(value) not in _NUMBERS:
             raise NoKey("a weak tensor")
+        if isinstance(value, int):
+            return type(value), value  # a long one has no text
         return type(value), repr(value)  # which tells zeros of different signs apart
 
     def describe_input(self, x: Tensor) -> tuple[object, ...]:
@@ -71,10 +87,21 @@ class Captures:
         array = x._array
         return array.shape, array.dtype
 
+    def check_tree(self, treedef: TreeDef) -> None:
+        """Raise NoKey if a container of a tree has code of the user, as its methods do."""
+        kind = treedef.kind
+        of_operators = kind is not None and kind.__module__.startswith(_PACKAGE + "operators.")  # random keys
+        if not (kind in _TREE_KINDS or of_operators or _is_plain_named_tuple(kind)):
+            raise NoKey(f"a {kind}")
+        for child in treedef.children:
+            self.check_tree(child)
+
     def make_key(self, *functions: object) -> tuple[object, ...]:
         """Make the key of functions; raises NoKey if one has none."""
         key = tuple(map(self._key, functions))
-        if self._has_containers and self._changes_containers:
+        inner = self._of_modules or self
+        has_containers = self._has_containers or inner._has_containers
+        if has_containers and (self._changes_containers or inner._changes_containers):
             raise NoKey("a container may be changed")
         return key
 
@@ -90,8 +117,8 @@ class Captures:
             return self._function_key(value)
         if kind in (list, dict) or isinstance(value, (tuple, functools.partial)):
             return self._container_key(value)
-        if isinstance(value, np.generic):
-            return kind, value.tobytes()
+        if isinstance(value, np.generic) and kind.__module__ == "numpy":
+            return kind, value.dtype, value.tobytes()
         inner = _find_function(value)
         if inner is not None:
             return self._function_key(inner)
@@ -107,9 +134,9 @@ class Captures:
             return kind, *map(self._key, value), *map(self._key, value.values())
         if kind is functools.partial:
             return kind, *map(self._key, (value.func, *value.args)), *map(self._key, value.keywords.items())
-        if kind is not list and kind is not tuple and not hasattr(kind, "_fields"):
-            raise NoKey(f"a {kind.__name__}")
-        if hasattr(kind, "_fields"):
+        if kind is not list and kind is not tuple:
+            if not _is_plain_named_tuple(kind):
+                raise NoKey(f"a {kind.__name__}")
             self.held.append(kind)
         return kind, *map(self._key, value)
 
@@ -127,16 +154,19 @@ class Captures:
         self._functions[id(function)] = len(self._functions)
         code = function.__code__
         self.held.append(code)
-        if _module_of(function).startswith(_PURE_PARTS):
+        if _is_pure_part(function):
             names = code.co_freevars
             return id(code), *[self._key(_get_variable(function, Read(False, name, ()))) for name in names]
         facts = read_code(code)
-        if facts.effect or _is_own(function):
+        if self._has_leaves and facts.reads_gradients:
+            raise NoKey("the copy of a leaf requires no gradient")
+        if facts.effect or _is_own(function) or vars(function).keys() - {"__wrapped__"}:
             raise NoKey(f"{function.__qualname__}: {facts.effect or 'not a function that only computes'}")
         self._changes_containers |= facts.changes_containers
         self.held.append(function.__globals__)
         variables = [self._read_key(function, read) for read in facts.reads]
-        return id(code), id(function.__globals__), *variables, *map(self._key, _defaults(function))
+        defaults = function.__defaults__ or (), tuple((function.__kwdefaults__ or {}).items())
+        return id(code), id(function.__globals__), *variables, self._key(defaults)
 
     def _read_key(self, function: FunctionType, read: Read) -> object:
         value: object = _get_variable(function, read)
@@ -145,15 +175,18 @@ class Captures:
             return self._key(value)
         while isinstance(value, ModuleType) and attributes:
             value, attributes = getattr(value, attributes[0], None), attributes[1:]
-        count = len(self.tensors)
-        key = self._key(value)
-        if len(self.tensors) != count:
-            raise NoKey("a tensor of a module")  # which a copy of the function could not replace
+        return self._module_key(value)
+
+    def _module_key(self, value: object) -> object:
+        """The key of a value of a module, which is not replaced in copies of functions, so that it has no tensors."""
+        inner = self._of_modules
+        if inner is None:
+            inner = self._of_modules = Captures(self._keys)
+            inner.held, inner._of_modules = self.held, inner
+        key = inner._key(value)
+        if inner.tensors:
+            raise NoKey("a tensor of a module")
         return key
-
-
-def _defaults(function: FunctionType) -> tuple[object, ...]:
-    return *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()
 
 
 def _get_variable(function: FunctionType, read: Read) -> object:
@@ -170,8 +203,8 @@ def _get_variable(function: FunctionType, read: Read) -> object:
 
 
 def _find_function(value: object) -> FunctionType | None:
-    """The user's function inside a callable of the package, such as a jitted function, or inside a cache."""
-    if not isinstance(value, (NativeCallable, functools._lru_cache_wrapper)):
+    """The user's function inside a callable of the package, such as a jitted function."""
+    if not isinstance(value, NativeCallable):
         return None
     inner = getattr(value, "__wrapped__", None)
     return inner if type(inner) is FunctionType and not _is_own(inner) else None
@@ -186,11 +219,31 @@ def _is_own(function: FunctionType) -> bool:
     return _module_of(function).startswith(_PACKAGE)
 
 
+def _is_pure_part(function: FunctionType) -> bool:
+    module = _module_of(function)
+    return module.startswith(_PURE_PARTS) and module not in _STATEFUL_PARTS
+
+
+def _is_plain_named_tuple(kind: Any) -> bool:  # noqa: ANN401 - a type, or None
+    """Whether a class is a named tuple without methods, properties or other attributes of its own."""
+    return (
+        isinstance(kind, type)
+        and kind.__bases__ == (tuple,)
+        and hasattr(kind, "_fields")
+        and vars(kind).keys() <= _NAMED_TUPLE_MEMBERS | {*kind._fields}
+    )
+
+
 def _only_computes(value: object) -> bool:
     """Whether calls of an object that is not a Python function have no effect but their result."""
     if isinstance(value, OperatorFunction):
         return value.operator.schema.namespace == "td"  # others may run Python code of the user
-    if isinstance(value, (NativeCallable, np.ufunc, np.dtype, _ArrayFunction)):
+    if isinstance(value, NativeCallable):
+        inner = getattr(value, "__wrapped__", None)  # a jitted method has state
+        return inner is None or (isinstance(inner, FunctionType) and _is_pure_part(inner))
+    if isinstance(value, _ArrayFunction):
+        return "npyio" not in _module_of(value.__wrapped__)
+    if isinstance(value, (np.ufunc, np.dtype)):
         return True
     if isinstance(value, BuiltinFunctionType):
         module = value.__module__
@@ -201,8 +254,8 @@ def _only_computes(value: object) -> bool:
         return False
     if value.__module__ == "builtins":
         return value not in (type, object, super, classmethod, staticmethod, property)
-    is_named_tuple = issubclass(value, tuple) and "__new__" in vars(value) and hasattr(value, "_fields")
-    return value.__module__ in _PURE_MODULES or is_named_tuple or value is Tensor
+    is_number = issubclass(value, np.generic) and value.__module__ == "numpy"
+    return is_number or value.__module__ == "itertools" or _is_plain_named_tuple(value) or value is Tensor
 
 
 class Substitution:

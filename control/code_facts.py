@@ -28,6 +28,7 @@ MUTATING_METHODS = frozenset(
 _LOCAL_STORES = ("STORE_FAST", "STORE_SUBSCR", "STORE_SLICE", "DELETE_FAST", "DELETE_SUBSCR")
 _EFFECTS = ("STORE_", "DELETE_", "IMPORT_", "LOAD_BUILD_CLASS", "LOAD_NAME", "LOAD_LOCALS", "GET_AWAITABLE")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_GRADIENT_ATTRIBUTES = frozenset(("requires_grad", "is_leaf", "grad", "grad_fn"))
 
 
 class Read(NamedTuple):
@@ -44,11 +45,13 @@ class CodeFacts(NamedTuple):
     Attributes:
         effect: an instruction that may have an effect outside of the function; empty if there is none.
         changes_containers: whether it may change a list or a dict.
+        reads_gradients: whether it may ask what autograd knows about a tensor.
         reads: the globals and variables of enclosing functions that it reads.
     """
 
     effect: str
     changes_containers: bool
+    reads_gradients: bool
     reads: tuple[Read, ...]
 
 
@@ -60,13 +63,14 @@ def read_code(code: CodeType) -> CodeFacts:
     (Read(is_global=True, name='math', attributes=('exp',)),)
     """
     outer = frozenset(code.co_freevars)
-    effect, changes, reads = "", False, dict[Read, None]()
+    effect, changes, gradients, reads = "", False, False, dict[Read, None]()
     for part in _codes(code):
         effect = effect or _find_effect(part, outer)
         changes |= not MUTATING_METHODS.isdisjoint(part.co_names)
+        gradients |= not _GRADIENT_ATTRIBUTES.isdisjoint(part.co_names)
         changes |= any(map(_changes_operand, dis.get_instructions(part)))
         reads.update(dict.fromkeys(_find_reads(part, outer)))
-    return CodeFacts(effect, changes, tuple(reads))
+    return CodeFacts(effect, changes, gradients, tuple(reads))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -90,6 +94,8 @@ def _find_effect(code: CodeType, outer: frozenset[str]) -> str:
         if name in ("STORE_DEREF", "DELETE_DEREF"):
             if item.argval in outer:
                 return f"{name} {item.argval}"
+        elif name in _ATTRIBUTES and item.argval.startswith("__"):
+            return f"{name} {item.argval}"  # such as __globals__, which leads anywhere
         elif name.startswith(_EFFECTS) and not name.startswith(_LOCAL_STORES):
             return f"{name} {item.argval}"
     return "an exception handler" if handlers > blocks else ""

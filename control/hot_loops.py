@@ -16,6 +16,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from time import perf_counter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import config, lazy, pytree
@@ -34,11 +35,13 @@ from .structure import Leaves
 from .subgraph import ClosedGraph, body_trace, close_trace, new_input
 
 if TYPE_CHECKING:
+    from ..jit.guards.versions import Versions
     from ..registry.types import Array
     from ..tracer.graph import Graph
     from ..tracer.trace import Trace
 
 _compiler = lazy.Module(".jit.hot_calls")
+_versions = lazy.Module(".jit.guards.versions")
 MOST_LOOPS = 256  # loops whose time is known
 MOST_REJECTED = 1024  # codes of functions that are not compiled
 # The key sets of tensors of which autograd records no calls.
@@ -56,12 +59,14 @@ class CompiledLoop(NamedTuple):
         constants: arrays that its trace has created.
         unchanged: the numbers of results that are arguments, with the numbers of those arguments.
         structure: the structure of its result.
+        versions: the versions of the operators that it depends on.
     """
 
     function: Callable[..., tuple[Any, ...]]
     constants: list[Array]
     unchanged: dict[int, int]
     structure: TreeDef
+    versions: Versions
 
 
 class HotLoop:
@@ -112,12 +117,14 @@ class LoopCall:
     def run_compiled(self) -> tuple[Any, ...] | None:
         """Run the loop as compiled code, if it is hot or compiled; returns the result, else None."""
         loop = self._loop
+        if loop.function is not None and not loop.function.versions.is_current():
+            loop.function = None  # a kernel has been registered or removed
         if loop.function is None and not loop.is_rejected and loop.seconds >= config.flags.hot_loops * 1e-3:
             self._compile()
-        if loop.function is None:
+        compiled = loop.function
+        if compiled is None:
             return None
         given = [*self._find_state(), *self._items, *self._captured]
-        compiled = loop.function
         results = [*compiled.function(*[x._array for x in given], *compiled.constants)]
         for number, argument in compiled.unchanged.items():
             results[number] = given[argument]
@@ -152,6 +159,7 @@ class LoopCall:
     def _compile(self) -> None:
         loop = self._loop
         loop.is_rejected = True  # until it is compiled; an interrupt may come between
+        before = _versions.read_registry_time()
         try:
             traced = self._trace()
         except Exception:  # the functions read data of a tensor, for instance, which Python loops do
@@ -159,6 +167,7 @@ class LoopCall:
         if traced is None:
             return
         closed, structure = traced
+        versions = _versions.read_versions(closed.graph, before)
         try:
             function = _compiler.compile_graph(closed.graph, "loop")
         except TandemError:
@@ -170,7 +179,7 @@ class LoopCall:
         constants = [x._array for x in closed.captures if type(x) is Tensor]
         if function is not None and len(constants) == len(closed.captures):
             unchanged = _find_unchanged(closed.graph, len(constants))
-            loop.function = CompiledLoop(function, constants, unchanged, structure)
+            loop.function = CompiledLoop(function, constants, unchanged, structure, versions)
             loop.is_rejected = False
 
     def _trace(self) -> tuple[ClosedGraph, TreeDef] | None:
@@ -211,7 +220,12 @@ def _add_input(trace_: Trace, x: Tensor) -> Tensor:
 
 
 def find_call(
-    key: tuple[object, ...], functions: Sequence[object], carry: Leaves, items: Sequence[Tensor], run: Run
+    key: tuple[object, ...],
+    functions: Sequence[object],
+    carry: Leaves,
+    items: Sequence[Tensor],
+    run: Run,
+    trees: Sequence[TreeDef] = (),
 ) -> LoopCall | None:
     """The call of a loop that may be compiled; None if it has to be a Python loop.
 
@@ -221,15 +235,18 @@ def find_call(
         carry: the initial carry.
         items: further tensors that the loop takes.
         run: runs the loop with other functions, another carry and other items, for a trace.
+        trees: the structures of the items.
     """
     flags = current().flags
     if not config.flags.native or flags == ELSEWHERE or _is_watched():
         return None
-    codes = tuple(getattr(function, "__code__", None) for function in functions)
+    codes = tuple(function.__code__ if isinstance(function, FunctionType) else None for function in functions)
     if codes in _rejected:
         return None
     captures = Captures(UNRECORDED[flags])
     try:
+        for treedef in (carry.treedef, *trees):
+            captures.check_tree(treedef)
         state = [
             captures.describe_number(original) if is_number else captures.describe_input(x)
             for x, is_number, original in zip(carry.tensors, carry.weak, carry.originals)
@@ -239,8 +256,9 @@ def find_call(
         return None
     try:
         full_key += captures.make_key(*functions)
-    except NoKey:
-        _rejected[codes] = None
+    except (NoKey, RecursionError):  # a list may hold itself
+        if None not in codes:  # which would stand for all other callables
+            _rejected[codes] = None
         if len(_rejected) > MOST_REJECTED:
             _rejected.popitem(last=False)
         return None

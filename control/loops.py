@@ -154,7 +154,8 @@ class _EagerScan(NamedTuple):
         def run(functions: Sequence[Any], init: Any, tensors: Sequence[Tensor]) -> tuple[Any, Any]:
             return scan(step.name, functions[0], init, items.treedef.unflatten(tensors), *options)
 
-        return find_call((step.name, items.treedef, options), (step.f,), carry, items.tensors, run)
+        key, trees = (step.name, items.treedef, options), (items.treedef,)
+        return find_call(key, (step.f,), carry, items.tensors, run, trees)
 
     def after(self, steps: int) -> _EagerScan:
         """The scan that remains after some steps."""

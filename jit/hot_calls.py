@@ -158,7 +158,9 @@ class Compiler:
 
 
 def compile_graph(graph: Graph, name: str) -> GraphFunction | None:
-    """Compile a graph to a function of arrays; None if compiled code would call Python."""
+    """Compile a graph to a function of arrays; None if compiled code would call Python, or other kernels."""
+    if not _are_traced_as_run(count_changes()):
+        return None
     function = GraphFunction(graph, name)
     executable = function.executable
     return function if executable is None or _has_kernels(executable.lowered) else None
