@@ -11,7 +11,7 @@ import builtins
 import functools
 from collections.abc import Mapping
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -242,7 +242,7 @@ def _only_computes(value: object) -> bool:
         inner = getattr(value, "__wrapped__", None)  # a jitted method has state
         return inner is None or (isinstance(inner, FunctionType) and _is_pure_part(inner))
     if isinstance(value, _ArrayFunction):
-        return "npyio" not in _module_of(value.__wrapped__)
+        return "npyio" not in _module_of(cast(Any, value).__wrapped__)
     if isinstance(value, (np.ufunc, np.dtype)):
         return True
     if isinstance(value, BuiltinFunctionType):
