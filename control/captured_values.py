@@ -43,7 +43,15 @@ _EFFECTS_OF_BUILTINS = frozenset(
 _ArrayFunction = type(np.concatenate)
 # The members of a named tuple class besides its fields, if the class has no code of the user.
 _NAMED_TUPLE_MEMBERS = frozenset(vars(NamedTuple("_Plain", []))) | frozenset(
-    ("__annotations__", "__orig_bases__", "__annotate__", "__annotate_func__", "__annotations_cache__")
+    (
+        "__annotations__",
+        "__orig_bases__",
+        "__annotate__",
+        "__annotate_func__",
+        "__annotations_cache__",
+        "__firstlineno__",
+        "__static_attributes__",
+    )
 )
 
 
