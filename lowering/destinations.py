@@ -8,7 +8,7 @@ Source: destination-passing style in MLIR's bufferization; ``ConcatKernel`` in P
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from ..named_tuple import NamedTuple
@@ -155,7 +155,7 @@ def _match_copy(step: Thunk | None) -> Copy | None:
         return None
     source = step.params[read.param]
     long = [axis for axis in zip(kernel.inner, read.strides, part.strides, strict=True) if axis[0] != 1]
-    is_whole = sorted(axis[:2] for axis in long) == sorted(_long_axes(source.shape))
+    is_whole = Counter(axis[:2] for axis in long) == Counter(_long_axes(source.shape))
     if not is_whole or read.dtype is not source.spec.dtype:
         return None
     strides = {(size, stride): target for size, stride, target in long}
