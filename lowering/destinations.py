@@ -187,7 +187,8 @@ def _merge(producer: KernelThunk, copy: Copy) -> KernelThunk | None:
         return None
     updated = copy.step.updated
     if producer.updated is not None:  # the result begins as a copy of what the producer updates
-        updated = producer.updated._replace(out=copy.out)
+        is_copied = producer.updated.out is copy.source
+        updated = producer.updated._replace(out=copy.out) if is_copied else producer.updated
     return producer._replace(
         kernel=kernel._replace(buffers=tuple(buffers), stages=stages),
         params=tuple(params),
