@@ -27,6 +27,7 @@ from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
 
 _destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
+_inline_reads = lazy.Module(".lowering.passes.inline_reads")
 
 
 class Executable(Protocol):
@@ -339,6 +340,12 @@ def store_into_destinations(lowered: Lowered) -> None:
         _destinations.store_into_destinations(lowered)
 
 
+def inline_reads(lowered: Lowered) -> None:
+    """Compute values at the points where kernels read them, where that is cheaper than storing them."""
+    if lowered.native and lowered.resolution.target.indexes and len(lowered.steps) > 1:
+        _inline_reads.inline_reads(lowered)
+
+
 def update_in_place(lowered: Lowered) -> None:
     """Let updates and results take over the memory of values that are dead; copy the others before an update."""
     updates = (s.in_place if isinstance(s, LoopThunk) else getattr(s, "updated", None) for s in lowered.steps)
@@ -365,6 +372,7 @@ STAGES: tuple[Stage, ...] = (
     locate_outputs,
     inline_and_rematerialize,
     store_into_destinations,
+    inline_reads,
     update_in_place,
     assign_memory,
 )

@@ -74,6 +74,9 @@ class SymbolicDim:
     def __neg__(self) -> Any:
         return self * -1
 
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
     def __rsub__(self, other: object) -> Any:
         return -self + other
 

@@ -69,6 +69,7 @@ def test_equal_forms_have_equal_hashes(a, b):
         (lambda: (2 * N + 3) // 2 == N + 1, True),
         (lambda: (N * M + M - N - 1) // (N + 1) == M - 1, True),
         (lambda: -1 % N == N - 1, True),
+        (lambda: abs(1 - N) == N - 1, True),
         (lambda: N == "n", False),
     ],
 )
