@@ -15,10 +15,9 @@ from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Value
 from .fusion.concat_in_place import is_update
-from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store
+from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, substitute_leaves
 from .in_place import find_updates
 from .layout import contiguous
-from .passes.inline_producers import substitute_loads
 from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
 
 if TYPE_CHECKING:
@@ -234,7 +233,7 @@ def _convert_stores(stage: Stage, names: set[str], copy: Copy) -> Stage:
         if isinstance(statement, Store) and statement.buffer in names:
             old = Expr("load", (), copy.part.dtype, statement.buffer)
             values = {copy.read.name: statement.value, copy.part.name: old}
-            value = substitute_loads(copy.step.kernel.stages[0], values)[copy.value]
+            value = substitute_leaves(copy.step.kernel.stages[0], values)[copy.value]
             statement = statement._replace(value=value)
         body.append(statement)
     return stage._replace(body=tuple(body))

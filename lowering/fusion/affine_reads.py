@@ -16,7 +16,7 @@ from ...operators.scalar_ir.expr import Expr, const, order
 from ...registry.dtypes import int64
 from ...tracer.graph import Value
 from ..layout import contiguous
-from .loop_ir import Buffer, FusedKernel, Stage, Update, index
+from .loop_ir import Buffer, FusedKernel, Stage, Update, index, substitute_leaves
 
 if TYPE_CHECKING:
     from ...registry.dims import Dim
@@ -112,8 +112,8 @@ def make_part(
     axes = find_positions(shape, sizes, target.strides, target.offset)
     if axes is None or any(axis.step not in (0, 1) for axis in axes):
         return None
-    moving = {axis.dim for axis in axes if axis.step}
-    if any(size != 1 and dim not in moving for dim, size in enumerate(sizes)):
+    varying = {axis.dim for axis in axes if axis.step}
+    if any(size != 1 and dim not in varying for dim, size in enumerate(sizes)):
         return None  # several points store to one element
     dims = tuple(axis.dim if axis.step else None for axis in axes)
     counts = tuple(1 if dim is None else sizes[dim] for dim in dims)
@@ -201,14 +201,7 @@ def _replace_leaves(stage: Stage, op: str, values: Mapping[Any, Expr]) -> Stage:
     """A stage with the leaves ``op`` of some payloads replaced by expressions."""
     if not values:
         return stage
-    known: dict[Expr, Expr] = {}
-    for e in stage.exprs():
-        if e.op == op and e.payload in values:
-            known[e] = values[e.payload]
-        elif any(known[a] is not a for a in e.args):
-            known[e] = Expr(e.op, tuple(known[a] for a in e.args), e.dtype, e.payload)
-        else:
-            known[e] = e
+    known = substitute_leaves(stage, values, op)
     body = []
     for s in stage.body:
         s = s._replace(value=known[s.value])

@@ -12,8 +12,8 @@ keeps the rest. Printers emit equal subexpressions once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, order
@@ -249,6 +249,19 @@ def scalar(slot: int, dtype: DType) -> Expr:
 def index(dim: int) -> Expr:
     """The int64 position along inner dimension ``dim``."""
     return Expr("index", (), dt.int64, dim)
+
+
+def substitute_leaves(stage: Stage, values: Mapping[Any, Expr], op: str = "load") -> dict[Expr, Expr]:
+    """Map each expression of a stage to a copy with the leaves ``op`` of some payloads replaced by expressions."""
+    result: dict[Expr, Expr] = {}
+    for e in stage.exprs():
+        if e.op == op and e.payload in values:
+            result[e] = values[e.payload]
+        elif any(result[a] is not a for a in e.args):
+            result[e] = Expr(e.op, tuple(result[a] for a in e.args), e.dtype, e.payload)
+        else:
+            result[e] = e
+    return result
 
 
 # ---- merging dimensions ---------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ..fusion.affine_reads import (
 )
 from ..fusion.loop_ir import Buffer, FusedKernel, Store, Update, load
 from ..in_place import find_updates
-from ..thunks import KernelThunk, Thunk, reads_and_writes
+from ..thunks import AliasCandidate, KernelThunk, Thunk, reads_and_writes
 
 if TYPE_CHECKING:
     from ..lower import Lowered
@@ -111,14 +111,14 @@ class _Steps:
             return []
         reads: dict[int, list[Reads]] = {}
         for position in readers:
-            found = [_find_reads(step, value) for step in self.steps[position]]
-            reads[position] = [one for one in found if one is not None]
-            if len(reads[position]) < len(found):
+            by_step = [_find_reads(step, value) for step in self.steps[position]]
+            reads[position] = [one for one in by_step if one is not None]
+            if len(reads[position]) < len(by_step):
                 return []
         number = sum(
             _count_reads(step, one, value)
-            for position, found in reads.items()
-            for step, one in zip(self.steps[position], found, strict=True)
+            for position, by_step in reads.items()
+            for step, one in zip(self.steps[position], by_step, strict=True)
         )
         if not recomputing_reads_pays(max(cost(part.expr) for part in parts), number, nbytes_of(value)):
             return []
@@ -133,9 +133,10 @@ class _Steps:
     ) -> dict[int, list[Thunk]] | None:
         """The kernels that replace the readers, by position; None if one of them cannot compute the value."""
         result: dict[int, list[Thunk]] = {}
-        for position, found in reads.items():
+        for position, by_step in reads.items():
             split = [
-                _split(step, one, value, parts) for step, one in zip(self.steps[position], found, strict=True)
+                _split(step, one, value, parts)
+                for step, one in zip(self.steps[position], by_step, strict=True)
             ]
             kernels = [kernel for one in split for kernel in one or ()]
             if not all(split) or len(kernels) > MAX_REGIONS:
@@ -154,9 +155,9 @@ class _Steps:
 
     def _are_overwritten(self, sources: set[Value], first: int, readers: list[int]) -> bool:
         """Whether reading values later keeps a step from taking over their memory."""
-        lent = {*self.lowered.optimized.parameters, *(value for value, _ in self.lowered.folded)}
-        lent.difference_update(self.lowered.donated)  # steps take over copies of these
-        owned = sources - lent
+        not_owned = {*self.lowered.optimized.parameters, *(value for value, _ in self.lowered.folded)}
+        not_owned.difference_update(self.lowered.donated)  # steps take over copies of these
+        owned = sources - not_owned
         return any(first < position <= readers[-1] for value in owned for position in self.updaters[value])
 
     def _may_read_carries(self, sources: set[Value], parts: list[Part], readers: list[int]) -> bool:
@@ -189,7 +190,7 @@ def _parts_of_step(step: KernelThunk, value: Value) -> list[Part] | None:
     kernel = step.kernel
     if len(kernel.stages) != 1 or kernel.stages[0].has_index_maps() or step.temporaries:
         return None
-    parts = [] if step.updated is None else [_base_part(step, value)]
+    parts = [] if step.updated is None else [_base_part(step.updated)]
     own = {b.name for b in kernel.buffers if b.param is not None and step.params[b.param] is value}
     for statement in kernel.stages[0].body:
         if not isinstance(statement, Store) or statement.buffer not in own:
@@ -206,10 +207,9 @@ def _parts_of_step(step: KernelThunk, value: Value) -> list[Part] | None:
     return parts
 
 
-def _base_part(step: KernelThunk, value: Value) -> Part:
+def _base_part(update: AliasCandidate) -> Part:
     """The elements that an update does not write."""
-    update = step.updated
-    assert update is not None
+    value = update.out
     source = Buffer("b0", value.spec.dtype, update.layout.strides, 0, update.layout.offset)
     kernel = FusedKernel("", (), tuple(value.shape), (source,), ())
     zeros, dims = (0,) * len(value.shape), tuple(range(len(value.shape)))
@@ -218,7 +218,7 @@ def _base_part(step: KernelThunk, value: Value) -> Part:
 
 # -- readers -----------------------------------------------------------------------------------------------------------
 def _find_reads(step: Thunk, value: Value) -> Reads | None:
-    """How a step reads a value, if it does; None if it is not a kernel that computes elements one by one."""
+    """Find the reads of a value in a step; None if the step is not a kernel that computes elements one by one."""
     if value not in reads_and_writes(step)[0]:
         return []
     if not isinstance(step, KernelThunk) or len(step.kernel.stages) != 1:
@@ -245,7 +245,7 @@ def _find_reads(step: Thunk, value: Value) -> Reads | None:
 
 
 def _count_reads(step: Thunk, reads: Reads, value: Value) -> float:
-    """How often a kernel reads each element of a value on average."""
+    """Return the average number of times that a kernel reads an element of a value."""
     if not isinstance(step, KernelThunk):
         return 0.0
     points = math.prod((*step.kernel.outer, *step.kernel.inner))
