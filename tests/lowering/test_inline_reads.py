@@ -5,6 +5,7 @@ import pytest
 import tandem as td
 from movement_programs import draw_program
 from tandem import config
+from tandem.backends.cpu.codegen import vectors
 from tandem.lowering import cost_model
 from tandem.lowering.fusion.affine_reads import AffineAxis, find_positions
 from tandem.lowering.passes import inline_reads
@@ -70,6 +71,21 @@ def test_random_programs_have_the_bits_of_eager_calls(part, always):
         for one, other in zip(found, want, strict=True):
             assert one.shape == other.shape, seed
             assert one.numpy().tobytes() == other.numpy().tobytes(), seed
+
+
+@native
+@pytest.mark.parametrize("masks", [True, False])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8", "?", "c8"])
+def test_rows_are_read_backwards(dtype, masks, monkeypatch):
+    target = vectors.vector_target()
+    monkeypatch.setattr(vectors, "vector_target", lambda: target._replace(masks=target.masks and masks))
+    for size in (1, 2, 7, 16, 17, 33, 64):
+        x = td.asarray((np.random.default_rng(size).normal(size=(3, size)) * 50).astype(dtype))
+        flipped = td.jit(lambda x: td.where(x[:, ::-1] == x, x[::-1], x[:, ::-1]))
+        want = np.where(x.numpy()[:, ::-1] == x.numpy(), x.numpy()[::-1], x.numpy()[:, ::-1])
+        assert flipped(x).numpy().tobytes() == want.tobytes()
+        if vectors.vector_target().masks and dtype == "f4" and size == 64:
+            assert "shufflevector" in flipped.lower(x).llvm_ir()
 
 
 @native
