@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ...errors import UndecidedError
 from ...operators.scalar_ir.cost import cost
 from ...operators.scalar_ir.expr import order
-from ...tracer.graph import Value
+from ...tracer.graph import Node, Value
 from ..buffer_assignment import nbytes_of
 from ..cost_model import MAX_REGIONS, MIN_SPLIT_BYTES, is_cheap, recomputing_reads_pays
 from ..fusion.affine_reads import (
@@ -125,6 +125,10 @@ class _Steps:
         merged = self._merge_readers(value, parts, reads)
         if merged is None:
             return []
+        nodes = [node for n in writers for step in self.steps[n] for node in getattr(step, "nodes", ())]
+        merged = {
+            n: [_add_nodes(step, self.steps[n], nodes) for step in steps] for n, steps in merged.items()
+        }
         self._replace({**merged, **{position: [] for position in writers}})
         return [one for one in sources if one not in self.kept]
 
@@ -285,6 +289,13 @@ def _merge(
     ):
         return None
     return step._replace(kernel=composed.finish(), params=tuple(composed.values))
+
+
+def _add_nodes(step: Thunk, before: list[Thunk], nodes: list[Node]) -> Thunk:
+    """Add the nodes that a kernel computes now to its nodes, unless it was there before."""
+    if not isinstance(step, KernelThunk) or any(step is one for one in before):
+        return step
+    return step._replace(nodes=tuple(dict.fromkeys((*nodes, *step.nodes))))
 
 
 def _number_kernels(steps: list[Thunk]) -> list[Thunk]:

@@ -94,7 +94,8 @@ def test_dear_values_are_stored():
     dear = td.jit(lambda a: (lambda b: b[1:] - b[:-1])(td.exp(a)))
     assert len(dear.lower(a).kernels().steps) == 2
     cheap = td.jit(lambda a: (lambda b: b[1:] - b[:-1])(a * a))
-    assert len(cheap.lower(a).kernels().steps) == 1
+    (step,) = cheap.lower(a).kernels().steps
+    assert step.endswith("mul, sub")  # both nodes belong to the kernel
 
 
 @native
