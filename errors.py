@@ -188,6 +188,21 @@ class ConcretizationError(TracerError):
     """Python code asked a traced value for its data (``if``, ``float(x)``, ``.item()``, NumPy conversion)."""
 
 
+class UndecidedError(ConcretizationError):
+    """A question about symbolic sizes whose answer depends on their numbers.
+
+    Attributes:
+        guard: the condition on the sizes that would decide it, as text.
+    """
+
+    def __init__(self, guard: str):
+        super().__init__(guard)
+        self.guard = guard
+
+    def __str__(self) -> str:
+        return f"this depends on the numbers of symbolic sizes; it needs a guard on {self.guard}"
+
+
 class LeakedTracerError(TracerError):
     """A traced or level-wrapped value was used after its trace or transform had ended."""
 

@@ -23,6 +23,14 @@ CELL_BYTES = 16
 """An intermediate of at most this size is stored on the stack, where LLVM replaces it by a register."""
 MAX_ROW_BUFFER_BYTES = 64 * 1024
 """A row buffer beyond this is an intermediate of its own, not scratch memory of the kernel."""
+MIN_SPLIT_BYTES = 128 * 1024
+"""A value of several parts is computed where it is read if it is larger; each part takes a kernel."""
+MAX_REGIONS = 16
+"""The most kernels that a kernel which reads such values is split into."""
+CACHE_BYTES = 1024 * 1024
+"""A larger value is loaded from memory when it is read."""
+MAX_EXTRA_COST = 12
+"""Instructions per element that not storing such a value may cost."""
 
 # Costs of the partition of a joint graph, in picoseconds on one core; only the ratios matter.
 STORE_OVERHEAD = 100_000  # another result of the forward pass
@@ -34,6 +42,18 @@ RESIDENT_COST = 1  # a value that is in memory anyway: an argument or a result
 def is_cheap(expr: Expr) -> bool:
     """Whether each kernel that reads a value recomputes it instead of loading it."""
     return cost(expr) <= MAX_INLINED_COST
+
+
+def recomputing_reads_pays(instructions: int, reads: float, nbytes: int) -> bool:
+    """Whether computing a value at each read is cheaper than storing it once and loading it.
+
+    Args:
+        instructions: the cost of an element.
+        reads: how often each element is read.
+        nbytes: the size of the value.
+    """
+    extra = (reads - 1) * instructions - reads - 2  # a load each, and a store
+    return extra <= (MAX_EXTRA_COST if nbytes >= CACHE_BYTES else 0)
 
 
 def store_cost(value: Value, is_resident: bool) -> int:

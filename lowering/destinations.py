@@ -8,17 +8,16 @@ Source: destination-passing style in MLIR's bufferization; ``ConcatKernel`` in P
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Value
 from .fusion.concat_in_place import is_update
-from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store
+from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, substitute_leaves
 from .in_place import find_updates
 from .layout import contiguous
-from .passes.inline_producers import substitute_loads
 from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
 
 if TYPE_CHECKING:
@@ -102,10 +101,7 @@ class _Steps:
         producer = self.steps[start]
         if not isinstance(producer, KernelThunk):
             return None
-        update = producer.updated
-        if update is not None and copy.step.updated is not None:
-            return None  # a kernel has one result that begins as a copy
-        if update is not None and update.out is copy.source and not copy.is_whole:
+        if producer.updated and (copy.step.updated or not copy.is_whole):
             return None  # the other elements of the intermediate have no place in the result
         reads, writes = reads_and_writes(producer)
         is_read = any(
@@ -158,7 +154,7 @@ def _match_copy(step: Thunk | None) -> Copy | None:
         return None
     source = step.params[read.param]
     long = [axis for axis in zip(kernel.inner, read.strides, part.strides, strict=True) if axis[0] != 1]
-    is_whole = sorted(axis[:2] for axis in long) == sorted(_long_axes(source.shape))
+    is_whole = Counter(axis[:2] for axis in long) == Counter(_long_axes(source.shape))
     if not is_whole or read.dtype is not source.spec.dtype:
         return None
     strides = {(size, stride): target for size, stride, target in long}
@@ -237,7 +233,7 @@ def _convert_stores(stage: Stage, names: set[str], copy: Copy) -> Stage:
         if isinstance(statement, Store) and statement.buffer in names:
             old = Expr("load", (), copy.part.dtype, statement.buffer)
             values = {copy.read.name: statement.value, copy.part.name: old}
-            value = substitute_loads(copy.step.kernel.stages[0], values)[copy.value]
+            value = substitute_leaves(copy.step.kernel.stages[0], values)[copy.value]
             statement = statement._replace(value=value)
         body.append(statement)
     return stage._replace(body=tuple(body))

@@ -219,7 +219,18 @@ def _choose_fused(node: Node, target: Target) -> Choice:
         return _choose_filled(node)
     if decl.kind in ("cast", "copy") and isinstance(node.args[0], (Value, *NUMBERS)):
         return Choice("fused", "a conversion" if decl.kind == "cast" else "a copy")
-    return Choice("callback", f"a {decl.kind} has no emitted kernel")
+    return Choice("callback", _explain_view(node) or f"a {decl.kind} has no emitted kernel")
+
+
+def _explain_view(node: Node) -> str | None:
+    """Why a view is computed by a call, which copies its elements; None for other nodes."""
+    if node.op.decl.kind != "view":
+        return None
+    if node.op.decl.view is None:
+        return "it declares no rule of a view (operators.declare.kinds.view), so that its elements are copied"
+    if node.outputs[0].spec.dtype is not node.args[0].spec.dtype:
+        return "a view as another dtype is copied"
+    return "its elements have to move"
 
 
 def _choose_indexed(node: Node) -> Choice:

@@ -1,31 +1,28 @@
-"""Layouts of views: shape, strides and offset in elements, by the rule of the view, or from a dummy array."""
+"""Layouts of views: shape, strides and offset in elements, by the rules of the views' declarations."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ..errors import UndecidedError
 from ..named_tuple import NamedTuple
-from ..operators.declare.view_spec import ViewLayout, check_within, extent, row_major_strides
-from ..registry.dtypes import DType
-from ..registry.values import TensorSpec
+from ..operators.declare.view_spec import ViewLayout, check_within, row_major_strides
 from ..tracer.graph import Node, Value, values_in
 
 if TYPE_CHECKING:
-    from ..registry.types import Array
+    from ..registry.dims import Dim
 
 
 class Layout(NamedTuple):
     """Strides and offset, in elements, of an array of ``shape`` within its buffer."""
 
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int = 0
+    shape: tuple[Dim, ...]
+    strides: tuple[Dim, ...]
+    offset: Dim = 0
 
     @property
-    def size(self) -> int:
+    def size(self) -> Dim:
         """Number of elements."""
         return math.prod(self.shape)
 
@@ -37,10 +34,11 @@ class Layout(NamedTuple):
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements are in row-major order without gaps from the start of the buffer."""
-        return self.canonical() == contiguous(self.shape).canonical() or (self.size == 0 and self.offset == 0)
+        same = proves_equal(self.canonical(), contiguous(self.shape).canonical())
+        return same or (self.size == 0 and self.offset == 0)
 
 
-def contiguous(shape: tuple[int, ...]) -> Layout:
+def contiguous(shape: tuple[Dim, ...]) -> Layout:
     """The layout of a newly allocated array.
 
     >>> contiguous((2, 3))
@@ -49,72 +47,44 @@ def contiguous(shape: tuple[int, ...]) -> Layout:
     return Layout(shape, row_major_strides(shape))
 
 
-def dummy_array(layout: Layout) -> Array:
-    """Make a byte array with a layout, in memory that a kernel may read."""
-    if layout.size == 0:
-        return np.empty(layout.shape, np.int8)
-    low, high = extent(ViewLayout(layout.shape, layout.strides))
-    buffer = np.empty(high - low + 1, np.int8)
-    return np.lib.stride_tricks.as_strided(buffer[-low:], layout.shape, layout.strides, writeable=False)
+def proves_equal(one: object, other: object) -> bool:
+    """Whether two Dims, or tuples of Dims, are equal whatever numbers their symbols have."""
+    try:
+        return one == other
+    except UndecidedError:
+        return False
 
 
 def view_layout(node: Node, base: Layout) -> Layout | None:
     """The layout of a view node's result within the buffer of its first argument.
 
     Args:
-        node: a node whose operator is of the kind ``"view"``.
+        node: a node whose operator declares the rule of a view.
         base: the layout of its first argument.
 
     Returns:
         The layout; None if the result cannot be a view (a reshape that has to copy, a change of dtype).
     """
-    kernel, rule = getattr(node.op.decl, "kernel", None), getattr(node.op.decl, "view", None)
     source = node.args[0] if node.args else None
     rest = (node.args[1:], tuple(node.kwargs.values()))
-    if (kernel is None and rule is None) or not isinstance(source, Value) or any(values_in(rest)):
+    if not is_view(node) or not isinstance(source, Value) or any(values_in(rest)):
         return None
-    if source.spec.dtype is not node.outputs[0].spec.dtype:
+    out, dtype = node.outputs[0], source.spec.dtype
+    if dtype is not out.spec.dtype:
         return None
     if base.size == 0:
-        return contiguous(node.outputs[0].shape)
-    if rule is not None:
-        result = rule(ViewLayout(*base), *node.args[1:], **node.kwargs)
-        if result is None or tuple(result.sizes) != node.outputs[0].shape:
-            return None
-        check_within(node.op.name, result, ViewLayout(*base))
-        return Layout(*result) if 0 not in result.sizes else contiguous(node.outputs[0].shape)
-    if kernel is None:
+        return contiguous(out.shape)
+    whole = ViewLayout(*base, dtype.itemsize)
+    result = node.op.decl.view(whole, *node.args[1:], **node.kwargs)
+    if result is None or tuple(result.sizes) != out.shape:
         return None
-    if any(
-        isinstance(x, DType) for x in rest[0]
-    ):  # elements of another dtype; the kernel would read the dummy's
-        return base if node.outputs[0].shape == source.spec.shape else None
-    try:
-        dummy = dummy_array(base)
-    except MemoryError:
-        return None
-    return layout_within(kernel(np, dummy, *node.args[1:], **node.kwargs), dummy, base, node.outputs[0].spec)
-
-
-def layout_within(array: object, dummy: Array, base: Layout, spec: TensorSpec) -> Layout | None:
-    """The layout of ``array`` in the memory of ``dummy``; None if it does not share it or match the spec."""
-    if not isinstance(array, np.ndarray) or array.shape != spec.shape or array.dtype != dummy.dtype:
-        return None
-    if array.size == 0:
-        return contiguous(spec.shape)
-    moved = _address(array) - _address(dummy)
-    if not np.may_share_memory(array, dummy):
-        return None
-    return Layout(array.shape, array.strides, base.offset + moved)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
+    check_within(node.op.name, result, whole)
+    return contiguous(out.shape) if 0 in result.sizes else Layout(*result[:3])
 
 
 def is_view(node: Node) -> bool:
-    """Whether a node's operator is declared as a view with one result."""
-    return getattr(node.op.decl, "kind", "") == "view" and len(node.outputs) == 1
+    """Whether a node's operator declares the rule of a view with one result; a view without a rule is a copy here."""
+    return getattr(node.op.decl, "view", None) is not None and len(node.outputs) == 1
 
 
 def map_axes(layout: Layout, base: Layout) -> tuple[int | None, ...] | None:

@@ -18,15 +18,16 @@ from .interpreter import interpret
 from .kernel_selection import KernelSelection, Target
 from .layout import Layout
 from .loop_bodies import LoopThunk, make_loop_thunk
-from .passes.inline_producers import inline_producers, inline_ranges
 from .passes.iota import Range, match_constant_range, match_range
 from .passes.pipeline import folded_constants, optimize
-from .passes.rematerialize import rematerialize
 from .report import KernelTable, Row, describe_thunk
 from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
 
 _destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
+_inline_producers = lazy.Module(".lowering.passes.inline_producers")
+_inline_reads = lazy.Module(".lowering.passes.inline_reads")
+_rematerialize = lazy.Module(".lowering.passes.rematerialize")
 
 
 class Executable(Protocol):
@@ -314,8 +315,9 @@ def inline_and_rematerialize(lowered: Lowered) -> None:
     lowered.steps = _drop_unread_ranges(lowered)
     if lowered.resolution.target.inlines_producers:
         kept = {*lowered.optimized.parameters, *(value for value, _ in lowered.folded)}
-        counted = inline_ranges(lowered.steps, lowered.folded)
-        lowered.steps = rematerialize(inline_producers(counted, kept, lowered.storages), lowered.storages)
+        counted = _inline_producers.inline_ranges(lowered.steps, lowered.folded)
+        inlined = _inline_producers.inline_producers(counted, kept, lowered.storages)
+        lowered.steps = _rematerialize.rematerialize(inlined, lowered.storages)
 
 
 def _drop_unread_ranges(lowered: Lowered) -> list[Thunk]:
@@ -337,6 +339,12 @@ def store_into_destinations(lowered: Lowered) -> None:
     choices = lowered.resolution.choices.values()
     if lowered.native and any(choice.kind == "pieces" for choice in choices):
         _destinations.store_into_destinations(lowered)
+
+
+def inline_reads(lowered: Lowered) -> None:
+    """Compute values at the points where kernels read them, where that is cheaper than storing them."""
+    if lowered.native and lowered.resolution.target.indexes and len(lowered.steps) > 1:
+        _inline_reads.inline_reads(lowered)
 
 
 def update_in_place(lowered: Lowered) -> None:
@@ -365,6 +373,7 @@ STAGES: tuple[Stage, ...] = (
     locate_outputs,
     inline_and_rematerialize,
     store_into_destinations,
+    inline_reads,
     update_in_place,
     assign_memory,
 )

@@ -3,6 +3,7 @@
 - bound_kernel.py: BoundKernel, one kernel of an operator as a callable
 - conflicts.py: which registrations replace an earlier one, and which raise
 - contract.py: checks that kernels of other packages follow their schema
+- dims.py: Dim, symbolic sizes
 - dispatch/: dispatch keys, dispatch tables, the state of a thread, guards, the dispatch trace
 - dtype_functions.py: can_cast, finfo, iinfo, isdtype, result_type
 - dtype_names.py: NumPy's other names of data types, issubdtype

@@ -13,6 +13,7 @@ from .dtypes import DType
 from .formatting import short_repr
 
 if TYPE_CHECKING:
+    from .dims import Dim
     from .operator import Operator
     from .types import Args, Kwargs, Tensor
 
@@ -105,7 +106,7 @@ MAX_RANK = 64
 class TensorSpec(NamedTuple):
     """Shape, dtype and device of a tensor without its data; shape rules take and return these."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Dim, ...]
     dtype: DType
     device: str = "cpu"
 
@@ -115,7 +116,7 @@ class TensorSpec(NamedTuple):
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Dim:
         """Number of elements."""
         return math.prod(self.shape)
 

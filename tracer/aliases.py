@@ -86,12 +86,15 @@ def register_view(
 
 def _is_view(root: Value, path: tuple[Step, ...]) -> bool:
     """Whether eager calls along a path of views of contiguous memory return a view: a reshape may copy."""
-    layout: ViewLayout | None = ViewLayout(root.shape, row_major_strides(root.shape))
+    itemsize = root.spec.dtype.itemsize
+    layout: ViewLayout | None = ViewLayout(root.shape, row_major_strides(root.shape), 0, itemsize)
     for step in path:
         rule = getattr(step.op.decl, "view", None)
         layout = None if rule is None else rule(layout, *step.args, **step.kwargs)
         if layout is None:
             return False
+        itemsize = layout.itemsize or itemsize
+        layout = layout._replace(itemsize=itemsize)
     return True
 
 

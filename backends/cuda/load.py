@@ -27,7 +27,7 @@ from .kernels.inplace import inplace_kernel
 from .kernels.library_ops import library_kernel
 from .kernels.scans import scan_kernel
 from .kernels.tensor import CudaTensor, cuda_tensor
-from .kernels.views import bitcast_kernel, view_kernel
+from .kernels.views import view_kernel
 from .runtime import copies, devices, interop
 from .runtime import toolkit as tools
 from .runtime.arrays import contiguous_layout
@@ -50,7 +50,6 @@ MAKERS: dict[str, Maker] = {
     "td::clone": creation.clone_kernel,
     "td::contiguous": creation.contiguous_kernel,
     "td::concat": creation.concat_kernel,
-    "td::bitcast": lambda op: bitcast_kernel(op, _copy),
     "td::matmul": products.matmul_kernel,
     "td::random_bits": creation.bits_kernel,
     "td::random_split": creation.split_kernel,

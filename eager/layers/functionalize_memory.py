@@ -181,7 +181,9 @@ def _make_meta_view(value: Tensor) -> MetaTensor:
     except TandemError:  # a traced value
         strides = row_major_strides(spec.shape)
     whole = meta_tensor(TensorSpec(tuple(spec.shape), spec.dtype))
-    return meta_view(whole, whole.shape, strides if len(strides) == len(spec.shape) else whole._strides, 0)
+    return meta_view(
+        whole, spec.dtype, whole.shape, strides if len(strides) == len(spec.shape) else whole._strides, 0
+    )
 
 
 def wrap_functional(run: Run, call: Call, value: Tensor, origin: Tensor | None = None) -> FunctionalTensor:
@@ -243,7 +245,7 @@ def derive_meta_view(op: Operator, base: FunctionalTensor, spec: TensorSpec, arg
     """A meta tensor with the shape and strides of a view operator's result; None if the operator copies."""
     if not may_view(op):  # a user-defined operator without a rule
         return meta_tensor(spec)
-    return view_meta(op, base._meta_view, args, {})
+    return view_meta(op, base._meta_view, spec.dtype, args, {})
 
 
 def follow(root: Tensor, path: tuple[Step, ...], call: Call) -> list[Tensor]:

@@ -35,9 +35,9 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object
     if rule is None:
         raise _no_rule(op)
     if may_view(op):
-        rule(*args, **kwargs)  # checks the arguments
+        spec = rule(*args, **kwargs)  # which checks the arguments
         x: Any = args[0]
-        result = view_meta(op, x, args[1:], kwargs)
+        result = view_meta(op, x, spec.dtype, args[1:], kwargs)
         if result is not None:
             return result
     specs = [_to_meta_spec(op, value, args, kwargs) for value in args]

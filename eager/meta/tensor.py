@@ -112,7 +112,7 @@ class MetaTensor(Tensor):
         self._host("DLPack export")
 
     def _alias(self) -> MetaTensor:
-        return meta_view(self, self._spec.shape, self._strides, self._offset)
+        return meta_view(self, self._spec.dtype, self._spec.shape, self._strides, self._offset)
 
     def _without_history(self) -> MetaTensor:
         return self._alias()
@@ -186,9 +186,11 @@ def meta_like(x: Tensor) -> MetaTensor:
     return tensor
 
 
-def meta_view(of: MetaTensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> MetaTensor:
-    """A view of another meta tensor; both share one storage."""
-    return _new_meta_tensor(TensorSpec(shape, of._spec.dtype, "meta"), strides, offset, of._storage)
+def meta_view(
+    of: MetaTensor, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> MetaTensor:
+    """A view of another meta tensor, in elements of ``dtype``; both share one storage."""
+    return _new_meta_tensor(TensorSpec(shape, dtype, "meta"), strides, offset, of._storage)
 
 
 def _new_meta_tensor(

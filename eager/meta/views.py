@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...operators.declare.view_spec import ViewLayout
+from ...registry.dtypes import DType
 from ...registry.operator import Operator
 from .tensor import MetaTensor, meta_view
 
@@ -12,18 +13,20 @@ if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
 
 
-def view_meta(op: Operator, x: MetaTensor, args: Args, kwargs: Kwargs) -> MetaTensor | None:
+def view_meta(op: Operator, x: MetaTensor, dtype: DType, args: Args, kwargs: Kwargs) -> MetaTensor | None:
     """The view that an operator returns of a meta tensor; None if its elements would be copied.
 
     Args:
         op: a view operator with a rule, or ``contiguous``.
         x: the tensor.
+        dtype: the dtype of the view.
         args, kwargs: the other arguments.
     """
     if op.name == "td::contiguous":
         return x._alias() if x.is_contiguous() else None
-    layout = op.decl.view(ViewLayout(x.shape, x._strides, x.storage_offset), *args, **kwargs)
-    return None if layout is None else meta_view(x, *layout)
+    base = ViewLayout(x.shape, x._strides, x.storage_offset, x.dtype.itemsize)
+    layout = op.decl.view(base, *args, **kwargs)
+    return None if layout is None else meta_view(x, dtype, layout.sizes, layout.strides, layout.offset)
 
 
 def may_view(op: Operator) -> bool:

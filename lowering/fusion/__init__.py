@@ -5,6 +5,7 @@ loop_ir.py: the loop IR, which the LLVM and CUDA printers read
 scalarize.py: the scalar expression of a fused node
 schedule.py: the stages and buffers of a group's kernel
 index_maps.py: accesses of nodes at integer positions
+affine_reads.py: affine index maps of kernels: positions, parts of values, composition
 updates.py: kernels that write elements at integer positions
 concat_in_place.py: kernels that write the pieces of a concatenation into the result
 """

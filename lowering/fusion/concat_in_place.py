@@ -57,7 +57,7 @@ def _put_pieces(node: Node) -> list[Piece] | None:
     if not isinstance(self, Value) or not isinstance(value, (Value, *NUMBERS)):
         return None
     whole = contiguous(node.outputs[0].shape)
-    part = Layout(*find_operator("td::basic_index").decl.view(ViewLayout(*whole), plan))
+    part = Layout(*find_operator("td::basic_index").decl.view(ViewLayout(*whole), plan)[:3])
     adds = bool(node.kwargs.get("accumulate", False))
     return [Piece(whole, self), Piece(part, value, adds)]
 

@@ -9,12 +9,13 @@ do not fit this scheme form other groups and communicate through memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from ...tracer.graph import Graph, Node, Value
 from ..cost_model import MAX_GROUP_NODES
 from ..kernel_selection import FUSED, KernelSelection, reduced_axes
-from ..layout import contiguous, map_axes
+from ..layout import contiguous, map_axes, proves_equal
 from ..passes.rewrite import has_effects
 from .index_maps import aligned_inputs, unaligned_inputs
 
@@ -315,7 +316,7 @@ class Partition:
 
     def _match_axes(self, source: Group, target: Group, node: Node) -> list[int] | None:
         """Map each axis of the source's space to the target's, as the node reads its values; None if that fails."""
-        if sorted(source.space) != sorted(target.space):
+        if Counter(source.space) != Counter(target.space):
             return None
         mapping: dict[int, int] = {}
         for value in node.inputs:
@@ -367,7 +368,7 @@ def _complete_axes(axes: list[int | None], shape: tuple[int, ...], space: list[i
     for i, size in enumerate(shape):
         if size == 1 or axes[i] is not None:
             continue
-        fit = next((axis for axis in free if space[axis] == size), None)
+        fit = next((axis for axis in free if proves_equal(space[axis], size)), None)
         if fit is None:
             return None
         free.remove(fit)
@@ -380,11 +381,11 @@ def _complete_axis_map(mapping: dict[int, int], source: list[int], target: list[
     free = [axis for axis in range(len(target)) if axis not in mapping.values()]
     for axis, size in enumerate(source):
         if axis not in mapping:
-            fit = next((other for other in free if target[other] == size), None)
+            fit = next((other for other in free if proves_equal(target[other], size)), None)
             if fit is None:
                 return None
             free.remove(fit)
             mapping[axis] = fit
     axes = [mapping[axis] for axis in range(len(source))]
-    same = all(source[a] == target[b] for a, b in enumerate(axes))
+    same = all(proves_equal(source[a], target[b]) for a, b in enumerate(axes))
     return axes if same and len(set(axes)) == len(axes) else None

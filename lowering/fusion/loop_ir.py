@@ -12,13 +12,19 @@ keeps the rest. Printers emit equal subexpressions once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, order
 from ...operators.scalar_ir.fold import Fold
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
+
+if TYPE_CHECKING:
+    from ...registry.dims import Dim
+
+Dims: TypeAlias = "tuple[Dim, ...]"
 
 
 class Buffer(NamedTuple):
@@ -34,9 +40,9 @@ class Buffer(NamedTuple):
 
     name: str
     dtype: DType
-    strides: tuple[int, ...]
+    strides: Dims
     param: int | None = None
-    offset: int = 0
+    offset: Dim = 0
 
 
 class Store(NamedTuple):
@@ -68,8 +74,8 @@ class IndexedAxis(NamedTuple):
     """
 
     axis: int
-    size: int
-    stride: int
+    size: Dim
+    stride: Dim
 
 
 class IndexMap(NamedTuple):
@@ -87,7 +93,7 @@ class IndexMap(NamedTuple):
     buffer: str
     axes: tuple[IndexedAxis, ...]
     op: str
-    shape: tuple[int, ...]
+    shape: Dims
 
 
 class Update(NamedTuple):
@@ -157,8 +163,8 @@ class FusedKernel(NamedTuple):
     """
 
     name: str
-    outer: tuple[int, ...]
-    inner: tuple[int, ...]
+    outer: Dims
+    inner: Dims
     buffers: tuple[Buffer, ...]
     stages: tuple[Stage, ...]
 
@@ -170,7 +176,7 @@ class FusedKernel(NamedTuple):
 # ---- equal kernels ---------------------------------------------------------------------------------------------------
 
 
-def move_offsets(kernel: FusedKernel) -> tuple[FusedKernel, dict[int, int]]:
+def move_offsets(kernel: FusedKernel) -> tuple[FusedKernel, dict[int, Dim]]:
     """Move the offset of the first buffer of each parameter into the pointer of the parameter.
 
     Kernels that differ only in the part of an array that they work on are equal afterwards.
@@ -245,12 +251,23 @@ def index(dim: int) -> Expr:
     return Expr("index", (), dt.int64, dim)
 
 
+def substitute_leaves(stage: Stage, values: Mapping[Any, Expr], op: str = "load") -> dict[Expr, Expr]:
+    """Map each expression of a stage to a copy with the leaves ``op`` of some payloads replaced by expressions."""
+    result: dict[Expr, Expr] = {}
+    for e in stage.exprs():
+        if e.op == op and e.payload in values:
+            result[e] = values[e.payload]
+        elif any(result[a] is not a for a in e.args):
+            result[e] = Expr(e.op, tuple(result[a] for a in e.args), e.dtype, e.payload)
+        else:
+            result[e] = e
+    return result
+
+
 # ---- merging dimensions ---------------------------------------------------------------------------------------------
 
 
-def collapse(
-    shape: tuple[int, ...], strides: list[tuple[int, ...]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def collapse(shape: Dims, strides: list[Dims]) -> tuple[Dims, list[Dims]]:
     """Merge adjacent dimensions that are contiguous in every buffer, and drop those of size 1.
 
     >>> collapse((2, 3, 4), [(12, 4, 1), (12, 4, 1)])
@@ -258,8 +275,8 @@ def collapse(
     >>> collapse((2, 3), [(3, 1), (0, 1)])
     ((2, 3), [(3, 1), (0, 1)])
     """
-    sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
+    sizes: list[Dim] = []
+    steps: list[list[Dim]] = [[] for _ in strides]
     for d, size in enumerate(shape):
         if size == 1:
             continue

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from ...named_tuple import NamedTuple
-from ...operators.scalar_ir.expr import Expr, const, order
+from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
 from ..cost_model import is_cheap
-from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Store, index
+from ..fusion.affine_reads import AffineAxis, Composition, Part, find_positions, make_part
+from ..fusion.loop_ir import Buffer, FusedKernel, Store
 from ..thunks import KernelThunk, Thunk, reads_and_writes
 from .iota import make_range_kernel, match_constant_range
 
@@ -123,104 +124,27 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
     """Merge a producer into a kernel that reads it; None if that is not possible."""
     if not isinstance(step, KernelThunk) or producer.value not in step.params or producer.step is step:
         return None
-    kernel, params = step.kernel, [v for v in step.params if v is not producer.value]
-    index = step.params.index(producer.value)
-    buffers = [
-        b._replace(param=b.param - 1) if b.param is not None and b.param > index else b
-        for b in kernel.buffers
-        if b.param != index
-    ]
-    exprs: dict[str, Expr] = {}
-    for b in kernel.buffers:
-        if b.param == index:
-            mapped = _map_dimensions(kernel, b, producer)
-            counted = None if mapped is None else _map_indices(kernel, mapped, producer)
-            if mapped is None or counted is None:
-                return None
-            names = _bind_sources(b.name, producer, mapped, params, buffers)
-            exprs[b.name] = _rename_operands(producer.expr, names, counted)
-    stages = tuple(_inline_into_stage(stage, exprs) for stage in kernel.stages)
-    whole = kernel._replace(buffers=tuple(buffers), stages=stages)
-    return KernelThunk(whole, tuple(params), step.temporaries, (*producer.step.nodes, *step.nodes))
-
-
-def _bind_sources(
-    name: str, producer: Producer, mapped: list[int | None], params: list[Value], buffers: list[Buffer]
-) -> dict[str, str]:
-    """Map the buffers that a producer reads to buffers of a kernel that reads its value as ``name``.
-
-    Missing ones are appended to ``params`` and ``buffers``.
-    """
-    result: dict[str, str] = {}
-    for b in producer.step.kernel.buffers:
-        if b.name in _loaded_buffers(producer.expr) and b.param is not None:
-            value = producer.step.params[b.param]
-            if value not in params:
-                params.append(value)
-            strides = tuple(0 if k is None else b.strides[k] for k in mapped)
-            made = Buffer(f"{name}_{b.name}", b.dtype, strides, params.index(value), b.offset)
-            known = next((x for x in buffers if x._replace(name=made.name) == made), None)
-            result[b.name] = made.name if known is None else known.name
-            buffers += [made] if known is None else []
-    return result
-
-
-def _map_dimensions(kernel: FusedKernel, b: Buffer, producer: Producer) -> list[int | None] | None:
-    """Map each dimension of a kernel to the producer's dimension along which it reads the value."""
-    source = producer.step.kernel
-    sizes, own = (*kernel.outer, *kernel.inner), (*source.outer, *source.inner)
-    left = [k for k, size in enumerate(own) if size != 1]
-    items: list[int | None] = []
-    for size, stride in zip(sizes, b.strides, strict=True):
-        fits = [k for k in left if own[k] == size and producer.target.strides[k] == stride]
-        if stride and size != 1 and not fits:
+    composed = Composition(step.kernel, step.params, producer.value)
+    sizes = (*step.kernel.outer, *step.kernel.inner)
+    for read in composed.reads:
+        match = find_read(producer, sizes, read)
+        if match is None or not composed.replace(read, *match):
             return None
-        items.append(fits[0] if stride and size != 1 else None)
-        left = [k for k in left if k != items[-1]]
-    return None if left or b.offset else items
+    nodes = (*producer.step.nodes, *step.nodes)
+    return KernelThunk(composed.finish(), tuple(composed.values), step.temporaries, nodes, step.updated)
 
 
-def _map_indices(
-    kernel: FusedKernel, mapped: list[int | None], producer: Producer
-) -> dict[Expr, Expr] | None:
-    """Map the producer's index expressions to those of a kernel; None if an index runs over the kernel's rows."""
-    source, result = producer.step.kernel, {}
-    for e in order(producer.expr):
-        if e.op == "index":
-            at = len(source.outer) + e.payload
-            if at not in mapped:
-                result[e] = const(0, e.dtype)  # a dimension of size 1
-            elif mapped.index(at) < len(kernel.outer):
-                return None
-            else:
-                result[e] = index(mapped.index(at) - len(kernel.outer))
-    return result
-
-
-def _rename_operands(expr: Expr, names: dict[str, str], known: dict[Expr, Expr]) -> Expr:
-    mapping: dict[Expr, Expr] = {}
-    for e in order(expr):
-        if e in known:
-            mapping[e] = known[e]
-            continue
-        payload = names[e.payload] if e.op == "load" else e.payload
-        mapping[e] = Expr(e.op, tuple(mapping[a] for a in e.args), e.dtype, payload)
-    return mapping[expr]
-
-
-def substitute_loads(stage: Stage, values: dict[str, Expr]) -> dict[Expr, Expr]:
-    """Map each expression of a stage to a copy with loads of some buffers replaced by expressions."""
-    result: dict[Expr, Expr] = {}
-    for e in stage.exprs():
-        if e.op == "load" and e.payload in values:
-            result[e] = values[e.payload]
-        elif any(result[a] is not a for a in e.args):
-            result[e] = Expr(e.op, tuple(result[a] for a in e.args), e.dtype, e.payload)
-        else:
-            result[e] = e
-    return result
-
-
-def _inline_into_stage(stage: Stage, exprs: dict[str, Expr]) -> Stage:
-    result = substitute_loads(stage, exprs)
-    return Stage(stage.dims, tuple(s._replace(value=result[s.value]) for s in stage.body))
+def find_read(
+    producer: Producer, sizes: tuple[int, ...], read: Buffer
+) -> tuple[tuple[AffineAxis, ...], Part] | None:
+    """The positions at which a kernel reads a producer's value, and the part of the value: the whole."""
+    kernel = producer.step.kernel
+    for shape in (
+        producer.value.shape,
+        (*kernel.outer, *kernel.inner),
+    ):  # the kernel of a reshape has another space
+        part = make_part(shape, kernel, producer.step.params, producer.target, producer.expr)
+        axes = None if part is None else find_positions(shape, sizes, read.strides, read.offset)
+        if part is not None and axes is not None and tuple(part.sizes) == tuple(shape):
+            return axes, part
+    return None

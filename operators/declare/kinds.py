@@ -245,7 +245,8 @@ def view(schema: str, rule: ViewRule, **fields: Any) -> OperatorFunction[Tensor]
         schema: the schema, with ``Tensor(a)`` for the argument and the result.
         rule: ``rule(layout, *arguments)``, from the layout of the tensor to that of the view; see :mod:`.view_spec`.
         fields: the other fields of :class:`.declaration.Declaration`; ``shape_rule``, which may check more, and
-            ``kernel``, a faster function of NumPy, replace those that follow from the rule.
+            ``kernel``, a faster function of NumPy, replace those that follow from the rule. A view as another dtype
+            has both.
 
     Returns:
         The operator's function.
@@ -297,7 +298,8 @@ def array_op(
     """Declare an operator with an array kernel ``kernel(xp, *arguments)``: a view, gather, scan, creation, ...
 
     ``xp`` is numpy or cupy. The kernel receives tensors as arrays of ``xp``, and other arguments as the schema declares
-    them. A view's kernel returns a view of its first argument.
+    them. A view's kernel returns a view of its first argument; views are declared with :func:`view`, because compiled
+    code copies the elements of a view without a rule.
     """
     rule = check_result_rank(schema.partition("(")[0], shape_rule)
     return declare(Declaration(schema=schema, kind=kind, shape_rule=rule, kernel=kernel, **fields))

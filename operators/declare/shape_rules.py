@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from ... import lazy
 from ...errors import (
     ArgumentError,
     DeviceError,
@@ -13,6 +14,7 @@ from ...errors import (
     OutOfBoundsError,
     ScalarOverflowError,
     ShapeError,
+    UndecidedError,
 )
 from ...registry.dtypes import (
     DType,
@@ -31,7 +33,10 @@ from ...registry.values import MAX_RANK, TensorBase, TensorSpec, describe
 from .declaration import Declaration
 
 if TYPE_CHECKING:
+    from ...registry.dims import Dim
     from ...registry.types import Operand, TensorOrSpec
+
+_dims = lazy.Module(".registry.dims")
 
 
 def is_tensor(value: object) -> TypeGuard[TensorOrSpec]:
@@ -107,7 +112,7 @@ def operand_dtypes(decl: Declaration, computed: DType, count: int) -> tuple[DTyp
     return tuple(bool_ if name in decl.conditions else computed for name in names)
 
 
-def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shapes(name: str, *shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The broadcast shape of several shapes.
 
     Raises:
@@ -179,14 +184,14 @@ def normalize_axes(name: str, axes: Sequence[int] | None, rank: int) -> tuple[in
     return result
 
 
-def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+def reduced_shape(shape: tuple[Dim, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[Dim, ...]:
     """The shape after a reduction over non-negative axes."""
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def check_rank(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+def check_rank(name: str, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """Return the shape if it has at most ``MAX_RANK`` axes.
 
     Raises:
@@ -197,8 +202,8 @@ def check_rank(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def check_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape as a tuple of non-negative ints.
+def check_shape(name: str, shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    """The shape as a tuple of non-negative sizes.
 
     Raises:
         ArgumentError: a size is not an integer.
@@ -206,6 +211,8 @@ def check_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     """
     try:
         sizes = tuple(operator.index(size) for size in shape)
+    except UndecidedError:
+        return _check_symbolic_shape(name, shape)
     except TypeError:
         raise ArgumentError(f"{name}: a shape is a sequence of ints, not {shape!r}") from None
     if any(size < 0 for size in sizes):
@@ -216,3 +223,12 @@ def check_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     if total >= 2**60:
         raise ShapeError(f"{name}: shape {short_repr(sizes)} has too many elements")
     return sizes
+
+
+def _check_symbolic_shape(name: str, shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    """A shape with symbolic sizes, which are not negative; the number of elements is checked when they are known."""
+    known = check_shape(name, [size for size in shape if not _dims.is_symbolic(size)])
+    if any(_dims.is_symbolic(size) and size < 0 for size in shape):
+        raise ShapeError(f"{name}: negative size in shape {tuple(shape)}")
+    sizes = iter(known)
+    return tuple(size if _dims.is_symbolic(size) else next(sizes) for size in shape)

@@ -1,19 +1,24 @@
 """Views as one rule each: from the sizes, strides and offset of a tensor to those of the view.
 
 NumPy's kernel, meta tensors, functionalization, lowering, CUDA and native entries read the rule of an operator's
-declaration; a rule computes with ``+``, ``-``, ``*`` and comparisons only, so that it also works on symbolic integers.
+declaration; a rule computes with ``+``, ``-``, ``*``, exact ``//`` and comparisons only, so that it works on symbolic
+sizes (:mod:`...registry.dims`) as well as on ints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import OutOfBoundsError
 from ...named_tuple import NamedTuple
 from ...registry.values import TensorSpec
 from .shape_rules import spec_of
 
-Ints = tuple[int, ...]
+if TYPE_CHECKING:
+    from ...registry.dims import Dim
+
+Sizes: TypeAlias = "tuple[Dim, ...]"
 
 
 class ViewLayout(NamedTuple):
@@ -23,20 +28,24 @@ class ViewLayout(NamedTuple):
         sizes: the size of each axis.
         strides: the distance between neighbours along each axis, in any unit.
         offset: the distance of the first element from the start of the memory, in the same unit.
+        itemsize: the bytes of an element, for rules that change the dtype: these compute in elements of the tensor,
+            and return elements of the view. 0 in the layouts that other rules take and return.
     """
 
-    sizes: Ints
-    strides: Ints
-    offset: int = 0
+    sizes: Sizes
+    strides: Sizes
+    offset: Dim = 0
+    itemsize: int = 0
 
 
 ViewRule = Callable[..., ViewLayout | None]
 """``rule(layout, *arguments)``; None where the elements have to be copied."""
 
 
-def row_major_strides(sizes: Ints) -> Ints:
+def row_major_strides(sizes: Sizes) -> Sizes:
     """The strides, in elements, of a contiguous tensor."""
-    strides, step = [], 1
+    strides: list[Dim] = []
+    step: Dim = 1
     for size in reversed(sizes):
         strides.append(step)
         step *= max(size, 1)
@@ -66,14 +75,15 @@ def check_within(name: str, view: ViewLayout, base: ViewLayout) -> None:
         return
     low, high = extent(view)
     lowest, highest = extent(base)
-    if 0 in base.sizes or low < lowest or high > highest:
+    old, new = base.itemsize or 1, view.itemsize or base.itemsize or 1
+    if 0 in base.sizes or low * new < lowest * old or (high + 1) * new > (highest + 1) * old:
         raise OutOfBoundsError(
             f"{name}: its rule addresses offsets {low} to {high} of memory with offsets {lowest} to {highest}"
         )
 
 
-def extent(layout: ViewLayout) -> tuple[int, int]:
+def extent(layout: ViewLayout) -> tuple[Dim, Dim]:
     """The lowest and the highest offset of an element."""
     reach = [(size - 1) * stride for size, stride in zip(layout.sizes, layout.strides, strict=True)]
-    low, high = (sum(choose(r, 0) for r in reach) for choose in (min, max))
-    return layout.offset + low, layout.offset + high
+    high = sum(r for r in reach if r >= 0)
+    return layout.offset + sum(reach) - high, layout.offset + high

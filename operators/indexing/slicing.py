@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
+from ... import lazy
 from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from ...registry.dtypes import ALL, check_range
 from ...registry.values import TensorSpec
@@ -20,17 +21,20 @@ from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Linear, Rule
 from ..declare.kinds import array_op, view
 from ..declare.shape_rules import broadcast_shapes, spec_of
-from ..declare.view_spec import ViewLayout
+from ..declare.view_spec import Sizes, ViewLayout
 from ..shape.views import sum_to
 
 if TYPE_CHECKING:
+    from ...registry.dims import Dim
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, ArrayModule, Tensor
 
 Plan = tuple[Any, ...]
 
+_dims = lazy.Module(".registry.dims")
 
-def check_plan(name: str, shape: tuple[int, ...], plan: Any) -> None:
+
+def check_plan(name: str, shape: Sizes, plan: Any) -> None:
     """Check that a plan fits a shape, so that kernels stay within the memory."""
     entries = [entry for entry in plan if entry is not None] if isinstance(plan, tuple) else None
     if entries is None or len(entries) != len(shape):
@@ -42,19 +46,25 @@ def check_plan(name: str, shape: tuple[int, ...], plan: Any) -> None:
             raise OutOfBoundsError(f"{name}: {entry!r} is out of bounds for axis {axis} with size {size}")
 
 
-def _fits_axis(name: str, entry: Any, size: int) -> bool:
+def _fits_axis(name: str, entry: Any, size: Dim) -> bool:
     if type(entry) is int:
         return 0 <= entry < size
-    if not (type(entry) is tuple and len(entry) == 3 and all(type(part) is int for part in entry)):
+    if type(entry) is not tuple and _dims.is_symbolic(entry):
+        return bool(0 <= entry < size)
+    if not (
+        type(entry) is tuple
+        and len(entry) == 3
+        and all(type(part) is int or _dims.is_symbolic(part) for part in entry)
+    ):
         raise ArgumentError(f"{name}: {entry!r} is neither an int nor (start, length, step)")
     start, length, step = entry
     last = start + (length - 1) * step
     return bool(length == 0 or (length > 0 and step != 0 and 0 <= start < size and 0 <= last < size))
 
 
-def plan_shape(plan: Plan) -> tuple[int, ...]:
+def plan_shape(plan: Plan) -> Sizes:
     """The shape of the view that a plan selects."""
-    return tuple(1 if entry is None else entry[1] for entry in plan if type(entry) is not int)
+    return tuple(1 if entry is None else entry[1] for entry in plan if entry is None or type(entry) is tuple)
 
 
 def to_numpy_index(plan: Plan) -> tuple[int | slice | EllipsisType | None, ...]:
@@ -68,22 +78,23 @@ def to_numpy_index(plan: Plan) -> tuple[int | slice | EllipsisType | None, ...]:
     )
 
 
-def plan_strides(plan: Plan, strides: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def plan_strides(plan: Plan, strides: Sequence[Dim]) -> tuple[Sizes, Dim]:
     """The strides and the offset of the view that a plan selects from an array with ``strides``."""
-    items: list[int] = []
-    first = axis = 0
+    items: list[Dim] = []
+    first: Dim = 0
+    axis = 0
     for entry in plan:
         if entry is None:
             items.append(0)
             continue
         step = strides[axis]
         axis += 1
-        if type(entry) is int:
-            first += entry * step
-        else:
+        if type(entry) is tuple:
             start, length, stride = entry
             first += start * step if length else 0
             items.append(stride * step)
+        else:
+            first += entry * step
     return tuple(items), first
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import IndexArgumentError, OutOfBoundsError, UnsupportedError
+from ... import lazy
+from ...errors import IndexArgumentError, OutOfBoundsError, UndecidedError, UnsupportedError
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import bool_, int64
 from ...registry.function import function_of, functions
@@ -43,7 +44,10 @@ from .masks import (
 from .slicing import Plan, basic_index, basic_put, check_storable, plan_shape
 
 if TYPE_CHECKING:
+    from ...registry.dims import Dim
     from ...registry.types import Array, IndexItem, Tensor
+
+_dims = lazy.Module(".registry.dims")
 
 
 class Subscript(NamedTuple):
@@ -375,9 +379,12 @@ def _check_position(item: int, parser: _SubscriptParser) -> int:
     raise OutOfBoundsError(f"index: {item} is out of bounds for axis {parser.axis} with size {parser.size}")
 
 
-def _slice_entry(item: slice, size: int) -> tuple[int, int, int]:
+def _slice_entry(item: slice, size: Dim) -> tuple[Dim, Dim, int]:
     try:
         start, stop, step = item.indices(size)
+    except UndecidedError:
+        entry: tuple[Dim, Dim, int] = _dims.select(item, size)
+        return entry
     except (TypeError, ValueError) as fault:  # not integers, or a step of 0
         raise IndexArgumentError(f"index: {item}: {fault}") from None
     length = len(range(start, stop, step))

@@ -24,9 +24,10 @@ from ..declare.shape_rules import (
     reduced_shape,
     spec_of,
 )
-from ..declare.view_spec import ViewLayout, row_major_strides
+from ..declare.view_spec import Sizes, ViewLayout, row_major_strides
 
 if TYPE_CHECKING:
+    from ...registry.dims import Dim
     from ...registry.function import OperatorFunction
     from ...registry.types import Tensor
 
@@ -34,7 +35,7 @@ Ints = tuple[int, ...]
 
 
 # -- reshape -----------------------------------------------------------------------------------------------------------
-def reshape_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+def reshape_shape(shape: Sizes, wanted: Sizes) -> Sizes:
     """The shape of a reshape, with one ``-1`` filled in.
 
     Raises:
@@ -54,12 +55,12 @@ def reshape_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int,
     return filled
 
 
-def _reshape_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+def _reshape_shape_rule(self: TensorSpec, shape: Sizes) -> TensorSpec:
     spec = spec_of(self)
     return TensorSpec(reshape_shape(spec.shape, shape), spec.dtype, spec.device)
 
 
-def reshaped_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
+def reshaped_strides(shape: Sizes, strides: Sizes, wanted: Sizes) -> Sizes | None:
     """The strides of a reshape that needs no copy, or None if it needs one.
 
     Consecutive axes that can be merged into one are merged; each merged axis must split exactly into axes of the wanted
@@ -71,7 +72,7 @@ def reshaped_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
         return row_major_strides(wanted)
     merged = _merge_axes(shape, strides)
     elements, stride = merged.pop(0)
-    result: list[int] = []
+    result: list[Dim] = []
     for size in reversed(wanted):
         if elements == 1 and size != 1:
             elements, stride = merged.pop(0)
@@ -82,9 +83,9 @@ def reshaped_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
     return tuple(reversed(result))
 
 
-def _merge_axes(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
+def _merge_axes(shape: Sizes, strides: Sizes) -> list[tuple[Dim, Dim]]:
     """Merge axes that one stride steps through: (elements, stride) of each merged axis, the innermost first."""
-    merged = [(1, 1)]
+    merged: list[tuple[Dim, Dim]] = [(1, 1)]
     for size, stride in zip(reversed(shape), reversed(strides)):
         elements, inner_stride = merged[-1]
         if size == 1:
@@ -98,7 +99,7 @@ def _merge_axes(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
     return merged
 
 
-def _reshape_rule(x: ViewLayout, shape: Ints) -> ViewLayout | None:
+def _reshape_rule(x: ViewLayout, shape: Sizes) -> ViewLayout | None:
     sizes = reshape_shape(x.sizes, shape)
     strides = reshaped_strides(x.sizes, x.strides, sizes)
     return None if strides is None else ViewLayout(sizes, strides, x.offset)
@@ -205,7 +206,7 @@ permute: OperatorFunction[Tensor] = view(
 
 
 # -- broadcast_to ------------------------------------------------------------------------------------------------------
-def _broadcast_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+def _broadcast_shape_rule(self: TensorSpec, shape: Sizes) -> TensorSpec:
     spec = spec_of(self)
     wanted = check_shape("broadcast_to", shape)
     if broadcast_shapes("broadcast_to", spec.shape, wanted) != wanted:
@@ -213,7 +214,7 @@ def _broadcast_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpe
     return TensorSpec(wanted, spec.dtype, spec.device)
 
 
-def _broadcast_rule(x: ViewLayout, shape: Ints) -> ViewLayout:
+def _broadcast_rule(x: ViewLayout, shape: Sizes) -> ViewLayout:
     lead = len(shape) - len(x.sizes)
     strides = [0 if old != new else step for old, new, step in zip(x.sizes, shape[lead:], x.strides)]
     return ViewLayout(tuple(shape), (0,) * lead + tuple(strides), x.offset)

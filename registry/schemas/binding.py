@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ArgumentError, TandemError
+from ...errors import ArgumentError, TandemError, UndecidedError
 from ..dispatch.keys import DispatchKey
 from ..dtypes import as_dtype, check_range, uint64
 from ..layouts import LAYOUTS
@@ -100,6 +100,16 @@ def _to_int(value: Any) -> int:
         raise  # a traced value says what to do
     except TypeError:
         raise ConversionError("an int") from None
+
+
+def _to_size(value: Any) -> Any:
+    """A ``SymInt``: an int or a symbolic size."""
+    if type(value) is int:
+        return value
+    try:
+        return _to_int(value)
+    except UndecidedError:
+        return value
 
 
 def _to_number(value: object) -> Any:
@@ -193,7 +203,7 @@ CONVERTERS: dict[str, Converter] = {
     "Any": _to_plain,
     "Tensor": to_tensor_or_number,
     "int": _to_int,
-    "SymInt": _to_int,
+    "SymInt": _to_size,
     "float": _to_float,
     "complex": _to_complex,
     "bool": _to_bool,

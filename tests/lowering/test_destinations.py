@@ -59,6 +59,11 @@ PROGRAMS = {
         [(2,), (2,), (2,)],
         None,
     ),
+    "a slice and a whole value that one kernel writes": (
+        lambda x: (lambda b: (x.at[:2].set(b), x[:2].at[:].set(b + 1)))(x[2:] * 2),
+        [(4, 5)],
+        2,
+    ),
     "a chain": (lambda x: (lambda y: y.at[2:].set(y[:2] + 1))(x.at[:2].set(x[2:] * 2)), [(4, 5)], None),
 }
 LOOPS = {

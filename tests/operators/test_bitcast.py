@@ -85,6 +85,27 @@ def test_view_of_the_same_dtype_is_compiled(shape, dtype):
     assert td.jit(lambda x: td.bitcast(x, dtype) + 1)(x).tolist() == (x + 1).tolist()
 
 
+@pytest.mark.parametrize("select", [lambda x: x, lambda x: x[:, 1:3]], ids=["whole", "slice"])
+@pytest.mark.parametrize("dtype", [td.int64, td.float32, td.uint8], ids=str)
+def test_layouts_without_data_are_those_of_memory(select, dtype):
+    whole, like = (td.zeros((3, 4, 2), dtype=td.int32, device=device) for device in ("meta", "cpu"))
+    view, want = (td.bitcast(select(x), dtype) for x in (whole, like))
+    assert (view.shape, view.stride(), view.dtype) == (want.shape, want.stride(), dtype)
+    assert view.storage_offset == want.storage_offset
+    assert view.storage() is whole.storage()
+    assert td.bitcast(whole[:, :, ::2], td.uint8).storage() is not whole.storage()
+
+
+def test_elements_between_two_positions_are_copied():
+    x = td.asarray(np.arange(24, dtype=np.int8).reshape(2, 12))[:, :8]
+    bits = td.bitcast(x, td.int64)
+    assert np.array_equal(bits.numpy(), np.ascontiguousarray(x.numpy()).view(np.int64))
+    assert bits.storage() is not x.storage()
+    with pytest.raises(ValueError, match="needs a copy"):
+        x.view(td.int64)
+    assert td.bitcast(x, td.int32).storage() is x.storage()
+
+
 def test_bits_have_no_gradient():
     x = td.asarray([1.0, 2.0], requires_grad=True)
     assert not x.view(td.int32).view(td.float32).requires_grad

@@ -323,6 +323,11 @@ class Function:
         first = self.op(f"insertelement {vec} poison, {element} {value}, i64 0")
         return self.op(f"shufflevector {vec} {first}, {vec} poison, <{self.lanes} x i32> zeroinitializer")
 
+    def reverse(self, value: str, element: str) -> str:
+        """Return a vector with its lanes in reverse order."""
+        vec, picks = self.vec(element), ", ".join(f"i32 {lane}" for lane in reversed(range(self.lanes)))
+        return self.op(f"shufflevector {vec} {value}, {vec} poison, <{self.lanes} x i32> <{picks}>")
+
     def lane_numbers(self) -> str:
         """Return the constant <0, 1, 2, ...> of i64."""
         return "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ....lowering.fusion.loop_ir import Buffer
 from ....named_tuple import NamedTuple
+from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .elementwise import lanes_below, pack_helper
@@ -69,11 +70,17 @@ class Access:
         self.mask: str | None = None
 
     def stage(self, index: str, loop: VectorLoop) -> None:
-        """Compute this vector's address, copying the vector to the stack if it is not contiguous."""
+        """Compute this vector's address, copying the vector to the stack if its stride is neither 1 nor -1."""
         f, step = self.f, self.stride * self.size
         self.here = f.address(self.base, f.op(f"mul i64 {index}, {step}"))
         self.pointer, self.mask = self.here, None
         self.copied = self.stride != 1
+        self.is_reversed = self._can_reverse(loop)
+        if self.is_reversed:
+            self.copied = self.by_element = False
+            self.pointer = f.address(self.here, str((f.lanes - 1) * step))
+            self.mask = None if loop.mask is None else f.reverse(loop.mask, "i1")
+            return
         self.by_element = self.copied and f.is_small and loop.tail == 0 and self.dtype not in PARTS
         if self.by_element:
             return
@@ -88,6 +95,11 @@ class Access:
                 self._strided(loop.count)
         elif loop.tail != 0:
             self.pointer = f.op(f"select i1 {loop.last}, ptr {self.scratch}, ptr {self.here}")
+
+    def _can_reverse(self, loop: VectorLoop) -> bool:
+        """Return whether to load vectors from their last element on and reverse them; no other memory is read."""
+        backwards = self.stride == -1 and not self.writes and self.dtype not in PARTS
+        return backwards and (loop.tail == 0 or vector_target().masks)
 
     def copy_tail(self, tail: int | None, count: str) -> None:
         """Copy the partial vector of a contiguous array, in or out."""
@@ -128,9 +140,13 @@ class Access:
     def load(self) -> str:
         if self.by_element:
             return self._load_elements()
-        if self.mask:
-            return self.f.load_masked(self.dtype, self.pointer, self.mask)
-        return self.f.load_vector(self.dtype, self.pointer)
+        f, dtype = self.f, self.dtype
+        value = (
+            f.load_masked(dtype, self.pointer, self.mask) if self.mask else f.load_vector(dtype, self.pointer)
+        )
+        if self.is_reversed:
+            value = f.reverse(value, "i1" if dtype is dt.bool_ else memory_type(dtype))
+        return value
 
     def store(self, value: str) -> None:
         if self.by_element:

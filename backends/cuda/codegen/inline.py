@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ....lowering.fusion.loop_ir import FusedKernel, Stage, Statement, Store
-from ....lowering.passes.inline_producers import substitute_loads
+from ....lowering.fusion.loop_ir import FusedKernel, Stage, Statement, Store, substitute_leaves
 from ....operators.scalar_ir.expr import Expr, cast
 
 
@@ -22,7 +21,7 @@ def inline_buffers(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
     values: dict[str, Expr] = {}
     stages: list[Stage] = []
     for stage in kernel.stages:
-        inlined = substitute_loads(stage, values)
+        inlined = substitute_leaves(stage, values)
         body: list[Statement] = []
         for statement in stage.body:
             statement = statement._replace(value=inlined[statement.value])

@@ -38,18 +38,19 @@ def basic_index(x: DeviceArray, shape: Ints, plan: tuple[Any, ...]) -> DeviceArr
     return x.view(shape, strides, first if 0 not in shape else 0)
 
 
-def _apply(op: Operator, x: DeviceArray, args: tuple[Any, ...]) -> DeviceArray | None:
-    """The view that an operator's rule describes; None if a copy is needed.
+def _apply(op: Operator, x: DeviceArray, dtype: DType, args: tuple[Any, ...]) -> DeviceArray | None:
+    """The view, in elements of ``dtype``, that an operator's rule describes; None if a copy is needed.
 
     Raises:
         OutOfBoundsError: the rule addresses memory outside of the array.
     """
-    base = ViewLayout(x.shape, x.strides)
+    base = ViewLayout(x.shape, x.strides, 0, x.dtype.itemsize)
     layout = op.decl.view(base, *args)
     if layout is None:
         return None
     check_within(op.schema.name, layout, base)
-    return x.view(*layout)
+    address = x.ptr + layout.offset * dtype.itemsize
+    return DeviceArray(address, layout_of(layout.sizes, layout.strides, dtype, x.layout.index), x.buffer)
 
 
 def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Callable[..., CudaTensor]:
@@ -57,7 +58,7 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
 
     Args:
         op: the operator.
-        copied: returns a contiguous copy, for a reshape that needs one.
+        copied: returns a contiguous copy, for a reshape or a bitcast that needs one.
     """
     meta = op.decl.shape_rule
     entries = SubscriptCache(op) if op.name == "td::basic_index" else CallCache(op)
@@ -65,8 +66,7 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
 
     def find_view(x: DeviceArray, self: CudaTensor, args: tuple[Any, ...]) -> tuple[Layout, int] | None:
         entries.install_if_free()
-        meta(self, *args)  # checks the arguments
-        result = _apply(op, x, args)
+        result = _apply(op, x, meta(self, *args).dtype, args)  # the shape rule checks the arguments
         if len(known) >= MOST:
             known.clear()
         kept = None if result is None else (result.layout, result.ptr - x.ptr)
@@ -82,38 +82,9 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
         if value is not None:
             return cuda_view(DeviceArray(x.ptr + value[1], value[0], x.buffer), self)
         fresh = copied(self)
-        whole = _apply(op, fresh._data, args)
-        return cuda_view(whole, fresh)  # type: ignore[arg-type]  # a contiguous array can be reshaped
+        whole = _apply(op, fresh._data, meta(self, *args).dtype, args)
+        return cuda_view(whole, fresh)  # type: ignore[arg-type]  # a contiguous array needs no copy
 
     tools.change_listeners.append(known.clear)
     entries.kernel = kernel
-    return kernel
-
-
-def bitcast_kernel(
-    op: Operator, copied: Callable[[CudaTensor], CudaTensor]
-) -> Callable[[CudaTensor, DType], CudaTensor]:
-    """The kernel of ``bitcast``: a view of the same bytes.
-
-    Args:
-        op: the operator.
-        copied: returns a contiguous copy, for elements that do not join in memory.
-    """
-    meta = op.decl.shape_rule
-
-    def kernel(self: CudaTensor, dtype: DType) -> CudaTensor:
-        shape = meta(self, dtype).shape
-        x, old, new = self._data, self.dtype.itemsize, dtype.itemsize
-        if old == new:
-            return cuda_view(
-                DeviceArray(x.ptr, layout_of(shape, x.strides, dtype, x.layout.index), x.buffer), self
-            )
-        *lead, last = x.strides
-        if last != 1 or any(step * old % new for step in lead):
-            self = copied(self)
-            x = self._data
-            *lead, last = x.strides
-        strides = (*(step * old // new for step in lead), 1)
-        return cuda_view(DeviceArray(x.ptr, layout_of(shape, strides, dtype, x.layout.index), x.buffer), self)
-
     return kernel

@@ -8,7 +8,8 @@ import tandem as td
 from tandem.backends.cpu import fastpath
 from tandem.errors import OutOfBoundsError
 from tandem.operators.declare.derivatives import Linear
-from tandem.operators.declare.kinds import view
+from tandem.operators.declare.kinds import array_op, view
+from tandem.operators.declare.shape_rules import spec_of
 from tandem.operators.declare.view_spec import ViewLayout
 from tandem.registry.dtypes import ALL
 
@@ -40,6 +41,16 @@ OUTSIDE = declare(
     "outside(Tensor(a) self) -> Tensor(a)",
     lambda x: ViewLayout(x.sizes, x.strides, x.offset + x.strides[-1]),
     lambda g: g,
+)
+WITHOUT_RULE = array_op(
+    "view",
+    "without_rule(Tensor(a) self) -> Tensor(a)",
+    lambda self: spec_of(self),
+    lambda xp, self: self[::-1],
+    doc="A view of a test.",
+    dtypes=ALL,
+    reference="numpy.flip",
+    derivative=Linear({"self": lambda g: WITHOUT_RULE(g)}),
 )
 CASES = [
     (lambda x: FLIP(x), lambda a: a[..., ::-1]),
@@ -111,7 +122,18 @@ def check_functionalized_writes():
     np.testing.assert_array_equal(x.numpy(), eager.numpy())
 
 
+def check_view_without_rule():
+    """Compiled code copies its elements, says why, and uses no memory to find out its strides."""
+    x = td.asarray(np.arange(6.0).reshape(2, 3))
+    jitted = td.jit(lambda x: WITHOUT_RULE(x * 2) + 1)
+    np.testing.assert_array_equal(jitted(x).numpy(), (x.numpy() * 2)[::-1] + 1)
+    if td.config.flags.native:
+        text = str(jitted.lower(x).kernels())
+        assert "it declares no rule of a view (operators.declare.kinds.view)" in text, text
+
+
 def main():
+    check_view_without_rule()
     for call, reference in CASES:
         for dtype in ("f4", "i2", "?", "c16"):
             check(call, reference, dtype)
