@@ -59,6 +59,10 @@ class NoKey(Exception):
     """A captured value without a key; the text says which."""
 
 
+class RecordedTensor(NoKey):
+    """A captured tensor whose calls are recorded, or that is not a plain one; the next call may capture another."""
+
+
 class Captures:
     """The values that functions capture.
 
@@ -91,7 +95,7 @@ class Captures:
     def describe_input(self, x: Tensor) -> tuple[object, ...]:
         """The shape and the dtype of a tensor; raises NoKey if it is not a plain one without gradient."""
         if type(x) is not Tensor or x._keys not in self._keys:
-            raise NoKey("a tensor that requires a gradient, or is not a plain one of the CPU")
+            raise RecordedTensor("a tensor that requires a gradient, or is not a plain one of the CPU")
         array = x._array
         return array.shape, array.dtype
 
@@ -168,7 +172,7 @@ class Captures:
         facts = read_code(code)
         if self._has_leaves and facts.reads_gradients:
             raise NoKey("the copy of a leaf requires no gradient")
-        if facts.effect or _is_own(function) or vars(function).keys() - {"__wrapped__"}:
+        if facts.effect or is_own(function) or vars(function).keys() - {"__wrapped__"}:
             raise NoKey(f"{function.__qualname__}: {facts.effect or 'not a function that only computes'}")
         self._changes_containers |= facts.changes_containers
         self.held.append(function.__globals__)
@@ -215,7 +219,7 @@ def _find_function(value: object) -> FunctionType | None:
     if not isinstance(value, NativeCallable):
         return None
     inner = getattr(value, "__wrapped__", None)
-    return inner if type(inner) is FunctionType and not _is_own(inner) else None
+    return inner if type(inner) is FunctionType and not is_own(inner) else None
 
 
 def _module_of(function: FunctionType) -> str:
@@ -223,7 +227,8 @@ def _module_of(function: FunctionType) -> str:
     return str(function.__globals__.get("__name__", ""))
 
 
-def _is_own(function: FunctionType) -> bool:
+def is_own(function: FunctionType) -> bool:
+    """Whether this package defines a function."""
     return _module_of(function).startswith(_PACKAGE)
 
 
@@ -299,7 +304,7 @@ class Substitution:
         known = self._functions.get(id(function))
         if known is not None:
             return known
-        names = function.__globals__ if _is_own(function) else dict(function.__globals__)
+        names = function.__globals__ if is_own(function) else dict(function.__globals__)
         cells = None if function.__closure__ is None else tuple(CellType() for _ in function.__closure__)
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
         self._functions[id(function)] = copy  # before its variables, which may hold it
@@ -307,7 +312,7 @@ class Substitution:
         copy.__kwdefaults__ = self.apply(function.__kwdefaults__)
         for cell, own in zip(cells or (), function.__closure__ or ()):
             cell.cell_contents = self.apply(own.cell_contents)
-        if not _is_own(function):
+        if not is_own(function):
             for read in read_code(function.__code__).reads:
                 if read.is_global and read.name in names:
                     names[read.name] = self.apply(names[read.name])

@@ -14,9 +14,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import config, lazy, pytree
@@ -30,7 +30,7 @@ from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.state import ELSEWHERE, NO_GRAD, PLAIN, current
 from ..registry.dtypes import default_float
-from .captured_values import Captures, NoKey, Substitution
+from .captured_values import Captures, NoKey, RecordedTensor, Substitution, is_own
 from .structure import Leaves
 from .subgraph import ClosedGraph, body_trace, close_trace, new_input
 
@@ -240,7 +240,7 @@ def find_call(
     flags = current().flags
     if not config.flags.native or flags == ELSEWHERE or _is_watched():
         return None
-    codes = tuple(function.__code__ if isinstance(function, FunctionType) else None for function in functions)
+    codes = tuple(code for function in functions for code in _list_codes(function))
     if codes in _rejected:
         return None
     captures = Captures(UNRECORDED[flags])
@@ -256,6 +256,8 @@ def find_call(
         return None
     try:
         full_key += captures.make_key(*functions)
+    except RecordedTensor:
+        return None
     except (NoKey, RecursionError):  # a list may hold itself
         if None not in codes:  # which would stand for all other callables
             _rejected[codes] = None
@@ -263,6 +265,18 @@ def find_call(
             _rejected.popitem(last=False)
         return None
     return LoopCall(_find_loop(full_key, captures.held), functions, captures.tensors, carry, items, run)
+
+
+def _list_codes(function: object) -> Iterator[CodeType | None]:
+    """The code of a function, and of those that the functions of the package around it call; None for other objects."""
+    if not isinstance(function, FunctionType):
+        yield None
+        return
+    yield function.__code__
+    if is_own(function):
+        for cell in function.__closure__ or ():
+            if callable(cell.cell_contents):
+                yield from _list_codes(cell.cell_contents)
 
 
 def _find_loop(key: object, held: list[object]) -> HotLoop:

@@ -223,3 +223,27 @@ def test_one_callable_object_does_not_stand_for_all():
         td.scan(AnyAttribute(), td.zeros(3), XS)
         td.scan(functools.partial(lambda w, h, x: (h @ w + x, None), W), td.zeros(3), XS)
     assert compiled() == 1
+
+
+def test_a_loop_that_stays_in_python_does_not_keep_others_there():
+    """All ``fori_loop`` and ``map`` run functions of the package around their bodies."""
+    with config.override(hot_loops=0):
+        for body in (lambda i, x: CALLS.append(1) or x + i, lambda i, x: x + i):
+            td.fori_loop(0, 5, body, td.zeros(2))
+        for body in (lambda x: CALLS.append(1) or x + 1, lambda x: x + 1):
+            td.map(body, XS)
+    assert compiled() == 2
+
+
+def test_bodies_are_compiled_when_autograd_does_not_record_them():
+    def run(weight):
+        return td.scan(lambda c, x: (c @ weight + x, None), td.zeros(3), XS)[0]
+
+    leaf = td.asarray(W.numpy(), requires_grad=True)
+    with config.override(hot_loops=0):
+        recorded = run(leaf)
+        assert recorded.requires_grad and not compiled()
+        with td.no_grad():
+            assert bits(run(leaf)) == bits(recorded.detach())
+        assert bits(run(W)) == bits(recorded.detach())
+    assert compiled() == 2
