@@ -7,37 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import tandem as td
+from hot_loop_checks import XS, W, bits, check, compiled, fresh
 from tandem import config
-from tandem.control import hot_loops, loops
+from tandem.control import loops
 
-pytestmark = pytest.mark.skipif(not config.flags.native, reason="native code is off")
-rng = np.random.default_rng(7)
-W = td.asarray(rng.normal(size=(3, 3)).astype(np.float32) * 0.4)
-XS = td.asarray(rng.normal(size=(12, 3)).astype(np.float32))
+pytestmark = [
+    pytest.mark.skipif(not config.flags.native, reason="native code is off"),
+    pytest.mark.usefixtures(fresh.__name__),
+]
 SCALE = 0.5
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    monkeypatch.setattr(hot_loops, "_loops", type(hot_loops._loops)())
-    monkeypatch.setattr(hot_loops, "_rejected", type(hot_loops._rejected)())
-
-
-def compiled():
-    return sum(loop.function is not None for loop in hot_loops._loops.values())
-
-
-def bits(tree):
-    return [(x.dtype, x.shape, x.numpy().tobytes()) for x in td.tree.leaves(tree)]
-
-
-def check(run, is_compiled=True):
-    with config.override(hot_loops=10**6):
-        wanted = run()
-    with config.override(hot_loops=0):
-        for _ in range(2):
-            assert bits(run()) == bits(wanted)
-    assert bool(compiled()) is is_compiled
 
 
 class Scaled(NamedTuple):
