@@ -13,8 +13,10 @@ from ..eager.tensor.index_tricks import Grid, Joiner
 from ..operators.creation import creation as plain
 from ..operators.creation import full as fills
 from ..operators.creation import grids, windows
+from ..operators.elementwise.selection import where
 from ..operators.shape.rearrange import moveaxis
 from ..registry.dtypes import DType, complex128, float64
+from ..registry.values import traced_number_types
 from ..transforms import numpy_maps
 
 if TYPE_CHECKING:
@@ -107,19 +109,29 @@ def linspace(
     """
     step: Any = (stop - start) / max(num - endpoint, 1) if _is_number(start) and _is_number(stop) else None
     if step is None:
-        first, last = asarray(start) * 1.0, asarray(stop) * 1.0
-        step = (last - first) / max(num - endpoint, 1)
-        shares = _linspace(0, 1, num, endpoint=endpoint, **options)
-        shares = shares.reshape((num, *[1] * max(len(first.shape), len(last.shape))))
-        result = moveaxis(first * (1 - shares) + last * shares, 0, axis)
+        first, last = _to_inexact(start), _to_inexact(stop)
+        parts = max(num - endpoint, 1)
+        step = (last - first) / parts
+        counts = plain.arange(num, dtype=float64, **options).astype(step.dtype)
+        counts = counts.reshape((num, *[1] * len(step.shape)))
+        scaled = where((step == 0).any(), counts / parts * (last - first), counts * step)  # as NumPy rounds
+        result = scaled + first
+        if endpoint:
+            result = where(counts == max(num - 1, 1), last, result)
+        result = moveaxis(result, 0, axis)
         result = result if dtype is None else result.astype(replace_type(dtype))
     else:
         result = _linspace(start, stop, num, endpoint=endpoint, dtype=dtype, **options)
     return (result, step) if retstep else result
 
 
+def _to_inexact(value: object) -> Tensor:
+    x: Tensor = asarray(value)
+    return x if x.dtype.is_inexact else x.astype(float64)
+
+
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, complex, np.number))
+    return isinstance(value, (int, float, complex, np.number)) or type(value) in traced_number_types
 
 
 def fromfunction(

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 import tandem as td
+import tandem.numpy as tnp
 from tandem.errors import ArgumentError, ShapeError, UnsupportedError, ValueArgumentError
 
 
@@ -233,3 +234,19 @@ def test_polynomials(rng):
     assert td.grad(lambda y: td.polyfit(tensors[0], y, 1).sum())(tensors[1]).shape == (9,)
     with pytest.raises(ValueArgumentError, match="degree"):
         td.polyfit(*tensors, -1)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("num", [0, 1, 2, 7, 50])
+def test_linspace_between_tensors_and_traced_numbers_has_the_bits_of_numpy(num, shape):
+    rng = np.random.default_rng(num)
+    start, stop = rng.normal(size=(2, *shape)).astype(rng.choice(["float32", "float64"]))
+    if shape:
+        stop.flat[0] = start.flat[0]  # NumPy rounds in another order if one distance is 0
+    for options in ({}, {"endpoint": False}, {"axis": -1}):
+        wanted = np.linspace(start, stop, num, **options)
+        got = tnp.linspace(td.asarray(start), td.asarray(stop), num, **options)
+        assert (got.shape, got.dtype.np) == (wanted.shape, wanted.dtype)
+        np.testing.assert_array_equal(got.numpy(), wanted)
+    jitted = td.jit(lambda first, last: tnp.linspace(first, last, num))
+    np.testing.assert_array_equal(jitted(-1.75, 0.25).numpy(), np.linspace(-1.75, 0.25, num))
