@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .. import config
-from ..eager.hot_calls import is_traced_as_run
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
 from ..lowering.loop_bodies import LoopThunk
 from ..lowering.lower import Lowered
 from ..lowering.thunks import NodeThunk
-from ..registry.operator import operators
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
-from .guards.versions import count_changes
 from .native_entry import NativeEntry
 from .specialization import Specialization
 from .variants import PASS
@@ -51,11 +47,8 @@ class HotFunction(JitFunction):
 
         Raises:
             NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
-                writes, captures or draws something; a node has no compiled kernel; or an operator of tandem that it
-                may call has a kernel that a trace would not run, such as a composite with a kernel for the CPU.
+                writes, captures or draws something; or a node has no compiled kernel.
         """
-        if not _are_traced_as_run(count_changes()):
-            raise NotCompiled(f"{self.__name__} may call an operator whose kernel is not traced")
         try:
             made = self._specialize(bound, keys)
         except TandemError as fault:
@@ -72,12 +65,6 @@ class HotFunction(JitFunction):
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
         return made
-
-
-@lru_cache(maxsize=1)
-def _are_traced_as_run(changes: int) -> bool:
-    """Whether :func:`is_traced_as_run` holds for all operators of tandem, after so many changes of the registry."""
-    return all(is_traced_as_run(op) for op in [*operators.values()] if op.schema.namespace == "td")
 
 
 class Compiler:
