@@ -28,6 +28,7 @@ from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
 from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
+from ..registry.dispatch.precedence import traces
 from ..registry.dispatch.state import ELSEWHERE, NO_GRAD, PLAIN, current
 from ..registry.dtypes import default_float
 from .captured_values import Captures, NoKey, RecordedTensor, Substitution, is_own
@@ -159,11 +160,14 @@ class LoopCall:
     def _compile(self) -> None:
         loop = self._loop
         loop.is_rejected = True  # until it is compiled; an interrupt may come between
-        before = _versions.read_registry_time()
+        before, keeps = _versions.read_registry_time(), traces.keeps_kernels
         try:
+            traces.keeps_kernels = True  # the calls that a Python loop answers by other kernels are recorded
             traced = self._trace()
         except Exception:  # the functions read data of a tensor, for instance, which Python loops do
             return
+        finally:
+            traces.keeps_kernels = keeps
         if traced is None:
             return
         closed, structure = traced

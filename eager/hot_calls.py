@@ -15,10 +15,9 @@ from typing import Any
 
 from .. import config, lazy, locks
 from ..registry.dispatch import trace
-from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, DispatchKey
+from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.state import ELSEWHERE, current
 from ..registry.dtypes import DType
-from ..registry.operator import Operator
 from .layers import dispatch_mode
 from .layers.level_stack import stack
 from .tensor.tensor import Tensor
@@ -54,13 +53,6 @@ def kind_of(value: Any) -> object:
 def find_size(args: tuple[Any, ...]) -> int:
     """Return the number of elements of the largest tensor among some arguments."""
     return max((value._array.size for value in args if type(value) is Tensor), default=0)
-
-
-def is_traced_as_run(op: Operator) -> bool:
-    """Return whether a trace records calls of an operator, or runs the kernel that eager calls on the CPU run."""
-    traced = op.table[DispatchKey.Tracer]
-    records = traced.kind in ("fallback", "fallthrough", "missing")
-    return records or traced.registration is op.table[DispatchKey.CPU].registration is not None
 
 
 class HotCalls:

@@ -18,6 +18,7 @@ from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..operators.creation.devices import assume_device
 from ..registry.dispatch.keys import AUTOGRAD, autograd_keys
+from ..registry.dispatch.precedence import traces
 from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import run_restoring
 from ..registry.dtypes import default_float, default_stamp
@@ -73,7 +74,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     _by_key: dict[object, tuple[Specialization, ...]]
     _misses: int
     _evicted_hits: int
-    _as_recorded = False  # see :func:`.partition.partition`
+    _as_recorded = False  # whether compiled calls repeat eager ones: same kernels and residuals
 
     def __init__(self, fn: Function, names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()):
         functools.update_wrapper(self, fn)
@@ -258,6 +259,13 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _specialize(self, bound: BoundArguments, keys: Keys) -> Specialization:
         """Trace a call, together with its gradient if an argument or a captured tensor requires one."""
+        before, traces.keeps_kernels = traces.keeps_kernels, self._as_recorded
+        try:
+            return self._trace(bound, keys)
+        finally:
+            traces.keeps_kernels = before
+
+    def _trace(self, bound: BoundArguments, keys: Keys) -> Specialization:
         recording = AUTOGRAD & ~state.exclude
         wanted = [n for n, key in enumerate(keys) if key[0] is Tensor and key[-1] & recording]
         if not wanted and not (recording and captures_gradient(self._fn)):

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .. import config
-from ..eager.hot_calls import is_traced_as_run
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
 from ..lowering.loop_bodies import LoopThunk
 from ..lowering.lower import Lowered
 from ..lowering.thunks import NodeThunk
-from ..registry.operator import operators
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
 from .graph_function import GraphFunction
-from .guards.versions import count_changes
 from .native_entry import NativeEntry
 from .specialization import Specialization
 from .variants import PASS
@@ -53,11 +49,8 @@ class HotFunction(JitFunction):
 
         Raises:
             NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
-                writes, captures or draws something; a node has no compiled kernel; or an operator of tandem that it
-                may call has a kernel that a trace would not run, such as a composite with a kernel for the CPU.
+                writes, captures or draws something; or a node has no compiled kernel.
         """
-        if not _are_traced_as_run(count_changes()):
-            raise NotCompiled(f"{self.__name__} may call an operator whose kernel is not traced")
         try:
             made = self._specialize(bound, keys)
         except TandemError as fault:
@@ -74,12 +67,6 @@ class HotFunction(JitFunction):
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
         return made
-
-
-@lru_cache(maxsize=1)
-def _are_traced_as_run(changes: int) -> bool:
-    """Whether :func:`is_traced_as_run` holds for all operators of tandem, after so many changes of the registry."""
-    return all(is_traced_as_run(op) for op in [*operators.values()] if op.schema.namespace == "td")
 
 
 class Compiler:
@@ -158,9 +145,7 @@ class Compiler:
 
 
 def compile_graph(graph: Graph, name: str) -> GraphFunction | None:
-    """Compile a graph to a function of arrays; None if compiled code would call Python, or other kernels."""
-    if not _are_traced_as_run(count_changes()):
-        return None
+    """Compile a graph to a function of arrays; None if compiled code would call Python."""
     function = GraphFunction(graph, name)
     executable = function.executable
     return function if executable is None or _has_kernels(executable.lowered) else None

@@ -20,6 +20,7 @@ linear_function.py: LinearFunction, the result of ``vjp`` and ``linearize``.
 ravel.py: ``td.tree.ravel``.
 numpy_maps.py: ``apply_along_axis``, ``apply_over_axes``, ``vectorize`` and ``fromfunction``.
 reverse.py: ``grad``, ``value_and_grad``, ``vjp`` and ``stop_gradient``.
+tapes.py: the recorded graph of a function that ran once.
 ufuncs.py: ``frompyfunc`` and the methods of elementwise functions, such as ``td.add.outer``.
 vmap.py: ``vmap`` and ``register_vmap``.
 zeros.py: zero tangents and SymbolicZero.

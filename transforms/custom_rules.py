@@ -38,7 +38,7 @@ from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import register_thread_local, restore_state_on_error
 from ..registry.values import describe
-from .reverse import Tape
+from .tapes import tape_at
 from .zeros import Tangents
 
 custom_calls = lazy.Module(".control.custom_calls")
@@ -58,6 +58,7 @@ class ReverseRule(NamedTuple):
         run: the function.
         forward: ``forward(arguments, is_differentiated) -> (results, residuals)``.
         backward: ``backward(residuals, cotangents) -> gradients``; None in either: zero.
+        is_open: whether ``backward`` also reads values of transforms that its functions capture.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ReverseRule(NamedTuple):
     run: Callable[[Leaves], Leaves]
     forward: Callable[[Leaves, list[bool]], tuple[Leaves, Leaves]]
     backward: Callable[[Leaves, Tangents], Tangents]
+    is_open: bool = False
 
 
 class ForwardRule(NamedTuple):
@@ -268,6 +270,7 @@ def _node(
     )
     context = Context(tuple(wanted))
     context.set_materialize_grads(False)
+    context._is_open = isinstance(rule, ReverseRule) and rule.is_open
     node.keep(context, tuple(results), False)
     return results, node
 
@@ -287,7 +290,7 @@ def _forward(
             results, value = rule.push(raw, tangents)
     results = [unwrap(level, leaf) for leaf in results]
     inputs = [t for t in tangents if t is not None]
-    tape = Tape(level, inputs, value)
+    tape = tape_at(level, inputs, value)
 
     def pull(cotangents: Tangents) -> Tangents:
         gradients = iter(tape.pull(cotangents))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
-from ..eager.autograd.autograd_meta import AutogradMeta
 from ..eager.autograd.engine import ensure_own_memory
 from ..eager.autograd.forward_mode import ForwardMeta, forward, tangent_at
 from ..eager.autograd.node import zeros_of
@@ -20,7 +19,8 @@ from ..registry.source import source_line
 from ..registry.values import TensorSpec, describe
 from .arguments import check_callable, match_leaves, name_of, result_leaves, split_aux, tensor_leaves
 from .linear_function import LinearFunction, LinearFunctionSpec
-from .reverse import Tape, vjp
+from .reverse import vjp
+from .tapes import Tape, record
 from .zeros import Tangents, zero_tangent
 
 if TYPE_CHECKING:
@@ -146,17 +146,12 @@ def linearize(fun: Function, *primals: Pytree, has_aux: bool = False) -> Any:
 @restore_state_on_error
 def _record_transpose(name: str, vjp_fn: Function, results: list[Tensor], outdef: TreeDef) -> Tape:
     """Record the reverse pass as a tape; the reverse pass of that tape computes tangents."""
-    with open_level(name, source_line()) as level:
-        starts = [
-            wrap_level(level, zeros_of(x.spec), AutogradMeta()) if x.dtype.is_inexact else zeros_of(x.spec)
-            for x in results
-        ]
-        cotangents = pytree.leaves(vjp_fn(outdef.unflatten(starts)))
-    return Tape(level, [_wrap_start(start, level) for start in starts], cotangents)
+    starts = [zeros_of(x.spec) for x in results]
 
+    def call(inputs: list[Tensor]) -> tuple[list[Tensor], None]:
+        return pytree.leaves(vjp_fn(outdef.unflatten(inputs))), None
 
-def _wrap_start(start: Tensor, level: Level) -> Tensor:
-    return start if start.dtype.is_inexact else wrap_level(level, start, AutogradMeta())
+    return record(name, starts, call)[2]
 
 
 def linear_transpose(fun: Function, *primals: Pytree) -> Callable[..., tuple[Any, ...]]:

@@ -22,7 +22,8 @@ from ..errors import ArgumentError, RuleError, ShapeError, TreeError
 from ..registry.values import describe
 from .custom_rules import ForwardRule, Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
-from .reverse import root_at, stop_gradient
+from .reverse import stop_gradient
+from .tapes import root_at
 from .zeros import Tangents
 
 if TYPE_CHECKING:
@@ -218,7 +219,8 @@ def _check_depends_on_input(matvec: Function, solve: Solve) -> Function:
         result = solve(matvec, y)
         levels = {leaf._level for leaf in pytree.leaves(y) if isinstance(leaf, LevelTensor)}
         results = [leaf for leaf in pytree.leaves(result) if isinstance(leaf, Tensor)]
-        if not any(root_at(level, leaf) for level in levels for leaf in results):
+        is_recorded = stack.recording is not None and any(map(stack.recording.owns, results))
+        if not is_recorded and not any(root_at(level, leaf) for level in levels for leaf in results):
             raise RuleError(
                 "custom_linear_solve: reverse mode transposes solve, but its result does not depend differentiably "
                 "on b (stop_gradient, or numbers taken out of tensors); pass transpose_solve or symmetric=True"
@@ -263,6 +265,7 @@ class _LinearSolve:
                 self._run,
                 lambda b, _: (self._apply(b), []),
                 lambda _, g: self._apply_transpose(g),
+                is_open=True,
             ),
             leaves,
         )
@@ -275,6 +278,7 @@ class _LinearSolve:
                 self._run_transpose,
                 lambda g, _: (self._apply_transpose(g), []),
                 lambda _, b: self._apply(b),
+                is_open=True,
             ),
             leaves,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from .. import lazy, pytree
 from ..eager.autograd.autograd_meta import AutogradMeta, mark_detached
 from ..eager.autograd.engine import Pass, ensure_own_memory
-from ..eager.layers.levels import Level, LevelTensor, open_level, unwrap, wrap_level
+from ..eager.layers.levels import Level, LevelTensor, open_level, unwrap
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor, wrap
@@ -33,10 +33,10 @@ from .arguments import (
     tensor_leaves,
 )
 from .linear_function import LinearFunction, LinearFunctionSpec
-from .zeros import Tangents, zero_tangent
+from .tapes import meta_at, record, root_at, unwrap_tree, wrap_input
+from .zeros import zero_tangent
 
 if TYPE_CHECKING:
-    from ..eager.autograd.node import Node
     from ..registry.types import Function, Pytree
 
 recording_scope = lazy.Module(".eager.layers.recording_scope")  # for the first call of grad
@@ -184,66 +184,20 @@ def vjp(fun: Function, *primals: Pytree, has_aux: bool = False) -> Any:
     check_callable("vjp", fun)
     name = name_of("vjp", fun)
     tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
-    with open_level(name, source_line()) as level:
-        inputs = [_wrap_input(level, tensor) for tensor in tensors]
+    outdef: Any = None
+
+    def call(inputs: list[Tensor]) -> tuple[list[Tensor], Pytree]:
+        nonlocal outdef
         result, aux = split_aux(name, fun(*treedef.unflatten(inputs)), has_aux)
         leaves, outdef = result_leaves(name, result)
+        return leaves, aux
+
+    leaves, aux, tape = record(name, tensors, call)
     specs = [leaf.spec for leaf in leaves]
     spec = LinearFunctionSpec(name, True, outdef, specs, treedef, [tensor.spec for tensor in tensors])
-    vjp_fn = LinearFunction(spec, Tape(level, inputs, leaves).pull)
-    value = outdef.unflatten([unwrap(level, leaf) for leaf in leaves])
-    return (value, vjp_fn, _unwrap_tree(level, aux)) if has_aux else (value, vjp_fn)
-
-
-class Tape:
-    """The recorded graph of a function that ran once on values of a level of ``grad``; :meth:`pull` runs it backward.
-
-    Args:
-        level: the level.
-        inputs: the inputs to differentiate with respect to.
-        results: the results: values of the level, and other values, which do not depend on the inputs.
-    """
-
-    def __init__(self, level: Level, inputs: Sequence[Tensor], results: Sequence[object]):
-        self._inputs = [(meta_at(level, x), x.spec) for x in inputs]
-        self._results = [root_at(level, leaf) for leaf in results]
-
-    def pull(self, cotangents: Tangents) -> list[Tensor]:
-        """Map the cotangents of the results (None: zero) to the cotangents of the inputs."""
-        pairs = zip(self._results, cotangents)
-        roots = [(*root, g) for root, g in pairs if root is not None and g is not None]
-        gradients = ensure_own_memory(Pass(keep=True).run(roots)) if roots else {}
-        for _, _, g in roots:  # a cotangent that is passed through unchanged belongs to the caller: copy it
-            for meta, gradient in gradients.items():
-                if gradient is g:
-                    gradients[meta] = by_name("clone")(g)
-        return [gradients[meta] if meta in gradients else zero_tangent(spec) for meta, spec in self._inputs]
-
-
-def _wrap_input(level: Level, tensor: Tensor) -> Tensor:
-    """Wrap an input to differentiate with respect to as a value of the level; return integers unchanged."""
-    return wrap_level(level, tensor, AutogradMeta()) if tensor.dtype.is_inexact else tensor
-
-
-def _unwrap_tree(level: Level, tree: Pytree) -> Pytree:
-    """Replace the values of a level in a tree by their payloads."""
-    return pytree.map_tree(lambda leaf: unwrap(level, leaf), tree)
-
-
-def meta_at(level: Level, value: object) -> AutogradMeta | None:
-    """The AutogradMeta of an input at a level; None for integers."""
-    return value._meta if isinstance(value, LevelTensor) and value._level is level else None
-
-
-def root_at(level: Level, value: object) -> tuple[Node | AutogradMeta, int] | None:
-    """The node or leaf of a value at a level and its result index, from which a reverse pass starts.
-
-    None for a value that does not depend on the inputs of the level.
-    """
-    if isinstance(value, LevelTensor) and value._level is level and value._meta is not None:
-        meta: AutogradMeta = value._meta
-        return ((meta.node or meta), meta.index) if meta.requires_grad else None
-    return None
+    vjp_fn = LinearFunction(spec, tape.pull)
+    value = outdef.unflatten(leaves)
+    return (value, vjp_fn, aux) if has_aux else (value, vjp_fn)
 
 
 def stop_gradient(tree: T) -> T:
@@ -312,10 +266,10 @@ Call = Callable[[list[Tensor]], tuple[Tensor | float, "Pytree"]]
 def _run_at_level(name: str, tensors: list[Tensor], call: Call) -> tuple[Tensor, Pytree, list[Tensor]]:
     """The value, the auxiliary output and the gradients of a function that runs on values of a new level."""
     with open_level(name, source_line()) as level:
-        inputs = [_wrap_input(level, tensor) for tensor in tensors]
+        inputs = [wrap_input(level, tensor) for tensor in tensors]
         value, aux = call(inputs)
     gradients = _gradients(level, value, inputs)
-    return _unwrap_value(level, value), _unwrap_tree(level, aux), gradients
+    return _unwrap_value(level, value), unwrap_tree(level, aux), gradients
 
 
 def _run_recorded(name: str, tensors: list[Tensor], call: Call) -> tuple[Tensor, Pytree, list[Tensor]]:

@@ -20,6 +20,7 @@ lifted_captures.py: captured tensors that become values of a level while a funct
 namespace.py: ``td.autograd``.
 node.py: nodes of the autograd graph.
 recompute.py: rematerialization of residuals, for ``td.checkpoint``.
+residual_changes.py: replace the tensors among the residuals of nodes.
 residual_hooks.py: ``td.autograd.graph``: hooks of the tensors that derivatives need.
 view_writes.py: the graph after in-place writes through views.
 """

@@ -9,6 +9,7 @@ Source: ``torch.autograd.function.FunctionCtx``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -23,7 +24,7 @@ from ..tensor.storage import Hold
 from ..tensor.tensor import EAGER, Tensor, require_grad, storage_of, wrap
 from .autograd_meta import AutogradMeta
 from .derivative_rules import ActiveRules, Rule
-from .node import DroppedResiduals, Node, packings, version_of, zeros_of
+from .node import Change, DroppedResiduals, Node, packings, version_of, zeros_of
 
 if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ...registry.values import TensorSpec
 
 _residual_hooks = lazy.Module(".eager.autograd.residual_hooks")
+residual_changes = lazy.Module(".eager.autograd.residual_changes")
 
 
 class Context:
@@ -46,6 +48,7 @@ class Context:
         self._dirty: tuple[Tensor, ...] = ()
         self._constant: tuple[Tensor, ...] = ()
         self._materializes = True
+        self._is_open = False  # whether backward reads tensors that neither arguments nor attributes hold
         self._node: Callable[[], ContextNode | None] = lambda: None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -164,6 +167,20 @@ class ContextNode(Node):
         self.residuals, self.versions, self.context, self.backward = state
         if self.context is not None:
             self.context._node = ref(self)
+
+    def copy(self) -> ContextNode:
+        twin: ContextNode = super().copy()
+        if self.context is not None:
+            twin.context = copy(self.context)
+            twin.context._node = ref(twin)
+        return twin
+
+    def change_residuals(self, change: Change) -> bool:
+        is_whole = super().change_residuals(change)
+        context = self.context
+        if context is None:
+            return is_whole
+        return residual_changes.change_attributes(context, change) and is_whole and not context._is_open
 
     def saved_tensors(self) -> tuple[Any, ...]:
         """Return the saved tensors after checking their versions."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ... import config, lazy
@@ -35,7 +37,10 @@ from .derivative_rules import (
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
 
+Change = Callable[[Any, Any, int | None], tuple[Any, Any]]  # of Node.change_residuals
+
 _residual_hooks = lazy.Module(".eager.autograd.residual_hooks")
+residual_changes = lazy.Module(".eager.autograd.residual_changes")
 packings = [0]  # the number of open blocks with hooks of saved tensors, in all threads
 sequence = itertools.count()  # numbers the nodes, those of native code too
 
@@ -163,6 +168,24 @@ class Node:
     def refill(self, residuals_and_versions: Any) -> None:
         """Take over the residuals of another node of the same operator."""
         self.residuals, self.versions = residuals_and_versions
+
+    def copy(self) -> Any:
+        """Another node of the same call, with the same residuals."""
+        return copy(self)
+
+    def change_residuals(self, change: Change) -> bool:
+        """Apply a change to the tensors among the residuals, now or each time they have been recomputed.
+
+        Args:
+            change: ``change(value, version, index)``, where ``index`` is that of the node's result, or None; returns
+                the new value and its version.
+
+        Returns:
+            Whether the node is known to refer to no other tensors.
+        """
+        if self.residuals:
+            return residual_changes.change(self, change)  # type: ignore[no-any-return]
+        return True
 
     def values(self) -> list[Any]:
         """Return the residuals after checking their versions.

@@ -26,7 +26,7 @@ from ..tensor.storage import Storage
 from ..tensor.tensor import EAGER, Tensor, storage_of, wrap
 from .autograd_meta import AutogradMeta
 from .derivative_rules import ActiveRules, OperatorDerivative, Rule
-from .node import Node
+from .node import Change, Node
 
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
@@ -200,6 +200,15 @@ class PartNode(Node):
     ):
         super().__init__(op, active, edges)
         self._chain = chain
+
+    def copy(self) -> PartNode:
+        twin: PartNode = super().copy()
+        twin._chain = [(part, None if node is None else node.copy()) for part, node in self._chain]
+        return twin
+
+    def change_residuals(self, change: Change) -> bool:
+        wholes = [node.change_residuals(change) for _, node in self._chain if node is not None]
+        return all(wholes)
 
     def gradients(self, given: dict[int, Tensor]) -> list[Any]:
         part = g = given[0]

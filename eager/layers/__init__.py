@@ -9,7 +9,8 @@ functionalize_memory.py: FunctionalTensor and the storage that it shares with it
 level_allocations.py: the tensors allocated since a level was opened.
 level_stack.py: the stack of open levels.
 levels.py: LevelTensor and the kernel of the Level key.
-recording_scope.py: calls of ``grad`` that are recorded in autograd's graph instead.
+recorded_graph.py: the graph that ``vjp`` keeps of a call in a recording scope.
+recording_scope.py: calls of ``grad`` and ``vjp`` that are recorded in autograd's graph instead.
 subclass.py: the kernel of the Python key, for tensor subclasses with ``__tandem_dispatch__``.
 vmap/: the Batched key.
 """

@@ -1,9 +1,9 @@
-"""Recording scopes: one call of ``grad`` on plain tensors, recorded by native entries in the graph of ``backward()``.
+"""Recording scopes: a call of ``grad`` or ``vjp`` on plain tensors, recorded by native entries as for ``backward()``.
 
-A level wraps values, and every operator on them is dispatched in Python (:mod:`.levels`). A call of ``grad`` that is
-not nested in another transform does not need that: its inputs become leaves of autograd's graph, on which operators
-have native entries. What the values of a level may not do, the values of a scope may not do either: they are not
-written into tensors that were made outside, and those that outlive the call become values of a level that has ended.
+A level wraps values, and every operator on them is dispatched in Python (:mod:`.levels`). A call that is not nested in
+another transform does not need that: its inputs become leaves of autograd's graph, on which operators have native
+entries. What the values of a level may not do, the values of a scope may not do either: they are not written into
+tensors that were made outside, and those that outlive the call become values of a level that has ended.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...registry.values import describe
 from ..autograd.autograd_meta import AutogradMeta, leaf_count
 from ..autograd.kernel import policies
 from ..autograd.lifted_captures import capture_lifters
+from ..autograd.node import sequence
 from ..autograd.view_writes import root_of
 from ..tensor.tensor import Tensor, require_grad, wrap_view
 from . import dispatch_mode, level_allocations
@@ -32,7 +33,7 @@ from .levels import LEVEL, LevelTensor, find_alias_members
 
 
 def is_available(tensors: Iterable[Tensor]) -> bool:
-    """Whether a call of ``grad`` with these inputs may be recorded: nothing else observes or transforms it."""
+    """Whether a call with these inputs may be recorded: nothing else observes or transforms it."""
     if stack.levels or stack.recording is not None or state.include or state.exclude & ~AUTOGRAD:
         return False
     if trace.active or dispatch_mode.watching():
@@ -61,7 +62,9 @@ class RecordingScope:
         tensors: the tensors that are differentiated by; integers stay as they are.
 
     Attributes:
+        sources: the tensors.
         inputs: the leaves that the function gets in place of them.
+        metas: the autograd data of these leaves.
         is_kept: whether results keep their graph, because it also leads to leaves of the caller.
     """
 
@@ -70,22 +73,24 @@ class RecordingScope:
         "_index",
         "_level",
         "_made",
-        "_metas",
         "_recorded",
-        "_sources",
+        "_start",
         "inputs",
         "is_kept",
+        "metas",
         "name",
+        "sources",
     )
 
     def __init__(self, name: str, tensors: Sequence[Tensor]) -> None:
-        self.name, self._sources = name, tensors
+        self.name, self.sources = name, tensors
         self.inputs = [_make_leaf(tensor) if tensor.dtype.is_inexact else tensor for tensor in tensors]
-        self._metas = {leaf._meta for leaf in self.inputs if leaf._meta is not None}
+        self.metas = {leaf._meta for leaf in self.inputs if leaf._meta is not None}
         self._made: list[Any] = []
         self._recorded: list[Any] = []
         self._level: Level | None = None
         self.is_kept = False
+        self._start = next(sequence)
 
     def __enter__(self) -> RecordingScope:
         self._before = current_keys()
@@ -115,7 +120,29 @@ class RecordingScope:
         return self._is_reached(_roots_of([value]))
 
     def _is_reached(self, roots: list[Any]) -> bool:
-        return any(leaf in self._metas for leaf in _find_leaves(roots))
+        return any(leaf in self.metas for leaf in find_leaves(roots))
+
+    def nodes_below(self, targets: Iterable[Any]) -> tuple[list[Any], bool]:
+        """The nodes of the scope that some nodes and leaves depend on, and whether they lead to its inputs alone."""
+        pending = list(dict.fromkeys(targets))
+        seen, nodes, is_closed = set(pending), [], True
+        for target in pending:  # which grows meanwhile
+            if target.__class__ is AutogradMeta:
+                is_closed = is_closed and target in self.metas
+            elif target.sequence < self._start:
+                is_closed = False
+            else:
+                nodes.append(target)
+                for below in targets_of(target.edges):
+                    if below not in seen:
+                        seen.add(below)
+                        pending.append(below)
+        return nodes, is_closed
+
+    @property
+    def records_others(self) -> bool:
+        """Whether results that depend on leaves of the caller keep their graph: not inside ``no_grad``."""
+        return not self._before[1] & AUTOGRAD
 
     def owns(self, value: object) -> bool:
         """Whether a value is a tensor that depends on an input of the scope."""
@@ -123,9 +150,9 @@ class RecordingScope:
 
     def depends_on_others(self, values: Iterable[object]) -> bool:
         """Whether a value depends on a leaf that the caller may run ``backward()`` for."""
-        if not leaf_count[0] or self._before[1] & AUTOGRAD:
+        if not leaf_count[0] or not self.records_others:
             return False
-        return any(leaf not in self._metas for leaf in _find_leaves(_roots_of(values)))
+        return any(map(is_of_caller, find_leaves(_roots_of(values))))
 
     def strip(self, value: Any, known: dict[int, Tensor]) -> Any:
         """Return what the caller gets for a value: the tensor without its graph, for an input the original tensor."""
@@ -138,7 +165,7 @@ class RecordingScope:
         return result
 
     def _strip(self, value: Tensor) -> Tensor:
-        for leaf, source in zip(self.inputs, self._sources):
+        for leaf, source in zip(self.inputs, self.sources):
             if leaf is value:
                 return source
         is_own = not self.is_kept and (not leaf_count[0] or self.reaches_inputs(value))
@@ -175,7 +202,7 @@ class RecordingScope:
             target: the tensor that it writes into.
             written: the edges to what it writes.
         """
-        if self.reaches_inputs(root_of(target)) or not self._is_reached(_targets_of(written)):
+        if self.reaches_inputs(root_of(target)) or not self._is_reached(targets_of(written)):
             return
         members = find_alias_members(target)
         if members is not None and level_allocations.is_made_since(self._index, members[0]):
@@ -232,15 +259,20 @@ def _make_leaf(tensor: Tensor) -> Tensor:
     return require_grad(wrap_view(tensor._array, tensor), AutogradMeta())
 
 
+def target_of(value: Any) -> Any:
+    """The node or leaf of a tensor that requires a gradient, else None."""
+    meta = value._meta if isinstance(value, Tensor) else None
+    if meta is None or not meta.requires_grad:
+        return None
+    return meta if meta.node is None else meta.node
+
+
 def _roots_of(values: Iterable[object]) -> list[Any]:
     """The nodes and leaves of values that require gradients."""
-    metas = [value._meta for value in values if isinstance(value, Tensor)]
-    return [
-        meta if meta.node is None else meta.node for meta in metas if meta is not None and meta.requires_grad
-    ]
+    return [target for value in values if (target := target_of(value)) is not None]
 
 
-def _targets_of(edges: Iterable[Any]) -> list[Any]:
+def targets_of(edges: Iterable[Any]) -> list[Any]:
     """The nodes and leaves that edges lead to; those of lists are tuples of edges and None."""
     targets = []
     for edge in edges:
@@ -252,14 +284,20 @@ def _targets_of(edges: Iterable[Any]) -> list[Any]:
     return targets
 
 
-def _find_leaves(roots: list[Any]) -> Iterator[AutogradMeta]:
+def is_of_caller(leaf: AutogradMeta) -> bool:
+    """Whether a leaf is a tensor that a user has made a leaf, and not the input of a scope."""
+    return hasattr(leaf, "leaf")
+
+
+def find_leaves(roots: list[Any]) -> Iterator[AutogradMeta]:
     """The leaves of the graph below some nodes."""
     pending, seen = list(roots), set(roots)
-    for target in pending:  # which grows meanwhile
+    while pending:
+        target = pending.pop()
         if target.__class__ is AutogradMeta:
             yield target
             continue
-        for below in _targets_of(target.edges):
+        for below in targets_of(target.edges):
             if below not in seen:
                 seen.add(below)
                 pending.append(below)

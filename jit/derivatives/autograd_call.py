@@ -9,7 +9,7 @@ from typing import Any
 from ... import lazy
 from ...eager.autograd.autograd_meta import TRACING
 from ...eager.autograd.derivative_rules import ActiveRules, Rule
-from ...eager.autograd.node import CallName, DroppedResiduals, Node, packings, version_of
+from ...eager.autograd.node import CallName, Change, DroppedResiduals, Node, packings, version_of
 from ...eager.layers import dispatch_mode as modes
 from ...eager.tensor.storage import Hold
 from ...eager.tensor.tensor import EAGER, Tensor, storage_of, wrap
@@ -211,6 +211,11 @@ class CompiledNode(Node):
         self.kept, self.residuals, self.versions = which, tuple(saved), tuple(versions)
         if packings[0]:
             _residual_hooks.pack_residuals(self)
+
+    def change_residuals(self, change: Change) -> bool:
+        """See :meth:`Node.change_residuals`; a call with captured targets refers to these, too."""
+        is_whole = super().change_residuals(change)
+        return is_whole and (self.derivative is None or not self.derivative.captured)
 
     def load_residuals(self, needed: Sequence[int] | None = None) -> dict[int, Any]:
         """The stored values by index.

@@ -48,7 +48,7 @@ _ROWS = """
     uniform_pow 2 iuf same - ~                      copysign 2 f same copysign =
     atan2 2 f same arctan2 ~                        hypot 2 f same hypot ~
     nextafter 2 f same nextafter =
-    neg 1 iufc same negative =                      abs 1 iufc real absolute =
+    neg 1 iufc same negative =                      abs 1 iufc real absolute r
     eq 2 biufc bool equal =                         ne 2 biufc bool not_equal =
     lt 2 biuf bool less =                           le 2 biuf bool less_equal =
     gt 2 biuf bool greater =                        ge 2 biuf bool greater_equal =

@@ -7,16 +7,18 @@ these that exists: the key's fallback; the kernel for ``Autograd``; for ``Compos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ... import lazy
+from ...locks import ThreadLocal
 from ...named_tuple import NamedTuple
 from ..dtypes import DType
 from ..registration import Kernel, KeyName, Registration, fallthrough
 from ..values import tensors_of
+from . import unwinding
 from .keys import (
     ALIASES,
     AUTOCAST,
@@ -150,6 +152,10 @@ def _fill_table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> lis
     for key, registration in newest.items():
         if isinstance(key, DispatchKey):
             table[key] = make_entry("kernel", registration)
+    if _has_own_trace(table):
+        entry = table[DispatchKey.Tracer]
+        kernel = TracedKernel(entry, row[DispatchKey.Tracer])
+        table[DispatchKey.Tracer] = Entry(entry.kind, entry.registration, kernel, True)
     return table
 
 
@@ -177,6 +183,51 @@ def _fill_implicit(
             table[DispatchKey.CPU] = Entry("composite_implicit", body, body.cpu_kernel)
     if served & BACKENDS_OF_AUTOGRAD[DispatchKey.AutogradOther]:
         table[DispatchKey.AutogradOther] = AMBIGUOUS
+
+
+# -- traces of eager calls ---------------------------------------------------------------------------------------------
+class _Traces(ThreadLocal):
+    """Whether a trace in this thread records the calls that eager calls would answer with another kernel."""
+
+    keeps_kernels = False
+
+
+traces = unwinding.register_thread_local(_Traces())
+
+
+def _has_own_trace(table: Sequence[Entry]) -> bool:
+    """Whether a trace runs another kernel of an operator than eager calls on the CPU do, such as its composite body."""
+    entry, eager = table[DispatchKey.Tracer], table[DispatchKey.CPU]
+    return entry.kind not in _RECORDING and entry.registration is not eager.registration
+
+
+_RECORDING = ("fallback", "fallthrough", "missing")
+
+
+class TracedKernel:
+    """The boxed kernel of a Tracer entry where eager calls on the CPU run another kernel.
+
+    Args:
+        traced: the entry for ``@jit``, whose kernel is traced.
+        recorded: the entry for traces of hot eager calls, which records the call.
+    """
+
+    __slots__ = ("recorded", "traced")
+
+    def __init__(self, traced: Entry, recorded: Entry):
+        self.traced, self.recorded = traced, recorded
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TracedKernel) and (self.traced, self.recorded) == (
+            other.traced,
+            other.recorded,
+        )
+
+    __hash__ = object.__hash__
+
+    def __call__(self, op: Operator, bits: int, args: Args, kwargs: Kwargs) -> Any:
+        """Trace the kernel, or record the call."""
+        return run_entry(self.recorded if traces.keeps_kernels else self.traced, op, bits, args, kwargs)
 
 
 # -- kernels for some dtypes -------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Emit nodes on complex numbers, whose vectors hold real and imaginary parts in turn.
 
-The product, the quotient, and nodes of which every implementation has the same bits are written out. For the others the
-inner loop of NumPy's ufunc is called on each vector.
+The product, the quotient, the magnitude, the exponential, and nodes of which every implementation has the same bits are
+written out. For the others the inner loop of NumPy's ufunc is called on each vector.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ....operators.scalar_ir.expr import NODES, Expr
 from ....registry.dtypes import DType
+from .functions.complex_functions import absolute, exponential_of
 from .text import PARTS, REGISTER, Function
 from .ufunc_calls import call_ufunc
 
@@ -110,4 +111,12 @@ def _conjugate(f: Function, part: DType, x: str) -> str:
     return f.interleave(REGISTER[part], real, f.op(f"fneg {f.vec(REGISTER[part])} {imag}"))
 
 
-_WRITTEN: dict[str, Callable[..., str]] = {"mul": _product, "truediv": _quotient, "conj": _conjugate}
+_WRITTEN: dict[str, Callable[..., str]] = {
+    "mul": _product,
+    "truediv": _quotient,
+    "conj": _conjugate,
+    "abs": absolute,
+    "exp": exponential_of,
+}
+INEXACT = tuple(name for name in _WRITTEN if "c" not in NODES[name].exact)
+"""The nodes that are written out, and whose last bits may differ from those of NumPy's loops."""

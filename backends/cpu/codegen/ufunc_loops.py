@@ -15,7 +15,7 @@ def ufunc_loops_ir(nodes: Iterable[Expr]) -> str:
     """Return LLVM IR of the loops of nodes, each exported as its `loop_symbol`."""
     module = Module()
     for node in nodes:
-        write_ufunc_loop(module, loop_symbol(node), node, folds=node.dtype in COMPLEX)
+        write_ufunc_loop(module, loop_symbol(node), node, folds=node.dtype in COMPLEX and len(node.args) > 1)
     return str(module)
 
 

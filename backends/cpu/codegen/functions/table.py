@@ -11,7 +11,7 @@ from .. import libm
 from ..text import REGISTER, Function, Module
 from . import error_function, exponential, inverse, logarithm, power, single, trigonometry
 from .pairs import Arithmetic
-from .values import Value, magnitude
+from .values import Value, magnitude, where
 
 Formula = Callable[..., Value]
 
@@ -52,23 +52,25 @@ def _helper(
     if dtype is dt.float32 and name in single.TABLE:
         value = single.TABLE[name](*[Value(f, dtype, register) for register in registers]).register
     else:
-        operands = [_widen(f, dtype, register) for register in registers]
+        operands = [widen(f, dtype, register) for register in registers]
         result = FORMULAS[name](Arithmetic(dtype is dt.float64), *operands)
         if name in _PERIODIC:
             _call_libm_where_huge(f, name, dtype, operands[0], result)
-        value = _narrow(f, dtype, result)
+        value = narrow(f, dtype, result)
     f.do(f"ret {vec} {value}")
     params = ", ".join(f"{vec} {register}" for register in registers)
     return f.text(f"internal {vec} @{helper}({params}) {'#1' if is_shared else '#0'}")
 
 
-def _widen(f: Function, dtype: DType, register: str) -> Value:
+def widen(f: Function, dtype: DType, register: str) -> Value:
+    """Return a vector of float32 or float64 as float64."""
     if dtype is dt.float64:
         return Value(f, dtype, register)
     return Value(f, dt.float64, f.op(f"fpext {f.vec('float')} {register} to {f.vec('double')}"))
 
 
-def _narrow(f: Function, dtype: DType, x: Value) -> str:
+def narrow(f: Function, dtype: DType, x: Value) -> str:
+    """Return a vector of float64 as one of a dtype."""
     if dtype is dt.float64:
         return x.register
     return f.op(f"fptrunc {x.vec} {x.register} to {f.vec('float')}")
@@ -76,15 +78,19 @@ def _narrow(f: Function, dtype: DType, x: Value) -> str:
 
 def _call_libm_where_huge(f: Function, name: str, dtype: DType, x: Value, value: Value) -> None:
     """Return libm's results if any lane has a huge argument."""
-    vec, i1 = f.vec(REGISTER[dtype]), f.vec("i1")
     huge = magnitude(x) >= trigonometry.LARGEST
+    with f.when(any_lane(huge)):
+        exact = Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
+        f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, where(huge, exact, value))}")
+        f.label(f.fresh("never"))
+
+
+def any_lane(mask: Value) -> str:
+    """Return the bit that says whether a mask is set in any lane."""
+    f, i1 = mask.f, mask.f.vec("i1")
     reduce = f"llvm.vector.reduce.or.v{f.lanes}i1"
     f.module.declare(reduce, "i1", i1)
-    with f.when(f.op(f"call i1 @{reduce}({i1} {huge.register})")):
-        exact = Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
-        chosen = f.op(f"select {i1} {huge.register}, {x.vec} {exact.register}, {x.vec} {value.register}")
-        f.do(f"ret {vec} {_narrow(f, dtype, Value(f, dt.float64, chosen))}")
-        f.label(f.fresh("never"))
+    return f.op(f"call i1 @{reduce}({i1} {mask.register})")
 
 
 TABLE: dict[str, Callable[..., str]] = {name: partial(emit, name) for name in FORMULAS}

@@ -72,6 +72,15 @@ def cos(m: Arithmetic, x: Value) -> Value:
     return _negate_where(picked.value, n + 1)
 
 
+def sin_and_cos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
+    """Return the sine and the cosine for |x| up to LARGEST."""
+    r, n = _reduce_argument(m, x)
+    odd = (n & 1).equals(1)
+    sine, cosine = _sine(m, r), _cosine(m, r)
+    first = where(magnitude(x) < 2.0**-28, x, _negate_where(choose(odd, cosine, sine).value, n))
+    return first, _negate_where(choose(odd, sine, cosine).value, n + 1)
+
+
 def tan(m: Arithmetic, x: Value) -> Value:
     """Return the tangent for |x| up to LARGEST."""
     r, n = _reduce_argument(m, x)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .....eager.hot_calls import HotCalls, is_traced_as_run
+from .....eager.hot_calls import HotCalls
 from .....eager.layers import dispatch_mode
 from .....errors import AllocationError, ScalarOverflowError, TandemError
 from .....registry import native_type
@@ -231,7 +231,6 @@ class KernelStub(ColdCallable):
         """Compile hot calls only while compiled code computes what the kernels do, and no mode intercepts it."""
         if self.hot_calls is not None:
             same = has_machine_code(self.operator) or self.read_kernels() == self.kernels
-            same = same and is_traced_as_run(self.operator)
             self.hot_calls.is_enabled = same and not self.operator.extra_keys
 
     def close(self) -> None:
