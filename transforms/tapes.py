@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import lazy, pytree
+from ..eager.autograd import engine
 from ..eager.autograd.autograd_meta import AutogradMeta
 from ..eager.autograd.engine import Pass, ensure_own_memory
 from ..eager.layers.levels import Level, LevelTensor, open_level, unwrap, wrap_level
@@ -29,9 +30,10 @@ recorded_graph = lazy.Module(".eager.layers.recorded_graph")  # for the first ca
 recording_scope = lazy.Module(".eager.layers.recording_scope")
 
 Root = tuple[Any, int]
+Leaves = list[Any]
 Input = tuple[AutogradMeta | None, TensorSpec]
 # Runs a function of tensors; returns the leaves of its result, and its auxiliary output.
-Call = Callable[[list[Tensor]], tuple[list[Any], "Pytree"]]
+Call = Callable[[list[Tensor]], tuple[Leaves, "Pytree"]]
 
 
 class Tape:
@@ -57,7 +59,7 @@ class Tape:
                     gradients[meta] = by_name("clone")(g)
         return [gradients[meta] if meta in gradients else zero_tangent(spec) for meta, spec in self._inputs]
 
-    def _run(self, roots: list[tuple[Any, int, Tensor]]) -> dict[Any, Tensor]:
+    def _run(self, roots: list[engine.Root]) -> dict[Any, Tensor]:
         """The gradients of the leaves; a pass that has nothing to record runs without recording."""
         if not self._is_closed or any(type(g) is not Tensor or g._keys != CPU_KEYS for _, _, g in roots):
             return ensure_own_memory(Pass(keep=True).run(roots))
@@ -69,7 +71,7 @@ class Tape:
             set_keys(*before)
 
 
-def record(name: str, tensors: list[Tensor], call: Call) -> tuple[list[Any], Pytree, Tape]:
+def record(name: str, tensors: list[Tensor], call: Call) -> tuple[Leaves, Pytree, Tape]:
     """Run a function on tensors that are differentiated by; return the leaves of its result, the rest, and the tape.
 
     Args:
@@ -81,9 +83,9 @@ def record(name: str, tensors: list[Tensor], call: Call) -> tuple[list[Any], Pyt
     return run(name, tensors, call)
 
 
-def _record_in_scope(name: str, tensors: list[Tensor], call: Call) -> tuple[list[Any], Pytree, Tape]:
+def _record_in_scope(name: str, tensors: list[Tensor], call: Call) -> tuple[Leaves, Pytree, Tape]:
     scope = recording_scope.RecordingScope(name, tensors)
-    leaves: Any = None
+    leaves: Leaves | None = None
     aux: Any = None
     try:
         with scope:
@@ -99,7 +101,7 @@ def _record_in_scope(name: str, tensors: list[Tensor], call: Call) -> tuple[list
     return values, stripped, tape
 
 
-def _record_at_level(name: str, tensors: list[Tensor], call: Call) -> tuple[list[Any], Pytree, Tape]:
+def _record_at_level(name: str, tensors: list[Tensor], call: Call) -> tuple[Leaves, Pytree, Tape]:
     with open_level(name, source_line()) as level:
         inputs = [wrap_input(level, tensor) for tensor in tensors]
         leaves, aux = call(inputs)

@@ -56,7 +56,7 @@ def change_values(values: Sequence[Any], versions: Sequence[Any], change: Change
     return tuple(changed), tuple(numbers)
 
 
-def _change_items(items: Sequence[Any], versions: list[Any], change: Change) -> tuple[Any, list[Any]]:
+def _change_items(items: Sequence[object], versions: list[Any], change: Change) -> tuple[Any, list[Any]]:
     pairs = [
         (item, known) if known is None else change(item, known, index if type(known) is Hold else None)
         for index, (item, known) in enumerate(zip(items, versions))

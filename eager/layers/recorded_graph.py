@@ -38,11 +38,11 @@ class RecordedGraph:
         is_closed: whether the graph leads to inputs of the scope alone, so that none of its residuals is recorded.
     """
 
-    def __init__(self, scope: RecordingScope, results: Sequence[Any], others: Iterable[Any] = ()):
+    def __init__(self, scope: RecordingScope, results: Sequence[Tensor], others: Iterable[object] = ()):
         self._scope = scope
         # By the id of their arrays; None after the end, when recomputed residuals are still detached.
         self._plain: dict[int, Any] | None = {id(source._array): source for source in scope.sources}
-        self._kept: list[Any] = []
+        self._kept: list[object] = []
         self._bits: dict[Any, int] = {}
         self.inputs = [(x._meta if x.dtype.is_inexact else None, x.spec) for x in scope.inputs]
         targets = [target_of(value) for value in results]
@@ -65,7 +65,7 @@ class RecordedGraph:
             scope.is_kept = True
         self.roots = [self._root(value, target) for value, target in zip(results, targets)]
 
-    def _root(self, value: Any, target: Any) -> Root | None:
+    def _root(self, value: Any, target: object) -> Root | None:
         if target is None:
             return None
         if self._is_simple or target in self._scope.metas:
@@ -157,7 +157,7 @@ class RecordedGraph:
         return (target, *edge[1:])
 
     def _find_bits(self, target: Any) -> int:
-        """Where the graph of a node or leaf leads to: a combination of ``OWN`` and ``OTHERS``."""
+        """The ends of the graph of a node or leaf: a combination of ``OWN`` and ``OTHERS``."""
         known = self._bits.get(target)
         if known is not None:
             return known

@@ -113,7 +113,7 @@ def test_float_remainders_are_exact(dtype):
 def test_what_is_not_emitted_says_so():
     assert set(EMIT) == set(NODES) - COMPLEX_ONLY
     with pytest.raises(UnsupportedError, match="complex64"):
-        loop(s.apply("exp", s.arg(0, dt.complex64)), [dt.complex64])
+        loop(s.apply("log", s.arg(0, dt.complex64)), [dt.complex64])
     with pytest.raises(UnsupportedError, match="float32"):
         loop(s.apply("exp", s.arg(0, dt.float16)), [dt.float16])
 

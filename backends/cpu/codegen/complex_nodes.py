@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .... import lazy
 from ....operators.scalar_ir.expr import NODES, Expr
 from ....registry.dtypes import DType
-from .functions.complex_functions import absolute, exponential_of
 from .text import PARTS, REGISTER, Function
 from .ufunc_calls import call_ufunc
 
+_FUNCTIONS = lazy.Functions(".backends.cpu.codegen.functions.complex_functions")
 _PARTWISE = ("add", "sub", "neg", "rint")
 _TESTS = {
     "eq": "and",
@@ -115,8 +116,8 @@ _WRITTEN: dict[str, Callable[..., str]] = {
     "mul": _product,
     "truediv": _quotient,
     "conj": _conjugate,
-    "abs": absolute,
-    "exp": exponential_of,
+    "abs": _FUNCTIONS.absolute,
+    "exp": _FUNCTIONS.exponential_of,
 }
 INEXACT = tuple(name for name in _WRITTEN if "c" not in NODES[name].exact)
 """The nodes that are written out, and whose last bits may differ from those of NumPy's loops."""

@@ -2,6 +2,7 @@
 
 Polynomials were interpolated at Chebyshev nodes with 60 digits.
 
+complex_functions.py: abs and exp of complex numbers
 error_function.py: erf, erfc
 exponential.py: exp, exp2, expm1, sinh, cosh, tanh
 inverse.py: asin, acos, atan, atan2
