@@ -7,7 +7,7 @@ these that exists: the key's fallback; the kernel for ``Autograd``; for ``Compos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -148,14 +148,15 @@ def _fill_table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> lis
     lay("composite_explicit", "CompositeExplicit", ALIASES["CompositeExplicit"])
     lay("composite_explicit", "CompositeExplicitNonFunctional", ALIASES["CompositeExplicitNonFunctional"])
     for group, bits in GROUPS.items():
-        lay("kernel", group, bits)
+        if group in newest:
+            lay("kernel", group, bits)
     for key, registration in newest.items():
         if isinstance(key, DispatchKey):
             table[key] = make_entry("kernel", registration)
-    if _has_own_trace(table):
-        entry = table[DispatchKey.Tracer]
-        kernel = TracedKernel(entry, row[DispatchKey.Tracer])
-        table[DispatchKey.Tracer] = Entry(entry.kind, entry.registration, kernel, True)
+    traced = table[_TRACER]
+    if traced.kind not in _RECORDING and traced.registration is not table[_CPU].registration:
+        kernel = TracedKernel(traced, row[_TRACER])  # a trace runs another kernel than eager calls do
+        table[_TRACER] = Entry(traced.kind, traced.registration, kernel, True)
     return table
 
 
@@ -195,13 +196,8 @@ class _Traces(ThreadLocal):
 traces = unwinding.register_thread_local(_Traces())
 
 
-def _has_own_trace(table: Sequence[Entry]) -> bool:
-    """Whether a trace runs another kernel of an operator than eager calls on the CPU do, such as its composite body."""
-    entry, eager = table[DispatchKey.Tracer], table[DispatchKey.CPU]
-    return entry.kind not in _RECORDING and entry.registration is not eager.registration
-
-
-_RECORDING = ("fallback", "fallthrough", "missing")
+_RECORDING = ("fallback", "fallthrough", "missing")  # the kinds of Tracer entries that record calls
+_TRACER, _CPU = int(DispatchKey.Tracer), int(DispatchKey.CPU)
 
 
 class TracedKernel:
