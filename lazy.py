@@ -89,6 +89,13 @@ def _import_alone(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
+def wait_for_imports() -> None:
+    """Wait until other threads have imported what they import here; a thread that imports a module does not wait."""
+    if not (locks.is_any_owned() or _is_importing()):
+        with _import_lock:
+            pass
+
+
 def _import_here(name: str) -> ModuleType:
     """Import a module in this thread; a fork in another one waits, because the child could never import it."""
     thread = get_ident()

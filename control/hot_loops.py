@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _compiler = lazy.Module(".jit.hot_calls")
 _versions = lazy.Module(".jit.guards.versions")
-MOST_LOOPS = 256  # loops whose time is known
+MOST_LOOPS = 128  # loops whose time is known
 MOST_REJECTED = 1024  # codes of functions that are not compiled
 # The key sets of tensors of which autograd records no calls.
 UNRECORDED = {PLAIN: frozenset((CPU_KEYS,)), NO_GRAD: frozenset((CPU_KEYS, GRAD_CPU_KEYS))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .. import lazy
 from ..errors import NoKernelError, UnknownOperatorError
 from .dispatch.keys import ALIASES, BACKENDS, BACKENDS_OF_AUTOGRAD, COMPOSED, GROUPS, DispatchKey, keys_of
 from .dispatch.state import state
@@ -17,13 +18,20 @@ if TYPE_CHECKING:
 _MAX_LINES = 6
 
 
-def raise_missing(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+def raise_missing(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Raise for a call that reached a key without a kernel; the kernel of empty table entries.
 
+    Returns:
+        The result of the call, if another thread has meanwhile imported the module that registers the kernel.
+
     Raises:
-        NoKernelError: always.
+        NoKernelError: there is no kernel.
     """
     key = DispatchKey(bits.bit_length() - 1)
+    lazy.wait_for_imports()
+    serves_all = any(not registration.dtypes for registration in op.kernels.get(key, ()))
+    if serves_all and op.table[key].kind != "missing":
+        return op.dispatch(bits, args, kwargs)
     special = [r for r in op.kernels.get(key, ()) if r.dtypes]
     for_dtypes = sorted({d.name for r in special for d in r.dtypes})
     served = f" and these dtypes (it has one for {', '.join(for_dtypes)})" if for_dtypes else ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tandem as td
-from tandem import config
+from tandem import config, lazy
 from tandem.backends.cpu import fastpath
 from tandem.eager.autograd import engine
 
@@ -122,3 +122,19 @@ def test_call_after_an_import_that_failed(module):
     program = FAILED_IMPORT.format(module=module)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert result.stdout == "failed [2.0, 2.0]\n", result.stderr
+
+
+def test_call_waits_for_the_module_that_registers_the_kernel(monkeypatch):
+    """A thread may find an operator that another one is declaring, before its kernel is there."""
+    with td.Library("late", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        monkeypatch.setattr(lazy, "wait_for_imports", lambda: library.impl("f", lambda x: x + 1, "CPU"))
+        assert td.ops.late.f(td.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_call_of_a_dtype_without_kernel_raises():
+    with td.Library("late", "DEF") as library:
+        library.define("g(Tensor x) -> Tensor")
+        library.impl("g", lambda x: x + 1, "CPU", dtypes=[td.float64])
+        with pytest.raises(td.errors.NoKernelError, match="float64"):
+            td.ops.late.g(td.ones(2))
