@@ -14,7 +14,8 @@ from tandem import config
 ROOT = Path(__file__).resolve().parents[2]
 NOT_PACKAGED = {"tests", "benchmarks", "examples", "docs", "build", "dist", "venv"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-SHOW_CODE = {"tandem.jit.stages", "cuda.md", "lowering.md"}  # they show emitted code; TANDEM_NATIVE=0 emits none
+# They show emitted code, and TANDEM_NATIVE=0 emits none.
+SHOW_CODE = {"tandem.jit.stages", "cuda.md", "lowering.md"}
 
 
 def modules_with_examples() -> list[str]:
