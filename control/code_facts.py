@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dis
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
 
@@ -65,11 +65,11 @@ def read_code(code: CodeType) -> CodeFacts:
     outer = frozenset(code.co_freevars)
     effect, changes, gradients, reads = "", False, False, dict[Read, None]()
     for part in _codes(code):
-        effect = effect or _find_effect(part, outer)
-        changes |= not MUTATING_METHODS.isdisjoint(part.co_names)
+        instructions = list(dis.get_instructions(part))
+        effect = effect or _find_effect(instructions, outer)
+        changes |= not MUTATING_METHODS.isdisjoint(part.co_names) or any(map(_changes_operand, instructions))
         gradients |= not _GRADIENT_ATTRIBUTES.isdisjoint(part.co_names)
-        changes |= any(map(_changes_operand, dis.get_instructions(part)))
-        reads.update(dict.fromkeys(_find_reads(part, outer)))
+        reads.update(dict.fromkeys(_find_reads(instructions, outer)))
     return CodeFacts(effect, changes, gradients, tuple(reads))
 
 
@@ -85,9 +85,9 @@ def _changes_operand(item: dis.Instruction) -> bool:
     return is_in_place or item.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 
 
-def _find_effect(code: CodeType, outer: frozenset[str]) -> str:
+def _find_effect(instructions: Sequence[dis.Instruction], outer: frozenset[str]) -> str:
     handlers = blocks = 0
-    for item in dis.get_instructions(code):
+    for item in instructions:
         name = item.opname
         handlers += name == "PUSH_EXC_INFO"
         blocks += name == "WITH_EXCEPT_START"
@@ -101,8 +101,7 @@ def _find_effect(code: CodeType, outer: frozenset[str]) -> str:
     return "an exception handler" if handlers > blocks else ""
 
 
-def _find_reads(code: CodeType, outer: frozenset[str]) -> Iterator[Read]:
-    instructions = list(dis.get_instructions(code))
+def _find_reads(instructions: Sequence[dis.Instruction], outer: frozenset[str]) -> Iterator[Read]:
     for number, item in enumerate(instructions):
         is_global = item.opname == "LOAD_GLOBAL"
         if is_global or (item.opname.endswith("_DEREF") and item.argval in outer):

@@ -20,16 +20,15 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import config, lazy, pytree
-from ..eager.layers import dispatch_mode
+from ..eager.hot_calls import is_watched
 from ..eager.layers.level_stack import stack
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError
 from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
-from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.precedence import traces
-from ..registry.dispatch.state import ELSEWHERE, NO_GRAD, PLAIN, current
+from ..registry.dispatch.state import NO_GRAD, PLAIN, current
 from ..registry.dtypes import default_float
 from .captured_values import Captures, NoKey, RecordedTensor, Substitution, is_own
 from .structure import Leaves
@@ -241,9 +240,9 @@ def find_call(
         run: runs the loop with other functions, another carry and other items, for a trace.
         trees: the structures of the items.
     """
-    flags = current().flags
-    if not config.flags.native or flags == ELSEWHERE or _is_watched():
+    if _runs_in_python():
         return None
+    flags = current().flags
     codes = tuple(code for function in functions for code in _list_codes(function))
     if codes in _rejected:
         return None
@@ -292,13 +291,12 @@ def _find_loop(key: object, held: list[object]) -> HotLoop:
     return loop
 
 
-def _is_watched() -> bool:
-    """Whether something would notice that the steps do not run in Python, or a transform has to see them."""
+def _runs_in_python() -> bool:
+    """Whether the steps have to run in Python: native code is off, or something would notice that they do not."""
     return bool(
-        current().parts
-        or stack.levels
+        not config.flags.native
+        or is_watched()
+        or current().parts
         or stack.recording is not None
-        or trace.active
-        or dispatch_mode.watching()
         or sys.gettrace() is not None
     )

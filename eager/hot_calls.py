@@ -55,6 +55,11 @@ def find_size(args: tuple[Any, ...]) -> int:
     return max((value._array.size for value in args if type(value) is Tensor), default=0)
 
 
+def is_watched() -> bool:
+    """Return whether a layer, a level, a mode or the dispatch trace has to see the operators of a call."""
+    return bool(current().flags == ELSEWHERE or stack.levels or trace.active or dispatch_mode.watching())
+
+
 class HotCalls:
     """Counts the calls of one pure function by their kinds, and has hot kinds compiled.
 
@@ -84,16 +89,9 @@ class HotCalls:
                 result = recorder.finish_native_call(values)
                 if result is not self.compiler.PASS:
                     return result
-        guards = current()
-        if (
-            not self.is_enabled
-            or guards.flags == ELSEWHERE
-            or stack.levels
-            or trace.active
-            or dispatch_mode.watching()
-        ):
+        if not self.is_enabled or is_watched():
             return self.plain(*args, **kwargs)
-        kind = self._kind_of_call(args, kwargs, guards.flags)
+        kind = self._kind_of_call(args, kwargs, current().flags)
         if kind is None:
             return self.plain(*args, **kwargs)
         count = self.counts.get(kind, 0)
