@@ -11,6 +11,7 @@ import pytest
 import tandem as td
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_entries import fail_each_allocation
 from tandem import config, errors
 from tandem.backends.cpu import fastpath
 from tandem.backends.cpu.native_kernels import plans
@@ -236,23 +237,6 @@ def test_special_errstate_raises_from_the_entry():
         with special.errstate(all="raise"), pytest.raises(special.SpecialFunctionError):
             td.special.gammaln(x)
         assert np.isinf(td.special.gammaln(x).numpy()[0])
-
-
-def fail_each_allocation(hooks, call):
-    """Call with the k-th allocation failing, for each k; how many calls have failed."""
-    for _ in range(5):
-        call()
-    failed = 0
-    for k in range(40):
-        try:
-            hooks.set_nomemory(k, k + 1)
-            try:
-                call()
-            finally:
-                hooks.remove_mem_hooks()
-        except MemoryError:
-            failed += 1
-    return failed
 
 
 @pytest.mark.parametrize("name", ["svd", "det", "argsort", "searchsorted", "solve"])

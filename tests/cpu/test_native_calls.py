@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 import tandem as td
+from native_entries import stubs
 from rotation import share_each_commit
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
@@ -44,12 +45,6 @@ def hot():
     native_layer.install()
     with config.override(hot_calls=1):
         yield
-
-
-def stubs():
-    native_layer.install()
-    found = native_layer.stubs()
-    return list(found.by_operator.values()) if found is not None else []
 
 
 def of_kind(*names):

@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 import pytest
 import tandem as td
+from native_entries import fail_each_allocation, stubs
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.eager.tensor.tensor import Tensor, wrap
@@ -26,12 +27,6 @@ def hot():
     native_layer.install()
     with config.override(hot_calls=1):
         yield
-
-
-def stubs():
-    native_layer.install()
-    found = native_layer.stubs()
-    return list(found.by_operator.values()) if found is not None else []
 
 
 # -- what is held ------------------------------------------------------------------------------------------------------
@@ -110,23 +105,6 @@ def test_reference_counts_do_not_drift(name):
     assert all(abs(a - b) <= 10 for a, b in zip(after, before, strict=True)), list(
         zip(before, after, strict=True)
     )
-
-
-def fail_each_allocation(hooks, call):
-    """Call with the k-th allocation failing, for each k; how many calls have failed."""
-    for _ in range(5):
-        call()
-    failed = 0
-    for k in range(40):
-        try:
-            hooks.set_nomemory(k, k + 1)
-            try:
-                call()
-            finally:
-                hooks.remove_mem_hooks()
-        except MemoryError:
-            failed += 1
-    return failed
 
 
 @pytest.mark.parametrize("name", [n for n in calls_to_count()[1] if "bad" not in n and n != "no cast"])

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import tandem as td
+from native_entries import fail_each_allocation
 from recorded_nodes import leaf, recorded_natively, same_record, stub_of
 from tandem import config, errors
 from tandem.backends.cpu import fastpath as native_layer
@@ -93,23 +94,6 @@ def test_reference_counts_do_not_drift(name):
     assert all(abs(a - b) <= 10 for a, b in zip(after, before, strict=True)), list(
         zip(before, after, strict=True)
     )
-
-
-def fail_each_allocation(hooks, call):
-    """Call with the k-th allocation failing, for each k; how many calls have failed."""
-    for _ in range(5):
-        call()
-    failed = 0
-    for k in range(60):
-        try:
-            hooks.set_nomemory(k, k + 1)
-            try:
-                call()
-            finally:
-                hooks.remove_mem_hooks()
-        except MemoryError:
-            failed += 1
-    return failed
 
 
 @pytest.mark.parametrize("name", [n for n in calls()[1] if n != "to integers"])

@@ -8,23 +8,15 @@ import weakref
 import numpy as np
 import pytest
 import tandem as td
-from cuda_entries import OFF, answered, array_of, calls, doors, heat, needs_native
+from cuda_entries import OFF, answered, array_of, calls, entries_of, heat, in_use, needs_native, one_and_two
 from tandem import errors
 from tandem.backends.cuda.runtime import memory
-
-one_and_two = pytest.mark.parametrize("hot", [1, 2], ids=["one device", "two devices"], indirect=True)
 
 
 @pytest.fixture
 def hot(cuda, request):
-    """As in use: freed memory is kept, and operators are hot after a few calls; on one device, if not on several."""
-    cuda.host_devices(getattr(request, "param", 1))
-    with td.config.override(cuda_caching=True, hot_calls=3):
+    with in_use(cuda, request):
         yield cuda
-        cuda.host_noop(0)
-        gc.collect()
-        memory.empty_cache()
-    cuda.host_devices(2)
 
 
 # -- elementwise operators ---------------------------------------------------------------------------------------------
@@ -291,7 +283,7 @@ def test_failed_launch_raises_in_python(hot):
     """The plan's kernel gets a grid that the driver refuses: Python launches the right one."""
     x = td.ones(16, device="cuda")
     heat(lambda: x + x)
-    plan = next(iter(doors("add").cached_calls.values()))
+    plan = next(iter(entries_of("add").cached_calls.values()))
     record = next(iter(plan.launches.values())).record
     before = td.cuda.memory_stats()["blocks"]
     record.set(16, 0)  # an empty grid

@@ -1,29 +1,19 @@
 """Native eager calls on the GPU's test double: views, reductions, casts and writes."""
 
-import gc
 import sys
 
 import numpy as np
 import pytest
 import tandem as td
-from cuda_entries import answered, array_of, calls, doors, heat, needs_native
+from cuda_entries import answered, array_of, calls, entries_of, heat, in_use, needs_native, one_and_two
 from tandem import errors
 from tandem.backends.cuda.fastpath import eager
-from tandem.backends.cuda.runtime import memory
-
-one_and_two = pytest.mark.parametrize("hot", [1, 2], ids=["one device", "two devices"], indirect=True)
 
 
 @pytest.fixture
 def hot(cuda, request):
-    """As in use: freed memory is kept, and operators are hot after a few calls; on one device, if not on several."""
-    cuda.host_devices(getattr(request, "param", 1))
-    with td.config.override(cuda_caching=True, hot_calls=3):
+    with in_use(cuda, request):
         yield cuda
-        cuda.host_noop(0)
-        gc.collect()
-        memory.empty_cache()
-    cuda.host_devices(2)
 
 
 # -- views and reductions ----------------------------------------------------------------------------------------------
@@ -240,7 +230,7 @@ def test_plan_learnt_by_two_threads_keeps_its_record(hot, monkeypatch, name, cal
     monkeypatch.setattr(eager.OperatorEntries, "add", learn)
     heat(call, td.ones((4, 4), dtype=td.float32, device="cuda"))
     monkeypatch.undo()
-    mine = [one for one in learnt if one[0] is doors(name)]
+    mine = [one for one in learnt if one[0] is entries_of(name)]
     assert mine
     for found, plan, args, record in mine:
         found.add(plan, args)  # as the other thread does, which found the plan unknown before

@@ -8,33 +8,22 @@ import weakref
 import numpy as np
 import pytest
 import tandem as td
-from custom_harness import X, close
+from custom_harness import X, close, register_derivative, sine, sine_operator
 from tandem import errors
 from tandem.backends.cpu import fastpath
 from tandem.operators.declare.declaration import declared_operators
 from tandem.registry.function import functions
 
 
-def sine(x: td.Tensor, scale: float = 1.0) -> td.Tensor:
-    """Scaled sine."""
-    return td.asarray((np.sin(x.numpy()) * scale).astype(x.dtype.np))
-
-
 @pytest.fixture
 def op():
-    made = td.custom_op("outside::sine", sine)
-    made.register_fake(lambda x, scale: td.empty_like(x))
-    yield made
-    made.remove()
+    with sine_operator() as made:
+        yield made
 
 
 @pytest.fixture
 def differentiable(op):
-    def keep(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
-        ctx.scale = inputs[1]
-
-    op.register_autograd(lambda ctx, g: (g * td.cos(ctx.saved_tensors[0]) * ctx.scale, None), keep)
+    register_derivative(op)
     return op
 
 

@@ -8,20 +8,7 @@ import threading
 
 import pytest
 import tandem as td
-from tandem.eager.layers import dispatch_mode as layer
-from tandem.operators.declare.declaration import declared_operators
-
-
-class Log(td.DispatchMode):
-    """Notes the names of the operators called."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.names = []
-
-    def __tandem_dispatch__(self, op, types, args, kwargs):
-        self.names.append(op.schema.name)
-        return op(*args, **kwargs)
+from mode_log import Log, check_no_mode
 
 
 class FlopCounter(td.DispatchMode):
@@ -58,8 +45,7 @@ class NanChecker(td.DispatchMode):
 @pytest.fixture(autouse=True)
 def nothing_left():
     yield
-    assert not layer.active() and not layer.watching()
-    assert not any(op.extra_keys for op in declared_operators())
+    check_no_mode()
 
 
 def ones(*shape):

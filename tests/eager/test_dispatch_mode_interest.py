@@ -5,28 +5,14 @@ import threading
 import numpy as np
 import pytest
 import tandem as td
-from tandem.eager.layers import dispatch_mode as layer
-from tandem.operators.declare.declaration import declared_operators
+from mode_log import Log, check_no_mode
 from tandem.registry import native_type
-
-
-class Log(td.DispatchMode):
-    """Notes the names of the operators called."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.names = []
-
-    def __tandem_dispatch__(self, op, types, args, kwargs):
-        self.names.append(op.schema.name)
-        return op(*args, **kwargs)
 
 
 @pytest.fixture(autouse=True)
 def nothing_left():
     yield
-    assert not layer.active() and not layer.watching()
-    assert not any(op.extra_keys for op in declared_operators())
+    check_no_mode()
 
 
 def ones(*shape):

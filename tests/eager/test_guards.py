@@ -7,27 +7,19 @@ import inspect
 
 import pytest
 import tandem as td
-from open_guards import GUARDS, INSIDE_OF, REVERSED, keys, records
-from tandem.registry.dispatch import state as states
-
-# A guard, and whether it is on.
+from open_guards import GUARDS, REVERSED, around, records, unchanged_state
 
 
 @pytest.fixture(params=[*GUARDS, *REVERSED])
 def guard(request):
-    """A guard, and a function that says whether it is on; around it it is off."""
-    if request.param in REVERSED:
-        with INSIDE_OF[request.param]():
-            yield REVERSED[request.param]
-    else:
-        yield GUARDS[request.param]
+    with around(request.param) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = states.current()
-    yield
-    assert states.current() is before or keys() == (before.include, before.exclude)
+    with unchanged_state():
+        yield
 
 
 # -- decorators --------------------------------------------------------------------------------------------------------

@@ -11,25 +11,20 @@ import numpy as np
 import pytest
 import tandem as td
 from helpers import smallest_block_growth
-from open_guards import GUARDS, INSIDE_OF, REVERSED, Note, X, is_noted, keys, records
+from open_guards import GUARDS, REVERSED, Note, X, around, is_noted, keys, records, unchanged_state
 from tandem.registry.dispatch import state as states
 
 
 @pytest.fixture(params=[*GUARDS, *REVERSED])
 def guard(request):
-    """A guard, and a function that says whether it is on; around it it is off."""
-    if request.param in REVERSED:
-        with INSIDE_OF[request.param]():
-            yield REVERSED[request.param]
-    else:
-        yield GUARDS[request.param]
+    with around(request.param) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = states.current()
-    yield
-    assert states.current() is before or keys() == (before.include, before.exclude)
+    with unchanged_state():
+        yield
 
 
 # -- threads, tasks, contexts ------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Guards of the dispatch state, each with a function that says whether it is on."""
 
+import contextlib
+
 import numpy as np
 import tandem as td
 from tandem.registry.dispatch import state as states
@@ -60,3 +62,21 @@ REVERSED = {
     "enable_grad": (td.enable_grad, records),
     "no_dispatch": (td.no_dispatch, lambda: not is_noted(NOTE)),
 }
+
+
+@contextlib.contextmanager
+def around(name):
+    """A guard, and a function that says whether it is on; around it it is off."""
+    if name in REVERSED:
+        with INSIDE_OF[name]():
+            yield REVERSED[name]
+    else:
+        yield GUARDS[name]
+
+
+@contextlib.contextmanager
+def unchanged_state():
+    """Check that a block leaves the dispatch state as it was."""
+    before = states.current()
+    yield
+    assert states.current() is before or keys() == (before.include, before.exclude)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import tandem as td
-from tandem.backends.cpu import fastpath as native_layer
+from native_entries import stubs
 from tandem.backends.cpu.fastpath.runtime import rt_base
 from tandem.eager.autograd.autograd_meta import AutogradMeta
 from tandem.eager.autograd.node import Node
@@ -10,12 +10,6 @@ from tandem.eager.tensor.storage import Hold
 from tandem.eager.tensor.tensor import Tensor
 from tandem.operators.declare.declaration import declared_operators
 from tandem.registry import dtypes as dt
-
-
-def stubs():
-    native_layer.install()
-    found = native_layer.stubs()
-    return list(found.by_operator.values()) if found is not None else []
 
 
 def draw(shape, dtype, seed):
