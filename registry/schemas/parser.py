@@ -105,17 +105,20 @@ class _Parser:
 
     def space(self) -> None:
         if self.text.startswith(_BLANKS, self.at):
-            match = _SPACE.match(self.text, self.at)
-            self.at = match.end() if match else self.at
+            self._skip_blanks()
+
+    def _skip_blanks(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def peek(self, token: str) -> bool:
         if self.text.startswith(_BLANKS, self.at):
-            self.space()
+            self._skip_blanks()
         return self.text.startswith(token, self.at)
 
     def take(self, token: str) -> bool:
         if self.text.startswith(_BLANKS, self.at):
-            self.space()
+            self._skip_blanks()
         if not self.text.startswith(token, self.at):
             return False
         self.at += len(token)
