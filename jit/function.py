@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -24,28 +24,26 @@ from ..registry.dispatch.unwinding import run_restoring
 from ..registry.dtypes import default_float, default_stamp
 from ..registry.native_type import NativeCallable, accept_entries
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
-from .batching import BatchedVariants
-from .derivatives.forward_mode import ForwardVariants
-from .derivatives.joint_trace import specialize_joint
-from .derivatives.recorded_call import GradientVariants, autograd_meta_at
-from .explain import explain
 from .guards.externals import captures_gradient
 from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
 from .interceptors import BOUND_INTERCEPTORS, CALL_INTERCEPTORS
-from .lift_closures import LiftedVariants
 from .native_entry import NativeEntry, use_time
 from .outputs import CapturedValueError
 from .specialization import Specialization
 from .specialize import specialize, unflatten_arguments
-from .stages import Lowered, Traced, to_traced
 from .variants import PASS
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
+    from .stages import Lowered, Traced
 
 Keys = tuple[tuple[Any, ...], ...]
 _donation = lazy.Module(".jit.donation")
+_explain = lazy.Module(".jit.explain")
+_joint_trace = lazy.Module(".jit.derivatives.joint_trace")
 _progress = lazy.Module(".jit.progress")
+_recorded_call = lazy.Module(".jit.derivatives.recorded_call")
+_stages = lazy.Module(".jit.stages")
 _lock = locks.make_lock("jit")  # held while a table of specializations changes, never while one is made
 
 
@@ -63,6 +61,31 @@ class CacheInfo(NamedTuple):
     specializations: int
 
 
+class _LazyVariants:
+    """The variants of one kind of a jitted function (see :mod:`.variants`), which are made when a call needs them.
+
+    Args:
+        make: the class of the variants.
+    """
+
+    name: str
+
+    def __init__(self, make: Callable[..., Any]):
+        self.make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, function: JitFunction, owner: type | None = None) -> Any:
+        """Make the variants; later uses find them in the instance's dictionary."""
+        made = self.make(function._fn, function._arguments, JitFunction)
+        return function.__dict__.setdefault(self.name, made)
+
+    def clear(self, function: JitFunction) -> None:
+        """Drop the variants."""
+        function.__dict__.pop(self.name, None)
+
+
 @accept_entries
 class JitFunction(NativeCallable):  # type: ignore[misc]
     """A function that is traced and compiled for each kind of arguments; made by :func:`jit`.
@@ -74,6 +97,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     _by_key: dict[object, tuple[Specialization, ...]]
     _misses: int
     _evicted_hits: int
+    _batches = _LazyVariants(lazy.Functions(".jit.batching").BatchedVariants)
+    _forwards = _LazyVariants(lazy.Functions(".jit.derivatives.forward_mode").ForwardVariants)
+    _lifted = _LazyVariants(lazy.Functions(".jit.lift_closures").LiftedVariants)
+    _recorder = _LazyVariants(lazy.Functions(".jit.derivatives.recorded_call").GradientVariants)
     _as_recorded = False  # whether compiled calls repeat eager ones: same kernels and residuals
 
     def __init__(self, fn: Function, names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()):
@@ -150,7 +177,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         raw = [unwrap(level, leaf) for leaf in bound.leaves]
         exclude = state.exclude | level.outer_exclude
         if not state.exclude & AUTOGRAD and all(is_plain(leaf, exclude) for leaf in raw):
-            needs = [autograd_meta_at(level, leaf) is not None for leaf in bound.leaves]
+            needs = [_recorded_call.autograd_meta_at(level, leaf) is not None for leaf in bound.leaves]
             below = bound._replace(leaves=raw)
             keys = tuple(_set_autograd_keys(key, need) for key, need in zip(self._keys(below), needs))
             value, scalars = self._find_or_add(below, keys)
@@ -272,7 +299,15 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             made = specialize(self._fn, self._arguments, bound, keys)
             if not any(tensor._keys & recording for tensor in made.graph.constants):
                 return made
-        return specialize_joint(self._fn, self._arguments, bound, keys, wanted, self._as_recorded)
+        joint: Specialization = _joint_trace.specialize_joint(
+            self._fn, self._arguments, bound, keys, wanted, self._as_recorded
+        )
+        return joint
+
+    @property
+    def _made_recorder(self) -> Any:
+        """The gradient functions, or None before the first call that needs one."""
+        return vars(self).get("_recorder")
 
     def _drop(self, old: list[Specialization]) -> None:
         """Evict specializations (the lock is held); calls that run one are not affected."""
@@ -280,7 +315,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             return
         for item in old:
             self._native.remove(item)
-            self._recorder.remove(item)
+            if self._made_recorder is not None:
+                self._made_recorder.remove(item)
         gone_hits = self._evicted_hits + sum(item.calls for item in old)
         kept = [item for item in self._specializations if item not in old]
         by_key = {
@@ -291,10 +327,9 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._native.unlink()
-        self._batches = BatchedVariants(self._fn, self._arguments, JitFunction)
-        self._forwards = ForwardVariants(self._fn, self._arguments, JitFunction)
-        self._lifted = LiftedVariants(self._fn, self._arguments, JitFunction)
-        self._recorder = GradientVariants(self._fn, self._arguments, JitFunction)
+        for variants in vars(JitFunction).values():
+            if isinstance(variants, _LazyVariants):
+                variants.clear(self)
         self._specializations, self._by_key = [], {}
         self._misses = self._evicted_hits = 0
 
@@ -326,7 +361,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         bound = self._arguments.bind(args, kwargs)
         keys = self._keys(bound)
         value, _ = self._find(bound, keys)
-        return explain(self._arguments, list(self._specializations), value, bound, keys)
+        return str(_explain.explain(self._arguments, list(self._specializations), value, bound, keys))
 
     def set_donated(self, names: str | Iterable[str], numbers: int | Iterable[int]) -> None:
         """Set the donated parameters; raises ArgumentError if one is not a parameter, or is static."""
@@ -343,7 +378,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         Returns:
             A networkx ``MultiDiGraph`` whose ``str()`` is the graph as text; see :mod:`tandem.tracer.printer`.
         """
-        return to_traced(self._trace_for_stages(args, kwargs), self._arguments.name)
+        traced: Traced = _stages.to_traced(self._trace_for_stages(args, kwargs), self._arguments.name)
+        return traced
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower the function on these arguments.
@@ -357,7 +393,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             What was chosen to run each part: ``.kernels()``, ``.llvm_ir()`` or ``.cuda_source()``, and ``.compile()``.
         """
         device = None if "device" in self.__signature__.parameters else kwargs.pop("device", None)
-        return Lowered(self._trace_for_stages(args, kwargs, device), self._arguments)
+        lowered: Lowered = _stages.Lowered(self._trace_for_stages(args, kwargs, device), self._arguments)
+        return lowered
 
     def _trace_for_stages(self, args: Args, kwargs: Kwargs, device: str | None = None) -> Specialization:
         bound = self._arguments.bind(args, kwargs)

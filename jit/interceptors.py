@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .. import lazy
 from ..eager.layers import dispatch_mode as modes
 from ..eager.layers.level_stack import stack
 from ..eager.layers.levels import LevelTensor
@@ -17,7 +18,6 @@ from ..registry.dispatch import trace
 from ..registry.dispatch.observers import current_observer, run_unobserved
 from ..registry.values import describe
 from ..tracer.trace import is_tracing
-from .batching import find_innermost_level
 from .variants import PASS
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from .arguments import BoundArguments
     from .function import JitFunction
 
+_batching = lazy.Module(".jit.batching")
+
 
 def run_linked_gradient(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
     """Run a call on tensors that require gradients by the native forward pass, if it is linked and its guards hold."""
-    recorder = function._recorder  # a local reference: another thread may clear the cache
-    values = recorder.entry(*args, **kwargs)
+    recorder = function._made_recorder  # a local reference: another thread may clear the cache
+    values = None if recorder is None else recorder.entry(*args, **kwargs)
     return PASS if values is None else recorder.finish_native_call(values)
 
 
@@ -58,7 +60,8 @@ def print_to_trace(function: JitFunction, args: Args, kwargs: Kwargs) -> object:
     if results is not None:
         trace.write(f"{line} native=jitted")
         return results[0]
-    result = function._recorder.replay(args, kwargs)
+    recorder = function._made_recorder
+    result = PASS if recorder is None else recorder.replay(args, kwargs)
     if result is not PASS:
         trace.write(f"{line} native=recorded")
         return result
@@ -76,7 +79,7 @@ def dispatch_on_leaves(function: JitFunction, bound: BoundArguments) -> object:
         if type(leaf) in UNCOMPILED:
             return function._run_uncompiled(bound)
         if isinstance(leaf, LevelTensor):
-            level = find_innermost_level(bound.leaves)
+            level = _batching.find_innermost_level(bound.leaves)
             return function._run_or_fall_back(bound, function._call_at, level, bound)
     return PASS
 

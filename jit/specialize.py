@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .. import config
+from .. import config, lazy
 from ..eager.layers.autocast import context_key
 from ..eager.tensor.weak_scalars import number_of
 from ..named_tuple import NamedTuple
@@ -23,7 +23,6 @@ from ..tracer.graph import Graph, Value, scalar_spec
 from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import make_tracer
 from ..tracer.trace import Trace, tracing
-from ..tracer.verify import verify
 from ..tracer.weak import make_weak_tracer
 from .arguments import Arguments, BoundArguments
 from .failed_writes import collect_writes
@@ -39,6 +38,7 @@ from .writes import find_written
 if TYPE_CHECKING:
     from ..registry.types import Function
 
+_verifier = lazy.Module(".tracer.verify")
 DYNAMIC = ("tensor", "array", "scalar", "weak")
 """The kinds of dynamic leaves, whose values are inputs of the graph."""
 
@@ -119,7 +119,7 @@ def open_trace(
         memories = [getattr(leaf, "_aliases", None) for leaf in dynamic]
         yield TracedCall(trace, guards, paths, before, leaves, memories)
     if config.flags.verify:
-        verify(trace.graph, after="tracing")
+        _verifier.verify(trace.graph, after="tracing")
 
 
 def make_specialization(

@@ -10,19 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import lazy
 from ..named_tuple import NamedTuple
 from ..operators.declare.shape_rules import compute_dtype, normalize_axes
-from ..operators.foreign.functions import ScalarFunction, explain_mismatch
 from ..registry.dispatch.keys import DispatchKey
 from ..registry.dispatch.precedence import find_external_kernel
 from ..registry.dtypes import DType, int64
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import to_example
-from .foreign_kernels import find_foreign_function
 from .fusion.index_maps import explain_indexed_access
 from .layout import Layout, contiguous, is_view, view_layout
 from .passes.iota import match_range
 
+_foreign_functions = lazy.Module(".operators.foreign.functions")
+_foreign_kernels = lazy.Module(".lowering.foreign_kernels")
 FUSED = ("fused", "reduction", "copy", "constant", "gather")
 """The choices that become part of an emitted loop."""
 PREWRITTEN_KINDS = ("random", "gather", "scatter", "scan")
@@ -166,17 +167,17 @@ class KernelSelection:
         native = self.target.native(node)
         if native is not None:
             return Choice("native", native)
-        function = find_foreign_function(node)
+        function = _foreign_kernels.find_foreign_function(node)
         if function is None:
             return Choice("callback", "its kernel is a Python function")
-        if not isinstance(function, ScalarFunction):
+        if not isinstance(function, _foreign_functions.ScalarFunction):
             return Choice(
                 "callback", f"the C function {function.signature} cannot be called from compiled code here"
             )
         given = [
             a if not isinstance(a, Value) else a.spec if a.weak is None else to_example(a) for a in node.args
         ]
-        why = explain_mismatch(function, given, node.outputs[0].spec)
+        why = _foreign_functions.explain_mismatch(function, given, node.outputs[0].spec)
         if not why and any(
             _may_not_fit(a, dtype) for a, dtype in zip(node.args, function.params, strict=True)
         ):

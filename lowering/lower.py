@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import config, lazy
 from ..errors import BackendUnavailableError, LoweringError
@@ -20,13 +20,16 @@ from .layout import Layout
 from .loop_bodies import LoopThunk, make_loop_thunk
 from .passes.iota import Range, match_constant_range, match_range
 from .passes.pipeline import folded_constants, optimize
-from .report import KernelTable, Row, describe_thunk
 from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
+
+if TYPE_CHECKING:
+    from .report import KernelTable
 
 _destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
 _inline_producers = lazy.Module(".lowering.passes.inline_producers")
 _inline_reads = lazy.Module(".lowering.passes.inline_reads")
+_report = lazy.Module(".lowering.report")
 _rematerialize = lazy.Module(".lowering.passes.rematerialize")
 
 
@@ -146,8 +149,9 @@ class Lowered:
                 choice = choice._replace(kind="interpreted", why=self.why_not or "")
             number = None if group is None or not self.native else numbers[group.index]
             value = str(node.outputs[0].spec) if node.outputs else "-"
-            rows.append(Row(value, node.op.name, *choice, number, node.source))
-        return KernelTable(rows, [describe_thunk(step) for step in self.steps])
+            rows.append(_report.Row(value, node.op.name, *choice, number, node.source))
+        table: KernelTable = _report.KernelTable(rows, [_report.describe_thunk(step) for step in self.steps])
+        return table
 
     def llvm_ir(self) -> str:
         """The LLVM IR of the whole executable.

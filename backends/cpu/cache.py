@@ -8,8 +8,6 @@ be used, code still works and `reason()` says why it is not stored.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import os
 import stat
 import sys
@@ -17,11 +15,26 @@ from collections.abc import Callable
 
 from ... import config, lazy
 
-FORMAT = "tandem object 1"
+try:  # the class of hashlib, which would load OpenSSL: that takes longer than to find and link a kernel
+    from _blake2 import blake2b
+    from _operator import _compare_digest
+except ImportError:  # on other implementations of Python
+    from hashlib import blake2b
+    from hmac import compare_digest as _compare_digest  # type: ignore[no-redef]
+
+FORMAT = "tandem object 2"
 _MAGIC = FORMAT.encode()
 _MAX_BYTES = 1 << 28  # bytes of an entry; larger files are ignored
-_SEAL = hashlib.sha256().digest_size
+_SEAL = DIGEST_BYTES = 32
 _state: dict[str, object] = {}  # directory, key, reason: determined once per directory setting
+
+
+def digest(*parts: bytes) -> bytes:
+    """Return the BLAKE2b digest (RFC 7693) of some bytes in turn."""
+    result = blake2b(digest_size=DIGEST_BYTES)
+    for part in parts:
+        result.update(part)
+    return result.digest()
 
 
 def directory() -> str:
@@ -123,7 +136,7 @@ def reason() -> str:
 
 
 def _seal(key: bytes, name: str, data: bytes) -> bytes:
-    return hmac.digest(key, name.encode() + b"\0" + data, "sha256")
+    return blake2b(name.encode() + b"\0" + data, digest_size=_SEAL, key=key).digest()
 
 
 def read(name: str) -> bytes | None:
@@ -133,7 +146,7 @@ def read(name: str) -> bytes | None:
     if key is None or raw is None:
         return None
     seal, data = raw[len(_MAGIC) : len(_MAGIC) + _SEAL], raw[len(_MAGIC) + _SEAL :]
-    return data if hmac.compare_digest(seal, _seal(key, name, data)) else None
+    return data if _compare_digest(seal, _seal(key, name, data)) else None
 
 
 def write(name: str, data: bytes) -> None:
@@ -152,7 +165,7 @@ def read_file(name: str) -> str | None:
     seal = read(f"{name}.seal")
     path = _entry_path(name)
     data = _read_private(path) if seal is not None else None
-    return path if data is not None and hashlib.sha256(data).digest() == seal else None
+    return path if data is not None and digest(data) == seal else None
 
 
 def write_file(name: str, data: bytes, elsewhere: Callable[[], str]) -> str:
@@ -163,7 +176,7 @@ def write_file(name: str, data: bytes, elsewhere: Callable[[], str]) -> str:
         data: the file's content, without a seal.
         elsewhere: returns a directory that only this user can read, for entries that cannot be cached.
     """
-    write(f"{name}.seal", hashlib.sha256(data).digest())
+    write(f"{name}.seal", digest(data))
     if not reason():
         try:
             _write_private(_entry_path(name), data)
@@ -187,7 +200,7 @@ class SourceText:
     __slots__ = ("digest", "text")
 
     def __init__(self, text: str):
-        self.text, self.digest = text, hashlib.sha256(text.encode()).digest()
+        self.text, self.digest = text, digest(text.encode())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SourceText) and self.digest == other.digest

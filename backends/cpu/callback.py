@@ -15,7 +15,6 @@ from ...lowering.thunks import NodeThunk
 from ...registry.dtypes import DType
 from ...tracer.graph import Value, map_values
 
-CALL_BACK = "call_back"
 PENDING = "declare ptr @PyErr_Occurred()\n"
 CALLBACKS = f"""
 {PENDING}declare ptr @PyLong_FromVoidPtr(ptr)

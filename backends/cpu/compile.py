@@ -21,26 +21,25 @@ from ...registry.dtypes import DType
 from ...registry.values import align_up
 from ...tracer.graph import Graph, Value
 from . import gil
-from .blas import ProductCall, explain_product
 from .cache import SourceText
-from .callback import CALL_BACK, CALLBACKS, PENDING
 from .codegen.fused import write_fused
 from .codegen.text import Module, reserve_stack
 from .executable import CpuExecutable, make_calling_convention
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
-from .fastpath.glue.products import compile_product
-from .foreign_calls import ForeignCall, explain_native, is_scan, operands_to_copy
 from .gil import MAIN as MAIN
 from .object_table import EmbeddedBody, TableItem, make_object_table, write_check
-from .random_bits import RandomBitsCall, explain_random_bits
 from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
 _loops, _scans = lazy.Module(".backends.cpu.loop_writer"), lazy.Module(".backends.cpu.scans")
+_blas, _products = lazy.Module(".backends.cpu.blas"), lazy.Module(".backends.cpu.fastpath.glue.products")
+_callback = lazy.Module(".backends.cpu.callback")
 _calls = lazy.Module(".backends.cpu.native_kernels.calls")
 _decompose = lazy.Module(".backends.cpu.native_kernels.decompose")
 _expand = lazy.Module(".backends.cpu.native_kernels.expand")
+_foreign_calls = lazy.Module(".backends.cpu.foreign_calls")
+_random_bits = lazy.Module(".backends.cpu.random_bits")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 MAX_OPTIMIZED_STEPS = 48  # of such bodies: LLVM unrolls their loops, and forwards stored elements
@@ -93,9 +92,9 @@ class MainWriter:
         if inner:
             placed = len(self.arrays) + len(self.lowered.storages)
             self.extra.append(gil.main_text(placed + gil.STATE, self.may_raise))
-        texts = [CALLBACKS] if f"@{CALL_BACK}(" in "".join([*self.functions, main]) else []
+        texts = [_callback.CALLBACKS] if "@call_back(" in "".join([*self.functions, main]) else []
         if self.may_raise and not texts:
-            texts = [PENDING]
+            texts = [_callback.PENDING]
         return "\n".join([*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)])
 
     def embed(self, body: Body) -> tuple[str, int]:
@@ -292,7 +291,7 @@ class MainWriter:
             self.lines += write_check(self, scratch, memory, number)
 
     def _multiply(self, step: NodeThunk, number: int) -> None:
-        product = ProductCall(step)
+        product = _blas.ProductCall(step)
         self.module.declare(product.symbol, "void", *["ptr"] * 4, pure=False)
         self.products[product.symbol] = product.dtype
         self.extra.append(product.table)
@@ -305,18 +304,18 @@ class MainWriter:
         self.lines.append(f"  call void @{product.symbol}({', '.join(indices)})")
 
     def _native(self, step: NodeThunk, number: int) -> None:
-        if explain_random_bits(step.node):
-            words = RandomBitsCall(self, step, number)
+        if _random_bits.explain_random_bits(step.node):
+            words = _random_bits.RandomBitsCall(self, step, number)
             self.extra.append(words.function)
             self.lines += words.lines
             return
         if step.node.op.decl.native is not None:
             self.lines += _calls.LoopCallWriter(self, step, number).write()
             return
-        if is_scan(step.node):
+        if _foreign_calls.is_scan(step.node):
             self.lines += _scans.scan_lines(self, step, number)
             return
-        call = ForeignCall(self, step, number)
+        call = _foreign_calls.ForeignCall(self, step, number)
         self.extra.append(call.declaration)
         self.module.imports[call.symbol] = call.address
         self.lines += call.lines
@@ -393,7 +392,7 @@ def _imports(writer: MainWriter) -> dict[str, int]:
     """Return the addresses of the functions that a module calls: users' functions and matrix products."""
     result = dict(writer.module.imports)
     for symbol, dtype in writer.products.items():
-        code = compile_product(dtype)
+        code = _products.compile_product(dtype)
         if code is not None:  # without BLAS no product is called
             result[symbol] = code["loop"]
     return result
@@ -429,10 +428,10 @@ register_backend(
     Backend(
         lambda: Target(
             _emits,
-            explain_product,
-            explain_native,
+            lambda node: _blas.explain_product(node) if node.op.decl.kind == "contraction" else None,
+            lambda node: _foreign_calls.explain_native(node),
             loops=True,
-            copies=operands_to_copy,
+            copies=lambda node, layouts: _foreign_calls.operands_to_copy(node, layouts),
             reduces=lambda dtype: dtype.kind != "c",
             indexes=True,
         ),

@@ -6,7 +6,6 @@ which finds the state of the call (``rt_gil``) among its buffers. Its ``main`` m
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from ...errors import LoweringError
 from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Lowered
 from ...lowering.thunks import KernelThunk
-from .fastpath.compiler import lang
 from .fastpath.compiler.engine import Code, KeepFirst, build_once
 from .fastpath.compiler.structs import sizeof
 from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
@@ -23,6 +21,7 @@ from .loop_cost import RELEASE_NS
 from .step_cost import estimate_step, has_callback
 
 _calls = lazy.Module(".backends.cpu.native_kernels.calls")
+_lang = lazy.Module(".backends.cpu.fastpath.compiler.lang")
 FUNCTIONS = {f.__name__: f for f in (gil_release, gil_acquire, gil_poll)}
 MAIN, BODY = "tandem_main", "tandem_body"
 STATE = 2  # slots after the workspace: 1 is the table of constants, 2 the address of the call's state
@@ -107,7 +106,7 @@ def gil_function_addresses() -> dict[str, int]:
 @KeepFirst
 def _compile_functions() -> Code:
     """Return the code of the functions of ``rt_gil``, compiled once."""
-    code = build_once("functions of the GIL", functools.partial(lang.emit, FUNCTIONS, {}), FUNCTIONS)
+    code = build_once("functions of the GIL", lambda: str(_lang.emit(FUNCTIONS, {})), FUNCTIONS)
     if code is None:
         raise LoweringError("the functions that release the GIL cannot be compiled")
     return code

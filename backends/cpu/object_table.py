@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ... import lazy
 from ...errors import OutOfBoundsError
 from ...lowering.lower import Lowered
 from ...lowering.thunks import NodeThunk
 from ...named_tuple import NamedTuple
-from .callback import make_callback
 from .codegen.fused import Scratch
 from .codegen.index_maps import Check
 from .target import IS_X86, MXCSR_FLUSH
+
+_callback = lazy.Module(".backends.cpu.callback")
 
 
 class OutOfBoundsReport(NamedTuple):
@@ -135,4 +137,4 @@ def _make_table_object(item: TableItem) -> Any:
     """Return the entry of the table of objects for a callback, a report or the body of a loop."""
     if isinstance(item, EmbeddedBody):
         return make_object_table(item)
-    return make_callback(item) if isinstance(item, NodeThunk) else item.report
+    return _callback.make_callback(item) if isinstance(item, NodeThunk) else item.report

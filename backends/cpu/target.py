@@ -8,7 +8,6 @@ and the features that NumPy found by asking the processor, which are fewer under
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import os
 import platform
@@ -117,8 +116,8 @@ def _cache_key() -> str:
     except OSError:
         return ""
     features = " ".join(name for name, present in _numpy_features().items() if present)
-    digest = hashlib.sha256(b"\0".join((version, processor, features.encode()))).hexdigest()
-    return f"target-{digest}" if processor and features else ""
+    digest = cache.digest(b"\0".join((version, processor, features.encode())))
+    return f"target-{digest.hex()}" if processor and features else ""
 
 
 def _numpy_features() -> dict[str, bool]:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ... import lazy
 from ...lowering.lower import Lowered
-from ...lowering.report import describe_thunk
 from ...lowering.thunks import KernelThunk, is_empty
 from ...registry.dispatch.observers import Note
 
+_report = lazy.Module(".lowering.report")
 TIMES_SLOT = 3  # slot after the workspace that holds the address of the times
 DECLARATION = "declare i32 @clock_gettime(i32, ptr)"
 MONOTONIC, TIMESPEC = 1, 16  # the clock of time.perf_counter_ns; bytes of a timespec
@@ -58,4 +59,4 @@ class TimestampedExecutable:
         stamps = [times[2 * n] * 10**9 + times[2 * n + 1] for n in range(len(self.lowered.steps) + 1)]
         for step, start, end in zip(self.lowered.steps, stamps, stamps[1:]):
             if not (isinstance(step, KernelThunk) and is_empty(step)):
-                yield describe_thunk(step), start, end
+                yield _report.describe_thunk(step), start, end

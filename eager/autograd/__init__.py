@@ -19,6 +19,7 @@ kernel.py: the kernel of the Autograd keys, which records calls.
 lifted_captures.py: captured tensors that become values of a level while a function is traced.
 namespace.py: ``td.autograd``.
 node.py: nodes of the autograd graph.
+node_sources.py: the source of a backward pass's next node.
 recompute.py: rematerialization of residuals, for ``td.checkpoint``.
 residual_changes.py: replace the tensors among the residuals of nodes.
 residual_hooks.py: ``td.autograd.graph``: hooks of the tensors that derivatives need.

@@ -7,7 +7,7 @@ recurses: a graph may be as deep as memory allows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...registry.dispatch.keys import AUTOGRAD
@@ -19,30 +19,14 @@ from ..tensor.tensor import Tensor
 from . import anomaly, hooks
 from .autograd_meta import AutogradMeta
 from .node import Node, fit
+from .node_sources import next_node, node_sources
 from .view_writes import is_alone
 
 if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
-    from ...registry.types import Function
 
 K = TypeVar("K")
 Root = tuple[Any, int, Tensor]
-
-
-def next_node(
-    deliver: Function, heap: list[Any], pending: object, leaves: object, keep: bool, is_recorded: bool
-) -> Node | None:
-    """Pop the newest node from the heap of nodes that have a cotangent.
-
-    Native twin: backends/cpu/fastpath/runtime/rt_backward.py:backward
-    """
-    node: Node = heapq.heappop(heap)[1]
-    return node
-
-
-# Functions that return the next node to evaluate. The last one is used; native code appends one that steps common nodes
-# itself, as :meth:`Pass._step` would, and returns the first node that it does not handle, or None.
-node_sources: list[Callable[..., Node | None]] = [next_node]
 
 
 class Pass:

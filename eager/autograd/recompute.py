@@ -30,7 +30,6 @@ from ..tensor.results import flat
 from ..tensor.storage import Hold
 from ..tensor.tensor import Tensor, storage_of, wrap
 from .autograd_meta import TRACING
-from .forward_mode import ForwardMeta
 from .kernel import policies
 from .node import DroppedResiduals, Node, sequence, version_of
 
@@ -247,11 +246,18 @@ def is_recorded(values: object) -> bool:
     return any(_is_value_recorded(value) for value in flat(values))
 
 
+def _tangent_of(meta: object) -> Tensor | None:
+    """Return the tangent that a level of ``jvp`` keeps; None for the metadata of other tensors."""
+    tangent: Tensor | None = getattr(meta, "tangent", None)
+    return tangent
+
+
 def _is_value_recorded(value: object) -> bool:
     while isinstance(value, Tensor):
         meta = value._meta
-        if type(meta) is ForwardMeta:
-            if _is_value_recorded(meta.tangent):
+        tangent = _tangent_of(meta)
+        if tangent is not None:
+            if _is_value_recorded(tangent):
                 return True
         elif meta is not None and meta.requires_grad:
             return True
@@ -289,7 +295,7 @@ def nodes_since(start: int, out: object) -> list[Node]:
             meta = value._meta
             if meta is not None:
                 pending.append(meta.node)
-                values += [meta.tangent] if type(meta) is ForwardMeta else []
+                values.append(_tangent_of(meta))
             value = getattr(value, "_payload", None)
     while pending:
         node = pending.pop()

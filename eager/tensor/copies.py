@@ -17,7 +17,6 @@ from ... import lazy
 from ...errors import ArgumentError
 from ...named_tuple import NamedTuple
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
-from ..autograd.view_writes import is_alone
 from .storage import Storage, address_of
 from .tensor import Tensor, storage_of, wrap
 from .weak_scalars import is_weak, number_of, weak_scalar
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ...registry.types import Args, Array, Function
 
 
+_view_writes = lazy.Module(".eager.autograd.view_writes")
 level_stack = lazy.Module(".eager.layers.level_stack")
 
 
@@ -66,7 +66,7 @@ def reduce_ex(self: Tensor, protocol: SupportsIndex) -> tuple[Function, Args]:
 
 def shares_memory(tensor: Tensor) -> bool:
     """Whether another tensor, or a graph node, may refer to a tensor's memory."""
-    return tensor._storage is not None and not is_alone(tensor)
+    return tensor._storage is not None and not _view_writes.is_alone(tensor)
 
 
 def rebuild(array: Array, requires_grad: bool) -> Tensor:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ... import lazy
 from ...operators.declare.shape_rules import operand_dtypes
-from ...operators.foreign.functions import ScalarFunction
 from ...operators.scalar_ir.expr import Expr, cast, const, substitute
 from ...operators.scalar_ir.fold import Fold
 from ...operators.scalar_ir.nodes import instantiate
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
-from ..foreign_kernels import find_foreign_function
 from ..kernel_selection import body_dtype
+
+if TYPE_CHECKING:
+    from ...operators.foreign.functions import ScalarFunction
+
+_foreign_kernels = lazy.Module(".lowering.foreign_kernels")
 
 
 def number_expr(value: bool | int | float | complex, dtype: DType) -> Expr:
@@ -58,7 +62,8 @@ def _argument_dtype(argument: object) -> DType:
 
 def _function(node: Node) -> ScalarFunction:
     """The foreign scalar function of a fused custom node."""
-    return find_foreign_function(node)  # type: ignore[return-value]
+    function: ScalarFunction = _foreign_kernels.find_foreign_function(node)
+    return function
 
 
 def _has_scalar_second_operand(node: Node) -> bool:

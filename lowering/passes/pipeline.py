@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import config
+from ... import config, lazy
 from ...eager.tensor.tensor import Tensor
 from ...errors import TandemError
 from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value, call_key, map_values
-from ...tracer.verify import verify
 from ..interpreter import call_kernel
 from ..kernel_selection import uniform_constant
 from ..layout import contiguous, is_view, proves_equal, view_layout
-from .hoist_scatter_add import hoist_scatters
-from .licm import hoist_invariants
-from .loop_dce import prune_control
-from .loop_passes import hoist_products, inline_calls
 from .rewrite import Replacement, empty_like, has_effects, new_node, replace_arguments, rewrite
 from .simplify import simplify_node
 
+_verifier = lazy.Module(".tracer.verify")
+hoist_scatters = lazy.Functions(".lowering.passes.hoist_scatter_add").hoist_scatters
+hoist_invariants = lazy.Functions(".lowering.passes.licm").hoist_invariants
+prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
+hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
+inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
 MAX_FOLDED_SIZE = 1024  # elements; storing larger constants costs more than computing them
 
 
@@ -146,7 +147,7 @@ def copy_aliased_outputs(graph: Graph, original: Graph) -> Graph:
 
 def optimize_bodies(graph: Graph) -> Graph:
     """Run the passes on the bodies of loops and branches, except constant folding, which would add captured tensors."""
-    if all(_kind(node) != "control" for node in graph.nodes):
+    if not _has_control(graph):
         return graph
     out = empty_like(graph)
     env: dict[Value, Value] = {}
@@ -162,6 +163,10 @@ def optimize_bodies(graph: Graph) -> Graph:
     return out
 
 
+def _has_control(graph: Graph) -> bool:
+    return any(_kind(node) == "control" for node in graph.nodes)
+
+
 def _kind(node: Node) -> str:
     return str(getattr(node.op.decl, "kind", ""))
 
@@ -172,7 +177,7 @@ def _optimize_body(arg: object) -> object:
     if type(arg) is not Graph:
         return arg
     for run in PASSES:
-        if run is not fold_constants:
+        if run is not fold_constants and (run not in CONTROL_PASSES or _has_control(arg)):
             arg = run(arg)
     return arg
 
@@ -195,6 +200,8 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
 )
 """The passes of lowering, in order."""
+CONTROL_PASSES = frozenset((inline_calls, prune_control, hoist_products, hoist_scatters, hoist_invariants))
+"""The passes that change loops, branches and calls only; a graph without them does not load their modules."""
 
 
 def optimize(graph: Graph) -> Graph:
@@ -208,12 +215,15 @@ def optimize(graph: Graph) -> Graph:
     """
     original = graph
     for run in PASSES:
-        graph = _verify(run(graph), run.__name__)
+        if run not in CONTROL_PASSES or _has_control(graph):
+            graph = _verify(run(graph), run.__name__)
     return _verify(copy_aliased_outputs(graph, original), copy_aliased_outputs.__name__)
 
 
 def _verify(graph: Graph, after: str) -> Graph:
-    return verify(graph, after) if config.flags.verify else graph
+    if config.flags.verify:
+        _verifier.verify(graph, after)
+    return graph
 
 
 def folded_constants(graph: Graph, original: Graph) -> list[tuple[Value, Tensor]]:

@@ -1,7 +1,8 @@
 """Subprocess program: measure memory while new shapes, closures and structures are compiled and called.
 
-``python growth.py KIND COUNT`` prints a line for each tenth of the rounds: number, resident KiB, traced KiB, objects,
-runs of LLVM's passes, KiB that the C heap has allocated (0 where the C library cannot say).
+``python growth.py KIND COUNT`` prints a line for each tenth of the rounds: number, resident KiB, traced KiB (0 in long
+runs, which tracemalloc would make twice as long), objects, runs of LLVM's passes, KiB that the C heap has allocated (0
+where the C library cannot say).
 """
 
 import ctypes
@@ -32,6 +33,7 @@ def leaves_sum(tree):
     return sum(leaf.sum() for leaf in td.tree.leaves(tree))
 
 
+LONGEST_TRACED = 10_000
 JITTED = td.jit(f)
 OF_TREES = td.jit(leaves_sum)
 GRADIENT = td.jit(td.grad(f))
@@ -159,7 +161,8 @@ if __name__ == "__main__":
     runs = engine._object = Runs(engine._object)
     chosen, count = sys.argv[1], int(sys.argv[2])
     rounds = KINDS if chosen == "mixed" else [next(kind for kind in KINDS if kind.__name__ == chosen)]
-    tracemalloc.start()
+    if count <= LONGEST_TRACED:
+        tracemalloc.start()
     for i in range(count):
         rounds[i % len(rounds)](i)
         if (i + 1) % (count // 10) == 0:

@@ -58,8 +58,7 @@ def counts(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("code", "before", "instructions", "modules"),
-    # 2 modules and 1 % more than before the declarations of sum, prod and matmul named native kernels.
-    [(IMPORT, "", 930_000, 95), (EAGER, "", 1_515_000, 209), (JITTED, IMPORT, 420_000, 219)],
+    [(IMPORT, "", 924_000, 93), (EAGER, "", 1_290_000, 142), (JITTED, IMPORT, 390_000, 140)],
     ids=["import", "first eager call", "first jitted call"],
 )
 def test_start_executes_few_instructions(counts, code, before, instructions, modules):

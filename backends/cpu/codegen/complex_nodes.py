@@ -12,8 +12,8 @@ from .... import lazy
 from ....operators.scalar_ir.expr import NODES, Expr
 from ....registry.dtypes import DType
 from .text import PARTS, REGISTER, Function
-from .ufunc_calls import call_ufunc
 
+_ufunc_calls = lazy.Module(".backends.cpu.codegen.ufunc_calls")
 _FUNCTIONS = lazy.Functions(".backends.cpu.codegen.functions.complex_functions")
 _PARTWISE = ("add", "sub", "neg", "rint")
 _TESTS = {
@@ -62,7 +62,7 @@ def emit_complex(f: Function, expr: Expr, values: list[str], emit: Callable[...,
     if expr.op in _WRITTEN:
         return _WRITTEN[expr.op](f, PARTS[dtype], *values)
     if emit is None or calls_ufunc(expr):
-        return call_ufunc(f, expr, values)
+        return str(_ufunc_calls.call_ufunc(f, expr, values))
     with f.parts(dtype) as part:
         result = emit(f, part, *values)
     if expr.op in _PARTWISE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .... import lazy
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
@@ -16,8 +17,8 @@ from .casts import check_emittable
 from .complex_nodes import is_ufunc_alone
 from .nodes import emit_exprs
 from .text import Function, Module, memory_block, part_size
-from .ufunc_calls import write_ufunc_rows
 
+_ufunc_calls = lazy.Module(".backends.cpu.codegen.ufunc_calls")
 BLOCK = 256
 """Elements of a packed block; a multiple of every vector's lanes."""
 
@@ -155,7 +156,7 @@ def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType]
     """
     check_emittable(*in_dtypes, out_dtype, *[e.dtype for e in order(body)], f16c=vector_target().f16c)
     if is_ufunc_alone(body):
-        write_ufunc_rows(module, name, body, len(in_dtypes))
+        _ufunc_calls.write_ufunc_rows(module, name, body, len(in_dtypes))
         return
     f = Function(module, lanes_for([body], max(map(part_size, (*in_dtypes, out_dtype)))))
     count = f.load("i64", f.address("%dims", "8"))

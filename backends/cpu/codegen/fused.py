@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from .... import lazy
 from ....errors import LoweringError, UnsupportedError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse, roots_of
 from ....named_tuple import NamedTuple
@@ -17,7 +18,6 @@ from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .casts import check_emittable, emit_cast
-from .columns import ColumnPrinter
 from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, make_reducer
@@ -27,6 +27,7 @@ from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
 from .vectors import Access, Use, VectorLoop, move_long_axis_last, split_state, vector_loop
 
+_columns = lazy.Module(".backends.cpu.codegen.columns")
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a stage
@@ -128,7 +129,7 @@ class Printer:
         printer = StagePrinter(self.f, self.kernel, stage, self.bases, self.row_values, self.checks)
         kept, across = printer.kept(), find_tiled_dimension(printer)
         if kept:
-            ColumnPrinter(printer, kept).write()
+            _columns.ColumnPrinter(printer, kept).write()
         elif across is not None:
             TilePrinter(printer, across).write()
         else:

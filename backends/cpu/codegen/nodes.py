@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from .... import lazy
 from ....errors import UnsupportedError
 from ....operators.scalar_ir.expr import Expr, arg, const, order, uniform_power
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..target import vector_target
-from . import integers, libm, remainders
+from . import integers
 from .casts import emit_cast
 from .complex_nodes import emit_complex
 from .functions import table
 from .text import REGISTER, Function, Module, literal
-from .user import call_user
+
+libm = lazy.Module(".backends.cpu.codegen.libm")
+remainders = lazy.Functions(".backends.cpu.codegen.remainders")
+_user = lazy.Module(".backends.cpu.codegen.user")
 
 Emit = Callable[
     ..., str
@@ -171,7 +175,7 @@ EMIT: dict[str, Emit] = {
     "minimum": _extremum("min", "and", "olt"),
     "maximum": _extremum("max", "or", "ogt"),
     "copysign": _intrinsic("copysign"),
-    "nextafter": lambda f, dtype, a, b: libm.call_lanes(f, "nextafter", dtype, a, b),
+    "nextafter": lambda f, dtype, a, b: str(libm.call_lanes(f, "nextafter", dtype, a, b)),
     "neg": _neg,
     "abs": _abs,
     **{name: _compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
@@ -204,7 +208,8 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
     if expr.op == "select":
         return _select(f, expr, values)
     if expr.op == "call":
-        return call_user(f, expr.payload, values)
+        user_call: str = _user.call_user(f, expr.payload, values)
+        return user_call
     if expr.op == "gather" and f.gather is not None:
         return f.gather(expr, values)
     operand = expr.args[0].dtype

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .... import lazy
 from ....eager.layers import level_allocations
 from ....registry import native_type
 from ....registry.dispatch import trace
@@ -17,11 +18,12 @@ from ....registry.dispatch.precedence import Entry
 from ....registry.dtypes import DType
 from ....registry.function import functions
 from ....registry.operator import Operator
-from .glue import backward, layout, subscript, traced
+from .glue import backward, layout, subscript
 from .glue.runtime import Runtime
 from .glue.table import Stubs, is_row_served
 from .runtime import rt_base as rt
 
+_traced = lazy.Module(".backends.cpu.fastpath.glue.traced")
 _installed: list[Stubs] = []
 _notes: list[Any] = []  # the field `Globals.note` of the process's runtime
 
@@ -81,7 +83,9 @@ def _follow_levels(is_open: bool) -> None:
 
 def _answer_natively(call: trace.Call, entry: Entry) -> tuple[str, Any] | None:
     """Return the result that a native entry computes in place of a CPU kernel, for the dispatch trace."""
-    return traced.answer_by_stub(_installed[0].by_operator.get(call.operator), entry, call)
+    stub = _installed[0].by_operator.get(call.operator)
+    answer: tuple[str, Any] | None = _traced.answer_by_stub(stub, entry, call)
+    return answer
 
 
 def _follow_trace() -> None:

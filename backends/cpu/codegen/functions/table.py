@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ..... import lazy
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType
-from .. import libm
 from ..text import REGISTER, Function, Module
-from . import error_function, exponential, inverse, logarithm, power, single, trigonometry
+from . import single
 from .pairs import Arithmetic
 from .values import Value, magnitude, where
 
 Formula = Callable[..., Value]
+
+# The formulas are imported when the first is written: a module mostly needs few of them, if any.
+error_function = lazy.Functions(".backends.cpu.codegen.functions.error_function")
+exponential = lazy.Functions(".backends.cpu.codegen.functions.exponential")
+inverse = lazy.Functions(".backends.cpu.codegen.functions.inverse")
+logarithm = lazy.Functions(".backends.cpu.codegen.functions.logarithm")
+power = lazy.Functions(".backends.cpu.codegen.functions.power")
+trigonometry = lazy.Functions(".backends.cpu.codegen.functions.trigonometry")
+libm = lazy.Module(".backends.cpu.codegen.libm")
+_trigonometry = lazy.Module(".backends.cpu.codegen.functions.trigonometry")
 
 FORMULAS: dict[str, Formula] = {
     **{name: getattr(exponential, name) for name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh")},
@@ -78,7 +88,7 @@ def narrow(f: Function, dtype: DType, x: Value) -> str:
 
 def _call_libm_where_huge(f: Function, name: str, dtype: DType, x: Value, value: Value) -> None:
     """Return libm's results if any lane has a huge argument."""
-    huge = magnitude(x) >= trigonometry.LARGEST
+    huge = magnitude(x) >= _trigonometry.LARGEST
     with f.when(any_lane(huge)):
         exact = Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
         f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, where(huge, exact, value))}")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import hashlib
 import itertools
 import os
 import platform
@@ -127,22 +126,23 @@ def parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
 
 def fingerprint(*parts: str | bytes) -> str:
     """Return the cache key of code made from these parts on this host."""
-    digest = hashlib.sha256()
-    for part in (describe_target(), cache.FORMAT, *parts):
-        raw = part.encode() if isinstance(part, str) else part
-        digest.update(len(raw).to_bytes(8, "little") + raw)
-    return digest.hexdigest()
+    texts = (
+        part.encode() if isinstance(part, str) else part for part in (describe_target(), cache.FORMAT, *parts)
+    )
+    return cache.digest(*(len(text).to_bytes(8, "little") + text for text in texts)).hex()
 
 
 @functools.cache
 def source_digest(*paths: str) -> str:
     """Return a digest of some source files, of those in some folders, and of the compiler and the native functions."""
-    digest = hashlib.sha256()
-    for index in (os.path.dirname(os.path.dirname(__file__)), *paths):
-        for path in _source_files(index) if os.path.isdir(index) else [index]:
-            with open(path, "rb") as file:
-                digest.update(file.read())
-    return digest.hexdigest()
+    folders = (os.path.dirname(os.path.dirname(__file__)), *paths)
+    files = (path for name in folders for path in (_source_files(name) if os.path.isdir(name) else [name]))
+    return cache.digest(*map(_read_bytes, files)).hex()
+
+
+def _read_bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _source_files(folder: str) -> list[str]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
-from .....eager.autograd import engine
+from ..... import lazy
 from .....eager.autograd.derivative_rules import ActiveRules, Rule
 from .....eager.autograd.node import fit
+from .....eager.autograd.node_sources import next_node, node_sources
 from .....registry import native_type
-from ..runtime import rt_backward as at
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory
 from .stubs import ColdCallable, TargetCallable
+
+at: Any = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 
 
 def make_backward_struct(process: StructMemory) -> StructMemory:
     """Return the struct that the entry reads."""
     objects = {"pop": heapq.heappop, "push": heapq.heappush, "fit": fit, "active": ActiveRules, "rule": Rule}
-    result = EntryStruct(at.BackwardEntry, process, engine.next_node, **objects)
+    result = EntryStruct(at.BackwardEntry, process, next_node, **objects)
     result.refer(at.BackwardEntry.minus, -1)
     return result
 
@@ -40,7 +43,7 @@ class AdvanceStub(ColdCallable):
 
 def attach(runtime: Runtime) -> None:
     """Make passes use the native entry; later calls do nothing."""
-    if not any(isinstance(one, Advance) for one in engine.node_sources):
+    if not any(isinstance(one, Advance) for one in node_sources):
         advance = Advance()
-        advance.stub = AdvanceStub(runtime, advance, engine.next_node, "backward")
-        engine.node_sources.append(advance)
+        advance.stub = AdvanceStub(runtime, advance, next_node, "backward")
+        node_sources.append(advance)

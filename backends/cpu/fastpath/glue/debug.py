@@ -7,7 +7,7 @@ from typing import Any
 
 from ..compiler.interpret import Interpreter
 from . import layout
-from .runtime import KINDS, Runtime, functions_of, runtime_ir
+from .runtime import KINDS, Runtime, runtime_ir
 from .stubs import Stub
 
 
@@ -32,10 +32,13 @@ def run_entry(stub: Stub, *args: Any) -> Any:
     if stub.record is None:
         raise RuntimeError(f"{stub.operator.name} has no native entry yet: call it until it is hot")
     kind = stub.patch_points[0].kind
-    functions, own = functions_of(kind), KINDS[kind][1]
-    interpreter = Interpreter({**stub.runtime.constants, **own}, symbols=layout.numpy_symbols())
+    group = KINDS[kind]
+    constants = {**stub.runtime.constants, **group.find_constants()}
+    interpreter = Interpreter(constants, symbols=layout.numpy_symbols())
     values = (ctypes.py_object * max(len(args), 1))(*args)
-    result = interpreter.call(functions[kind], id(stub.function), ctypes.addressof(values), len(args), 0)
+    result = interpreter.call(
+        group.find_functions()[kind], id(stub.function), ctypes.addressof(values), len(args), 0
+    )
     answer = ctypes.cast(int(result), ctypes.py_object).value
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(answer))  # the entry's reference
     return answer

@@ -3,89 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..... import lazy, locks
+from .....named_tuple import NamedTuple
 from ... import cache
-from ..compiler import engine, lang
-from ..entries import (
-    rt_assign,
-    rt_cached_views,
-    rt_elementwise,
-    rt_fills,
-    rt_gathers,
-    rt_inplace,
-    rt_jit,
-    rt_joins,
-    rt_kernels,
-    rt_matmul,
-    rt_reduce,
-    rt_scans,
-    rt_subscript,
-    rt_views,
-)
-from ..runtime import rt_backward, rt_base
+from ..compiler import engine
+from ..runtime import rt_base
 from . import layout
 from .structs import StructMemory, make_process_struct
 
-Function = Callable[..., Any]
 _lock = locks.make_lock("runtime")
-ELEMENTWISE = rt_elementwise.elementwise
-ONE = {"NIN": 1, "NARGS": 2}  # constants of entries with one input
-VIEWS = {"reshape": rt_views.RESHAPE, "permute": rt_views.PERMUTE, "broadcast_to": rt_views.BROADCAST}
-COPIES = {"clone": rt_views.COPY, "contiguous": rt_views.DENSE, "stop_gradient": rt_views.ALIAS}
+
+# The modules are imported to compile an entry; a process that finds it in the disk cache does not need them.
+lang = lazy.Module(".backends.cpu.fastpath.compiler.lang")
+rt_assign = lazy.Module(".backends.cpu.fastpath.entries.rt_assign")
+rt_backward = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
+rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
+rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
+rt_fills = lazy.Module(".backends.cpu.fastpath.entries.rt_fills")
+rt_gathers = lazy.Module(".backends.cpu.fastpath.entries.rt_gathers")
+rt_inplace = lazy.Module(".backends.cpu.fastpath.entries.rt_inplace")
+rt_jit = lazy.Module(".backends.cpu.fastpath.entries.rt_jit")
+rt_joins = lazy.Module(".backends.cpu.fastpath.entries.rt_joins")
+rt_kernels = lazy.Module(".backends.cpu.fastpath.entries.rt_kernels")
+rt_loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
+rt_matmul = lazy.Module(".backends.cpu.fastpath.entries.rt_matmul")
+rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
+rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
+rt_subscript = lazy.Module(".backends.cpu.fastpath.entries.rt_subscript")
+rt_views = lazy.Module(".backends.cpu.fastpath.entries.rt_views")
+
+
+class Group(NamedTuple):
+    """Entries that are compiled together.
+
+    Attributes:
+        module: where their functions are.
+        functions: the names of the functions by the kinds of the entries.
+        constants: compile-time constants: numbers, or names of such in the module of views.
+    """
+
+    module: Any
+    functions: dict[str, str]
+    constants: Mapping[str, int | str] = MappingProxyType({})
+
+    def find_functions(self) -> dict[str, Callable[..., Any]]:
+        """Return the functions of the entries by their kinds."""
+        return {kind: getattr(self.module, name) for kind, name in self.functions.items()}
+
+    def find_constants(self) -> dict[str, int]:
+        """Return the values of the constants."""
+        return {
+            name: getattr(rt_views, value) if isinstance(value, str) else value
+            for name, value in self.constants.items()
+        }
+
+
+ONE: dict[str, int | str] = {"NIN": 1, "NARGS": 2}  # constants of entries with one input
+TWO: dict[str, int | str] = {"NIN": 2, "NARGS": 3}
+SHAPED = ONE | {"VIEW": "RESHAPE"}
+VIEWS = {"reshape": "RESHAPE", "permute": "PERMUTE", "broadcast_to": "BROADCAST"}
+COPIES = {"clone": "COPY", "contiguous": "DENSE", "stop_gradient": "ALIAS"}
 CASTS = {"cast": 0, "astype": 1}
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
-LOOP_CALLS: Any = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
-
-# Modules of entries that are compiled together: the entries by their kinds, and compile-time constants. A lazy module
-# has the entry under the name of its kind.
-GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
-    *(({f"elementwise{n}": ELEMENTWISE}, {"NIN": n, "NARGS": n + 1}) for n in (1, 3)),
-    (
-        {"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.elementwise_swapped},
-        {"NIN": 2, "NARGS": 3},
+GROUPS = (
+    *(Group(rt_elementwise, {f"elementwise{n}": "elementwise"}, {"NIN": n, "NARGS": n + 1}) for n in (1, 3)),
+    Group(
+        rt_elementwise, {"elementwise2": "elementwise", "elementwise2_swapped": "elementwise_swapped"}, TWO
     ),
-    ({"reduction": rt_reduce.reduction}, ONE),
-    ({"jitted": rt_jit.jitted_call, "recorded": rt_jit.recorded_call}, {}),
-    ({"kernel_call": rt_kernels.kernel_call}, {}),
-    ({"array_kernel_call": rt_kernels.array_kernel_call}, {}),
-    ({"loop_call": LOOP_CALLS}, ONE | {"LISTS": 1}),
-    ({"backward": rt_backward.backward}, {}),
-    ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
-    ({"assign": rt_assign.assign, "put": rt_assign.put}, ONE | {"VIEW": rt_views.RESHAPE}),
-    *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
+    Group(rt_reduce, {"reduction": "reduction"}, ONE),
+    Group(rt_jit, {"jitted": "jitted_call", "recorded": "recorded_call"}),
+    Group(rt_kernels, {"kernel_call": "kernel_call"}),
+    Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
+    Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
+    Group(rt_backward, {"backward": "backward"}),
+    Group(rt_subscript, {"subscript": "subscript"}, SHAPED),
+    Group(rt_assign, {"assign": "assign", "put": "put"}, SHAPED),
+    *(Group(rt_views, {kind: "view"}, ONE | {"VIEW": which}) for kind, which in VIEWS.items()),
     *(
-        ({name: rt_cached_views.cached_view}, ONE | {"VIEW": rt_views.RESHAPE, "LISTS": lists})
-        for lists, name in enumerate(("cached_view", "cached_views"))
+        Group(rt_cached_views, {kind: "cached_view"}, SHAPED | {"LISTS": lists})
+        for lists, kind in enumerate(("cached_view", "cached_views"))
     ),
-    *(({name: rt_views.copy_or_view}, ONE | {"RESULT": kind}) for name, kind in COPIES.items()),
-    *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
-    *(({name: rt_elementwise.cast}, ONE | {"HAS_COPY": known}) for name, known in CASTS.items()),
-    ({"scan": rt_scans.scan}, ONE),
-    *(({name: rt_fills.fill}, ONE | {"VALUE": value}) for name, value in FILLS.items()),
-    ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
-    *(({name: rt_joins.join}, ONE | {"STACK": int(name == "stack")}) for name in ("concat", "stack")),
-    *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),
-    ({"basic_index": rt_subscript.basic_index}, ONE | {"VIEW": rt_views.RESHAPE}),
+    *(Group(rt_views, {kind: "copy_or_view"}, ONE | {"RESULT": which}) for kind, which in COPIES.items()),
+    *(Group(rt_inplace, {f"inplace{n}": "inplace"}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
+    *(Group(rt_elementwise, {kind: "cast"}, ONE | {"HAS_COPY": known}) for kind, known in CASTS.items()),
+    Group(rt_scans, {"scan": "scan"}, ONE),
+    *(Group(rt_fills, {kind: "fill"}, ONE | {"VALUE": value}) for kind, value in FILLS.items()),
+    Group(rt_matmul, {"matmul": "matmul"}, TWO),
+    *(Group(rt_joins, {kind: "join"}, ONE | {"STACK": int(kind == "stack")}) for kind in ("concat", "stack")),
+    *(Group(rt_gathers, {kind: "gather"}, ONE | {"TAKE": int(kind == "take")}) for kind in ("index", "take")),
+    Group(rt_subscript, {"basic_index": "basic_index"}, SHAPED),
 )
 OPT_LEVEL = 1  # entries gain nothing from the optimizer's slower passes; loops are compiled separately
-KINDS = {kind: group for group in GROUPS for kind in group[0]}
+KINDS = {kind: group for group in GROUPS for kind in group.functions}
 
 
 def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
     """Return LLVM IR of one kind of entry and those that it is compiled with, exported under their names."""
-    return lang.emit(functions_of(kind), {**constants, **KINDS[kind][1]})
-
-
-def functions_of(kind: str) -> dict[str, Function]:
-    """Return the functions of the entries that are compiled with one kind of entry, by their kinds."""
-    known = KINDS[kind][0]
-    return {
-        name: getattr(value, name) if isinstance(value, lazy.Module) else value
-        for name, value in known.items()
-    }
+    group = KINDS[kind]
+    text: str = lang.emit(group.find_functions(), {**constants, **group.find_constants()})
+    return text
 
 
 class Runtime:
@@ -102,7 +122,7 @@ class Runtime:
 
     def _fingerprint(self, kind: str) -> str:
         return engine.fingerprint(
-            *KINDS[kind][0], engine.source_digest(), repr(sorted(self.constants.items()))
+            *KINDS[kind].functions, engine.source_digest(), repr(sorted(self.constants.items()))
         )
 
     def tick(self) -> int:
@@ -119,7 +139,7 @@ class Runtime:
         """Return the address of the entry of a kind (see `KINDS`), loaded or compiled on demand."""
         with _lock:
             if kind not in self.codes:
-                kinds, imports = list(KINDS[kind][0]), layout.numpy_symbols()
+                kinds, imports = list(KINDS[kind].functions), layout.numpy_symbols()
                 code = engine.build(
                     self._fingerprint(kind),
                     lambda: runtime_ir(kind, self.constants),

@@ -21,13 +21,13 @@ from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
 from .....registry.dtypes import default_float, default_stamp, float32
 from .....registry.operator import Operator, lock
-from ..entries import rt_cached_views
 from ..runtime import capi
 from ..runtime import rt_base as rt
 from .runtime import Runtime
 from .structs import OperatorStruct, StructMemory
 
 loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
+rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
 plans = lazy.Module(".backends.cpu.native_kernels.plans")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..... import lazy
 from .....eager.tensor.dunders import BINARY, COMPARISON, methods
 from .....eager.tensor.inplace import functional
 from .....named_tuple import NamedTuple
@@ -14,12 +15,20 @@ from .....registry.dispatch.keys import DispatchKey, keyset
 from .....registry.dtypes import DType, bool_, default_listeners
 from .....registry.function import function_listeners, wrapper_listeners, wrappers
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
-from . import folds, loops, products
 from .kernels import KernelStub, has_eager_kernel
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
 from .stubs import FillStub, LoopStub, Stub, ViewListStub, ViewStub
+
+# Imported when a loop is looked for: code that is found in the disk cache does not need what writes it.
+folds = lazy.Module(".backends.cpu.fastpath.glue.folds")
+loops = lazy.Module(".backends.cpu.fastpath.glue.loops")
+products = lazy.Module(".backends.cpu.fastpath.glue.products")
+make_elementwise_variant = lazy.Functions(".backends.cpu.fastpath.glue.loops").make_elementwise_variant
+make_cast_variant = lazy.Functions(".backends.cpu.fastpath.glue.loops").make_cast_variant
+make_fold_variant = lazy.Functions(".backends.cpu.fastpath.glue.folds").make_fold_variant
+make_product_variant = lazy.Functions(".backends.cpu.fastpath.glue.products").make_product_variant
 
 # Calls that an entry runs have these keys only, and calls that are compiled are traced: other kernels do not matter.
 ENTRY_KEYS = keyset(
@@ -57,8 +66,8 @@ def _has_fold(op: Operator, dtype: DType) -> bool:
     return folds.find_fold(op, dtype) is not None
 
 
-_CAST = Service("cast", make=loops.make_cast_variant)
-SCAN = Service("scan", make=folds.make_fold_variant, is_served=_has_fold)
+_CAST = Service("cast", make=make_cast_variant)
+SCAN = Service("scan", make=make_fold_variant, is_served=_has_fold)
 SERVICES: dict[str, Service] = {
     **{
         f"td::{name}": Service(name) for name in ("reshape", "permute", "broadcast_to", "clone", "contiguous")
@@ -69,7 +78,7 @@ SERVICES: dict[str, Service] = {
     "td::cast": _CAST,
     "td::astype": _CAST._replace(entry="astype", base="td::cast"),
     "td::matmul": Service(
-        "matmul", make=products.make_product_variant, is_served=lambda op, dtype: products.is_served(dtype)
+        "matmul", make=make_product_variant, is_served=lambda op, dtype: bool(products.is_served(dtype))
     ),
     "td::concat": Service("concat"),
     "td::stack": Service("stack", base="td::concat", calls_views=True, recorder=""),
@@ -80,9 +89,9 @@ SERVICES: dict[str, Service] = {
     "td::index": Service("index"),
     "td::take": Service("take", base="td::index", calls_views=True, recorder=""),
 }
-ELEMENTWISE = Service("elementwise", recorder="elementwise", make=loops.make_elementwise_variant)
+ELEMENTWISE = Service("elementwise", recorder="elementwise", make=make_elementwise_variant)
 INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
-REDUCTION = Service("reduction", recorder="reduction", make=folds.make_fold_variant, is_served=_has_fold)
+REDUCTION = Service("reduction", recorder="reduction", make=make_fold_variant, is_served=_has_fold)
 VIEW = Service("cached_view", stub=ViewStub)
 COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
 NATIVE_KERNEL = Service(

@@ -63,7 +63,7 @@ MOST_STEPS = 1024  # steps per call; then Python checks for signals and lets oth
 def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
     """Run steps; return the node that Python must step, or None.
 
-    Python twin: eager/autograd/engine.py:next_node
+    Python twin: eager/autograd/node_sources.py:next_node
     """
     entry: BackwardEntry = base.entry_data(self)
     if unlikely(
