@@ -39,6 +39,7 @@ _calls = lazy.Module(".backends.cpu.native_kernels.calls")
 _decompose = lazy.Module(".backends.cpu.native_kernels.decompose")
 _expand = lazy.Module(".backends.cpu.native_kernels.expand")
 _foreign_calls = lazy.Module(".backends.cpu.foreign_calls")
+_scalars = lazy.Functions(".backends.cpu.codegen.scalars")
 _random_bits = lazy.Module(".backends.cpu.random_bits")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
 MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
@@ -95,7 +96,9 @@ class MainWriter:
         texts = [_callback.CALLBACKS] if "@call_back(" in "".join([*self.functions, main]) else []
         if self.may_raise and not texts:
             texts = [_callback.PENDING]
-        return "\n".join([*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)])
+        parts = [*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)]
+        text = "\n".join(parts)
+        return str(_scalars.write_as_scalars(text)) if "<1 x " in text else text
 
     def embed(self, body: Body) -> tuple[str, int]:
         """Write the function of a loop's body; return its name, and the index of its table of objects."""

@@ -11,6 +11,7 @@ integers.py: integer division, remainders, shifts, powers
 libm.py: scalar calls of libm per lane: nextafter, fmod; sin, cos and tan of huge arguments
 nodes.py: nodes of the scalar IR
 remainders.py: remainders and floor division of floats
+scalars.py: vectors of one element as scalars
 small_product.py: micro-kernels of small matrix products
 text.py: modules, functions, loops and vectors as text
 tiles.py: stages that read transposed arrays
