@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import pytree
+from .. import lazy, pytree
 from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
@@ -38,7 +38,10 @@ from .structure import (
 from .subgraph import ClosedGraph, trace_body
 
 if TYPE_CHECKING:
+    from ..registry.dims import Dim
     from ..registry.types import Function, Pytree
+
+_dims = lazy.Module(".registry.dims")
 
 CARRIES = "the carry that the body takes and the one that it returns"
 
@@ -104,13 +107,15 @@ class _ScanStep:
         return next_carry, result.tensors
 
 
-def count_steps(name: str, items: Leaves, length: int | None) -> int:
+def count_steps(name: str, items: Leaves, length: Dim | None) -> Dim:
     """Return the number of steps.
 
     Raises:
         ShapeError: the leaves of ``xs`` have different lengths, or none.
     """
-    sizes: dict[int, str] = {} if length is None else {int(length): "length"}
+    sizes: dict[Dim, str] = {}
+    if length is not None:
+        sizes[length if _dims.is_symbolic(length) else int(length)] = "length"
     for index, x in enumerate(items.tensors):
         path = f"xs{items.treedef.paths()[index]}"
         if not x.shape:
@@ -258,8 +263,8 @@ def _trace_scan_body(
 @restore_state_on_error
 def fori_loop(lower: object, upper: object, body: Function, init: Pytree) -> Pytree:
     """See :func:`tandem.fori_loop`."""
-    if type(lower) is int and type(upper) is int:
-        steps = max(upper - lower, 0)
+    if type(lower) is int and (type(upper) is int or _dims.is_symbolic(upper)):
+        steps = max(cast("Dim", upper) - lower, 0)
         counter = by_name("arange")(lower, lower + steps)
         return scan("fori_loop", lambda val, i: (body(i, val), None), init, counter, steps, False, lower)[0]
     low, high = _to_bound("lower", lower), _to_bound("upper", upper)

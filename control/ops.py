@@ -29,6 +29,7 @@ from .reverse import SCAN_DERIVATIVE, WHILE_DERIVATIVE
 from .reverse_branches import SWITCH_DERIVATIVE
 
 if TYPE_CHECKING:
+    from ..registry.dims import Dim
     from ..registry.types import Function, ShapeRule
     from .subgraph import BodyInput
 
@@ -42,7 +43,7 @@ def scan_specs(
     xs: object,
     consts: object,
     *,
-    length: int,
+    length: Dim,
     reverse: bool,
     flush: bool = False,
 ) -> tuple[TensorSpec, ...]:
@@ -142,7 +143,7 @@ def _declare(schema: str, doc: str, shape_rule: ShapeRule, kernel: Function, der
 
 SCAN = _declare(
     "scan(GraphModule body, Tensor[] carry, Tensor[] xs, Tensor[] consts, "
-    "*, int length, bool reverse, bool flush=False) -> Tensor[]",
+    "*, SymInt length, bool reverse, bool flush=False) -> Tensor[]",
     "Run a body for each item of xs.",
     scan_specs,
     _scan,

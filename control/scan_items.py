@@ -53,7 +53,7 @@ def _reads_at(node: Node, counter: Value, lower: int, steps: int) -> bool:
     """Whether a node is ``x[counter]`` and is in bounds for all steps."""
     if node.op.name != "td::index" or tuple(node.args[1]) != (counter,) or node.args[2] != 0:
         return False
-    return lower >= 0 and lower + steps <= int(node.args[0].shape[0])
+    return lower >= 0 and lower + steps <= node.args[0].shape[0]
 
 
 def _slice_steps(x: Tensor, lower: int, steps: int) -> Tensor:

@@ -12,6 +12,7 @@ from .. import pytree
 from ..backends.cpu.executable import CallingConvention, CpuExecutable
 from ..backends.cpu.fastpath.glue import jit_layout as at
 from ..backends.cpu.fastpath.glue.jit_structs import (
+    LayoutGuard,
     Program,
     SpecializationStruct,
     float_bits,
@@ -239,7 +240,7 @@ class GuardBuilder:
             raise NotNative("an array that is not contiguous, or of a foreign class or byte order")
         spec = TensorSpec(tuple(guard.shape), dtype)
         kind = at.GuardCode.TENSOR if guard.type is Tensor else at.GuardCode.ARRAY
-        self.guards.add(kind, make_array_guard(spec, self.convention.parameters[parameter].slot))
+        self.guards.add(kind, LayoutGuard(make_array_guard, spec, self.convention.parameters[parameter].slot))
         if guard.type is Tensor:
             self.reference_indices[parameter] = self.held
         self.held += 2
@@ -249,7 +250,8 @@ class GuardBuilder:
             raise NotNative("a tensor that is on the host, or is not contiguous")
         spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
         self.guards.add(
-            at.GuardCode.DEVICE, self.device.guard(spec, self.convention.parameters[parameter].slot)
+            at.GuardCode.DEVICE,
+            LayoutGuard(self.device.guard, spec, self.convention.parameters[parameter].slot),
         )
         self.reference_indices[parameter] = self.held
         self.held += 2

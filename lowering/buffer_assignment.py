@@ -7,6 +7,7 @@ scratch memory of kernels, are in one workspace per call.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from ..registry.values import align_up
 from ..tracer.graph import Value
 from .thunks import Thunk, reads_and_writes
 
+if TYPE_CHECKING:
+    from ..registry.dims import Dim
+
 
 class Interval(NamedTuple):
     """The lifetime of an intermediate: the first and the last step that use it, its size, its workspace offset."""
@@ -22,8 +26,8 @@ class Interval(NamedTuple):
     value: Value
     first: int
     last: int
-    nbytes: int
-    offset: int = 0
+    nbytes: Dim
+    offset: Dim = 0
 
 
 class Aliases:
@@ -53,21 +57,21 @@ class BufferAssignment(NamedTuple):
     """
 
     intervals: tuple[Interval, ...]
-    workspace: int
-    scratch: int = 0
+    workspace: Dim
+    scratch: Dim = 0
 
-    def with_scratch(self, nbytes: int) -> BufferAssignment:
+    def with_scratch(self, nbytes: Dim) -> BufferAssignment:
         """The same assignment with kernel scratch memory added."""
         return BufferAssignment(self.intervals, self.workspace + nbytes, nbytes)
 
-    def offsets(self) -> dict[Value, int]:
+    def offsets(self) -> dict[Value, Dim]:
         """The offset of each intermediate in the workspace."""
         return {interval.value: interval.offset for interval in self.intervals}
 
 
-def nbytes_of(value: Value) -> int:
+def nbytes_of(value: Value) -> Dim:
     """The size of a value's buffer in bytes."""
-    return int(value.spec.size * value.spec.dtype.itemsize)
+    return value.spec.size * value.spec.dtype.itemsize
 
 
 def find_lifetimes(steps: Sequence[Thunk], placed: set[Value], aliases: Aliases) -> list[Interval]:
@@ -84,14 +88,26 @@ def find_lifetimes(steps: Sequence[Thunk], placed: set[Value], aliases: Aliases)
 
 
 class Assigned:
-    """The intervals that have an offset, as columns of numbers: a lifetime is compared with all others at once."""
+    """The intervals that have an offset, as columns of numbers: a lifetime is compared with all others at once.
 
-    def __init__(self, count: int) -> None:
+    Args:
+        lifetimes: the intervals to assign. The columns hold objects if a size is symbolic.
+    """
+
+    def __init__(self, lifetimes: Sequence[Interval]) -> None:
         self.intervals: list[Interval] = []
-        self._first, self._last, self._start, self._end = np.empty((4, count), np.int64)
+        is_specialised = all(isinstance(interval.nbytes, int) for interval in lifetimes)
+        shape = (4, len(lifetimes))
+        self._first, self._last, self._start, self._end = np.empty(
+            shape, np.int64 if is_specialised else object
+        )
 
     def assign(self, interval: Interval) -> None:
-        """Assign the lowest offset at which an interval fits between those that overlap its lifetime."""
+        """Assign the lowest offset at which an interval fits between those that overlap its lifetime.
+
+        Raises:
+            UndecidedError: that depends on symbolic sizes.
+        """
         size, count = align_up(interval.nbytes), len(self.intervals)
         overlap = np.flatnonzero(
             (self._first[:count] <= interval.last) & (self._last[:count] >= interval.first)
@@ -103,7 +119,7 @@ class Assigned:
         if not overlap.size or self._start[overlap[0]] >= size:
             offset = 0
         else:
-            offset = int(ends[fits[0]] if fits.size else ends[-1])
+            offset = ends.item(fits[0] if fits.size else -1)
         numbers = (self._first, self._last, self._start, self._end)
         for column, number in zip(
             numbers, (interval.first, interval.last, offset, offset + size), strict=True
@@ -121,10 +137,13 @@ def assign_buffers(
         steps: in order.
         placed: values with buffers elsewhere: parameters, constants, outputs.
         aliases: values that are stored in the memory of others.
+
+    Raises:
+        UndecidedError: which intermediates share memory depends on symbolic sizes.
     """
     lifetimes = find_lifetimes(steps, placed, aliases or Aliases())
-    assigned = Assigned(len(lifetimes))
-    for interval in sorted(lifetimes, key=lambda i: (-i.nbytes, i.first)):
+    assigned = Assigned(lifetimes)
+    for interval in sorted(lifetimes, key=lambda i: (i.nbytes, -i.first), reverse=True):
         assigned.assign(interval)
     done = assigned.intervals
     size = max((i.offset + align_up(i.nbytes) for i in done), default=0)

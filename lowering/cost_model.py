@@ -5,6 +5,8 @@ Arithmetic is counted in cheap instructions per element (:func:`..operators.scal
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..operators.scalar_ir.cost import cost
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Node, Value
@@ -12,6 +14,10 @@ from .fusion.scalarize import node_expr, operand_types
 from .kernel_selection import body_dtype, uniform_constant
 from .layout import is_view
 from .passes.rewrite import has_effects
+
+if TYPE_CHECKING:
+    from ..registry.dims import Dim
+    from ..registry.values import TensorSpec
 
 MAX_INLINED_COST = 12
 """Instructions per element: a value that costs at most this is recomputed instead of stored."""
@@ -44,16 +50,21 @@ def is_cheap(expr: Expr) -> bool:
     return cost(expr) <= MAX_INLINED_COST
 
 
-def recomputing_reads_pays(instructions: int, reads: float, nbytes: int) -> bool:
+def recomputing_reads_pays(instructions: int, reads: Dim, spec: TensorSpec) -> bool:
     """Whether computing a value at each read is cheaper than storing it once and loading it.
 
     Args:
         instructions: the cost of an element.
-        reads: how often each element is read.
-        nbytes: the size of the value.
+        reads: the number of reads of elements.
+        spec: the shape and dtype of the value.
+
+    Raises:
+        UndecidedError: that depends on symbolic sizes.
     """
-    extra = (reads - 1) * instructions - reads - 2  # a load each, and a store
-    return extra <= (MAX_EXTRA_COST if nbytes >= CACHE_BYTES else 0)
+    extra = (reads - spec.size) * instructions - reads - 2 * spec.size  # a load each, and the stores
+    if extra <= 0:
+        return True
+    return extra <= MAX_EXTRA_COST * spec.size and spec.size * spec.dtype.itemsize >= CACHE_BYTES
 
 
 def store_cost(value: Value, is_resident: bool) -> int:

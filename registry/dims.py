@@ -21,11 +21,18 @@ T = TypeVar("T")
 
 
 class Symbol(NamedTuple):
-    """A named size, with the least and the largest number that it may be; None: it has no upper bound."""
+    """A named size.
+
+    Attributes:
+        name: its name in texts.
+        minimum, maximum: the least and the largest number that it may be; None: it has no upper bound.
+        remainder: a form and a divisor if the size is the remainder of their division.
+    """
 
     name: str
     minimum: int = 2
     maximum: int | None = None
+    remainder: tuple[Any, int] | None = None
 
 
 Product: TypeAlias = tuple[Symbol, ...]
@@ -157,6 +164,14 @@ class SymbolicDim:
                 low += factor * largest
         return low, high
 
+    def round_up(self, multiple: int) -> Any:
+        """The next multiple of a number: the form plus a remainder, which is a symbol of its own.
+
+        >>> (4 * symbol("n") + 32).round_up(16)
+        4*n + (-4*n) % 16 + 32
+        """
+        return self + _remainder(-self, multiple)
+
     # -- numbers ---------------------------------------------------------------------------------------------------
     def __index__(self) -> NoReturn:
         raise UndecidedError(f"{self} == a number")
@@ -221,6 +236,9 @@ def substitute(value: T, numbers: Mapping[Any, Any]) -> T:
     for product, factor in value.terms.items():
         for one in product:
             number = numbers.get(one, numbers.get(one.name))
+            if number is None and one.remainder is not None:
+                dividend, divisor = one.remainder
+                number = _remainder(substitute(dividend, numbers), divisor)
             factor = (from_terms({(one,): 1}) if number is None else number) * factor
         total = factor + total
     return total  # type: ignore[no-any-return]
@@ -254,6 +272,22 @@ def select(item: slice, size: Any) -> tuple[Any, Any, int]:
     stop = clamp(item.stop, high if step > 0 else low)
     count = (stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step
     return (start, count, step) if count > 0 else (0, 0, 1)
+
+
+def _remainder(dividend: Any, divisor: int) -> Any:
+    """The remainder of a division by a number, as a symbol if it depends on the symbols."""
+    known = {
+        one: one.remainder[0]
+        for product in terms_of(dividend) or {}
+        for one in product
+        if one.remainder is not None and one.remainder[1] % divisor == 0
+    }
+    terms = terms_of(substitute(dividend, known)) or {}
+    factors = {product: factor % divisor for product, factor in terms.items()}
+    rest = from_terms({product: n - divisor * (n * 2 > divisor) for product, n in factors.items()})
+    if not isinstance(rest, SymbolicDim):
+        return rest % divisor
+    return from_terms({(Symbol(f"({rest}) % {divisor}", 0, divisor - 1, (rest, divisor)),): 1})
 
 
 def _item(pair: Any, index: int) -> Any:

@@ -163,6 +163,8 @@ def tensors_of(op: Operator, args: Args, kwargs: Kwargs) -> list[Any]:
     return [value for value in flat if isinstance(value, TensorBase)]
 
 
-def align_up(nbytes: int) -> int:
+def align_up(nbytes: Dim) -> Dim:
     """The next multiple of the alignment; at least one, so that buffers are distinct."""
+    if not isinstance(nbytes, int):
+        return nbytes.round_up(ALIGNMENT) if nbytes > 0 else ALIGNMENT
     return max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT

@@ -35,6 +35,7 @@ from ..in_place import find_updates
 from ..thunks import AliasCandidate, KernelThunk, Thunk, reads_and_writes
 
 if TYPE_CHECKING:
+    from ...registry.dims import Dim
     from ..lower import Lowered
 
 Reads = list[tuple[Buffer, tuple[AffineAxis, ...]]]
@@ -116,11 +117,11 @@ class _Steps:
             if len(reads[position]) < len(by_step):
                 return []
         number = sum(
-            _count_reads(step, one, value)
+            _count_reads(step, one)
             for position, by_step in reads.items()
             for step, one in zip(self.steps[position], by_step, strict=True)
         )
-        if not recomputing_reads_pays(max(cost(part.expr) for part in parts), number, nbytes_of(value)):
+        if not recomputing_reads_pays(max(cost(part.expr) for part in parts), number, value.spec):
             return []
         merged = self._merge_readers(value, parts, reads)
         if merged is None:
@@ -248,12 +249,11 @@ def _find_reads(step: Thunk, value: Value) -> Reads | None:
     return result
 
 
-def _count_reads(step: Thunk, reads: Reads, value: Value) -> float:
-    """Return the average number of times that a kernel reads an element of a value."""
+def _count_reads(step: Thunk, reads: Reads) -> Dim:
+    """Return the number of times that a kernel reads elements of a value."""
     if not isinstance(step, KernelThunk):
-        return 0.0
-    points = math.prod((*step.kernel.outer, *step.kernel.inner))
-    return len(reads) * points / max(value.spec.size, 1)
+        return 0
+    return len(reads) * math.prod((*step.kernel.outer, *step.kernel.inner))
 
 
 def _split(step: Thunk, reads: Reads, value: Value, parts: list[Part]) -> list[Thunk] | None:

@@ -87,14 +87,18 @@ def _substitute_kwargs(node: Node, folded: dict[Value, object]) -> dict[str, obj
 
 
 def _is_foldable(node: Node) -> bool:
-    """Whether a node can be folded: small CPU results, not weak, random or filled with one number."""
+    """Whether a node can be folded: small CPU results of known sizes, not weak, random or filled with one number."""
     decl = node.op.decl
     return (
         decl is not None
         and decl.kind not in ("random", "custom", "control")
         and uniform_constant(node) is None
         and all(
-            o.spec.size <= MAX_FOLDED_SIZE and o.weak is None and o.spec.device == "cpu" for o in node.outputs
+            isinstance(o.spec.size, int)
+            and o.spec.size <= MAX_FOLDED_SIZE
+            and o.weak is None
+            and o.spec.device == "cpu"
+            for o in node.outputs
         )
     )
 

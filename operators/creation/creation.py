@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from ... import lazy
 from ...errors import AllocationError, DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import (
     ALL,
@@ -31,8 +32,11 @@ from ..declare.shape_rules import check_shape, is_tensor, promoted_dtype, spec_o
 from .devices import check_device
 
 if TYPE_CHECKING:
+    from ...registry.dims import Dim
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, ArrayModule, Shape, T, Tensor
+
+_dims = lazy.Module(".registry.dims")
 
 # The constants of the Array API standard.
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
@@ -140,14 +144,16 @@ full: OperatorFunction[Tensor] = array_op(
 
 
 # -- arange ------------------------------------------------------------------------------------------------------------
-def arange_length(start: float, stop: float, step: float) -> int:
-    """The number of values from ``start`` to below ``stop``; exact for integers.
+def arange_length(start: float, stop: float, step: float) -> Dim:
+    """The number of values from ``start`` to below ``stop``; exact for integers and symbolic sizes.
 
     Raises:
         ValueArgumentError: a bound is NaN or infinite, or the step is 0.
     """
     if all(isinstance(bound, int) for bound in (start, stop, step)) and step:
         return max(0, -int((start - stop) // step))
+    if step and (_is_symbolic(start) or _is_symbolic(stop)):
+        return max(cast("Dim", -((start - stop) // step)), 0)
     if step == 0 or not all(-math.inf < bound < math.inf for bound in (start, stop, step)):
         raise ValueArgumentError(
             f"arange: from {start} to {stop} by {step}: needs finite bounds and a step other than 0"
@@ -156,6 +162,11 @@ def arange_length(start: float, stop: float, step: float) -> int:
     if abs(length) >= 2.0**60:
         raise ShapeError(f"arange: from {start} to {stop} by {step} has too many elements")
     return max(0, math.ceil(length))
+
+
+def _is_symbolic(bound: object) -> bool:
+    """Whether a bound is a symbolic size."""
+    return not isinstance(bound, SCALARS) and _dims.is_symbolic(bound)
 
 
 def _normalize_bounds(start: float, stop: float | None) -> tuple[float, float]:
@@ -171,7 +182,8 @@ def _arange_shape_rule(
     device: str | None = None,
 ) -> TensorSpec:
     start, stop = _normalize_bounds(start, stop)
-    value = dtype or promoted_dtype("arange", (start, stop, step))
+    numbers = [1 if _is_symbolic(bound) else bound for bound in (start, stop, step)]  # a size is an int
+    value = dtype or promoted_dtype("arange", numbers)
     if dtype is None and value.kind == "f":
         value = default_float()
     if value.kind in "bc" or any(isinstance(bound, complex) for bound in (start, stop, step)):

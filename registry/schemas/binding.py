@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import lazy
 from ...errors import ArgumentError, TandemError, UndecidedError
 from ..dispatch.keys import DispatchKey
 from ..dtypes import as_dtype, check_range, uint64
@@ -23,6 +24,8 @@ from .schema import MISSING, Argument, Schema, Type
 
 if TYPE_CHECKING:
     from ..types import Args, Kwargs
+
+_dims = lazy.Module(".registry.dims")
 
 Converter = Callable[[Any], Any]
 
@@ -121,6 +124,8 @@ def _to_number(value: object) -> Any:
         return next(kind(value) for kind in SCALARS if isinstance(value, kind))  # type: ignore[arg-type]
     if isinstance(value, TensorBase):
         return _to_item(value)
+    if _dims.is_symbolic(value):
+        return value
     raise ConversionError("a Python number")
 
 

@@ -315,7 +315,7 @@ def test_failed_check_in_a_later_part_raises():
 def test_intervals_get_the_lowest_offset_that_fits(drawn):
     wanted = []
     intervals = [Interval(None, min(a, b), max(a, b), n) for a, b, n in drawn]
-    assigned = Assigned(len(intervals))
+    assigned = Assigned(intervals)
     for one in intervals:
         offset = 0
         overlapping = [o for o in wanted if o.first <= one.last and one.first <= o.last]

@@ -48,6 +48,17 @@ def test_answers_hold_for_all_numbers(name, a, b):
             assert substitute(result, numbers) == OPERATORS[name](one, two)
 
 
+@settings(max_examples=200, deadline=None)
+@given(FORMS.filter(is_symbolic), st.sampled_from([2, 6, 64]))
+def test_rounding_up_commutes_with_substitution(form, multiple):
+    rounded = form.round_up(multiple)
+    assert rounded >= form
+    assert rounded.round_up(multiple) == rounded
+    for numbers in NUMBERS:
+        number = substitute(form, numbers)
+        assert substitute(rounded, numbers) == -(-number // multiple) * multiple
+
+
 @given(FORMS, FORMS)
 def test_equal_forms_have_equal_hashes(a, b):
     assert hash(a + b) == hash(b + a)

@@ -6,9 +6,10 @@ import ctypes
 import functools
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .....named_tuple import NamedTuple
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
 from . import jit_layout as at
@@ -30,21 +31,32 @@ def float_bits(number: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", number))[0])
 
 
+class LayoutGuard(NamedTuple):
+    """A word of a guard program: the address of a struct that describes a valid array. Its sizes may be symbolic.
+
+    Attributes:
+        make: makes the struct of a spec and a slot, whose sizes are ints.
+        spec: the shape, dtype and device of a valid array.
+        slot: the slot of its data pointer.
+    """
+
+    make: Callable[[TensorSpec, int], StructMemory]
+    spec: TensorSpec
+    slot: int
+
+
 class Program:
     """A guard or build program being built: its words, and the objects that they point to."""
 
     def __init__(self) -> None:
-        self.words: list[int] = []
+        self.words: list[int | LayoutGuard] = []
         self.kept: list[Any] = []
         self.mortal: list[tuple[int, Any]] = []  # words that name an object which may be freed
 
     def add(self, *words: Any) -> None:
         """Append words; an object that is not an int is kept alive, and its address appended."""
         for item in words:
-            if isinstance(item, StructMemory):
-                self.kept.append(item)
-                self.words.append(item.address)
-            elif type(item) is int:
+            if type(item) is int or type(item) is LayoutGuard:
                 self.words.append(item)
             else:
                 self.same(item)
@@ -66,9 +78,19 @@ class Program:
         self.words.append(id(value))
 
     def record(self) -> StructMemory:
-        """Return the program in memory."""
-        result = make_int64_array(self.words)
-        result.kept += self.kept
+        """Return the program in memory.
+
+        Raises:
+            UndecidedError: a guard has a symbolic size.
+        """
+        words: list[int] = []
+        structs: list[StructMemory] = []
+        for item in self.words:
+            if isinstance(item, LayoutGuard):
+                structs.append(item.make(item.spec, item.slot))
+            words.append(structs[-1].address if isinstance(item, LayoutGuard) else item)
+        result = make_int64_array(words)
+        result.kept += [*self.kept, *structs]
         for index, value in self.mortal:
             word = ctypes.c_int64.from_buffer(result.memory, 8 * index)
             result.kept.append(weakref.ref(value, functools.partial(_clear, word)))
