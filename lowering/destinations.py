@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Value
-from .fusion.concat_in_place import is_update
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, substitute_leaves
+from .fusion.pieces import is_update
 from .in_place import find_updates
 from .layout import contiguous
 from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes

@@ -19,8 +19,8 @@ from ..registry.dtypes import DType, int64
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import to_example
 from .fusion.index_maps import explain_indexed_access
+from .fusion.ranges import match_range
 from .layout import Layout, contiguous, is_view, view_layout
-from .passes.iota import match_range
 
 _foreign_functions = lazy.Module(".operators.foreign.functions")
 _foreign_kernels = lazy.Module(".lowering.foreign_kernels")

@@ -13,9 +13,9 @@ from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value, bodies_of
 from .buffer_assignment import nbytes_of
 from .cost_model import CELL_BYTES
-from .fusion.concat_in_place import is_update
+from .fusion.pieces import is_update
+from .fusion.ranges import Range
 from .layout import contiguous
-from .passes.iota import Range
 from .passes.rewrite import has_effects, new_node
 from .thunks import NodeThunk
 

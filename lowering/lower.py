@@ -12,13 +12,13 @@ from ..named_tuple import NamedTuple
 from ..registry.dispatch.observers import Note
 from ..tracer.graph import Graph, Node, Value
 from .buffer_assignment import Aliases, BufferAssignment, assign_buffers, nbytes_of
-from .fusion.concat_in_place import find_pieces
 from .fusion.groups import Partition
+from .fusion.pieces import find_pieces
+from .fusion.ranges import Range, match_constant_range, match_range
 from .interpreter import interpret
 from .kernel_selection import KernelSelection, Target
 from .layout import Layout
 from .loop_bodies import LoopThunk, make_loop_thunk
-from .passes.iota import Range, match_constant_range, match_range
 from .passes.pipeline import folded_constants, optimize
 from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
 

@@ -14,14 +14,14 @@ from ..operators.scalar_ir.expr import Expr
 from ..registry.dtypes import UNSIGNED, DType, uint64
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value
-from .fusion.concat_in_place import find_pieces, is_update, make_piece_kernel
 from .fusion.groups import Group, Partition
 from .fusion.index_maps import unaligned_inputs
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, load
+from .fusion.pieces import find_pieces, is_update, make_piece_kernel
+from .fusion.ranges import make_range_kernel, match_range
 from .fusion.schedule import ScheduleContext, schedule
 from .kernel_selection import FUSED, KernelSelection, uniform_constant
 from .layout import Layout, contiguous
-from .passes.iota import make_range_kernel, match_range
 
 _updates = lazy.Module(".lowering.fusion.updates")
 
@@ -229,12 +229,12 @@ def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]
     steps: list[Thunk] = []
     pieces = list(enumerate(find_pieces(node) or ()))
     updated = None
-    if around.resolution.target.indexes and len(pieces) == 2 and is_update(node) and pieces[1][1].target.size:
+    if around.resolution.target.indexes and len(pieces) == 2 and is_update(node) and pieces[1][1].size:
         pieces = pieces[1:]
-        if pieces[0][1].adds or pieces[0][1].target.size < node.outputs[0].spec.size:
+        if pieces[0][1].adds or pieces[0][1].size < node.outputs[0].spec.size:
             updated = AliasCandidate(*around.resolution.root(node.args[0]), node.outputs[0])
     for index, piece in pieces:
-        if piece.target.size:
+        if piece.size:
             kernel, params = make_piece_kernel(
                 f"{name}_piece{index}", node.outputs[0], piece, around.resolution.root, around.slots
             )

@@ -7,5 +7,6 @@ schedule.py: the stages and buffers of a group's kernel
 index_maps.py: accesses of nodes at integer positions
 affine_reads.py: affine index maps of kernels: positions, parts of values, composition
 updates.py: kernels that write elements at integer positions
-concat_in_place.py: kernels that write the pieces of a concatenation into the result
+ranges.py: kernels of evenly spaced numbers, expressions of the position
+pieces.py: kernels that copy arguments to the parts of a result
 """

@@ -7,7 +7,6 @@ loop_passes.py: tools for passes on scans; hoisting of accumulated products
 hoist_scatter_add.py: hoisting of scatter-adds into an accumulator out of scans
 licm.py: loop-invariant code motion
 loop_dce.py: dead-code elimination for loops and branches
-iota.py: ranges as kernels
 inline_producers.py: duplicating cheap producers into the kernels that read them
 inline_reads.py: computing values at the points where kernels read them: slices, flips, rolls, pads
 rematerialize.py: recomputing intermediates that cost more to store

@@ -15,8 +15,8 @@ from ...tracer.graph import Value
 from ..cost_model import is_cheap
 from ..fusion.affine_reads import AffineAxis, Composition, Part, find_positions, make_part
 from ..fusion.loop_ir import Buffer, FusedKernel, Store
+from ..fusion.ranges import make_range_kernel, match_constant_range
 from ..thunks import KernelThunk, Thunk, reads_and_writes
-from .iota import make_range_kernel, match_constant_range
 
 
 class Producer(NamedTuple):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..scalar_ir.fold import Fold
     from .native_kernel import Decomposition, NativeKernel
-    from .view_spec import ViewRule
+    from .view_spec import PieceSpec, ViewRule
 
     # The calls of a test: a function that returns them, or the dotted name of a generator in tests/harness/samples,
     # alone or in a tuple with further arguments. Samples are generated for a dtype.
@@ -120,6 +120,7 @@ class Declaration(NamedTuple):
             the calls for which it returns NotImplemented, or raises IndexError, TypeError or ValueError.
         fold: for reductions and scans: how elements are combined.
         index_spec: for gathers and scatters at integer positions: how they access elements.
+        piece_spec: for joins and writes of slices: the parts of the result that are copies of arguments.
         native: the C functions or emitted loops that compute the operator, see :mod:`.native_kernel`.
         decomposition: for other kinds than composites: the operator in terms of others, for compiled code, see
             :mod:`.native_kernel`.
@@ -168,6 +169,7 @@ class Declaration(NamedTuple):
     eager_kernel: Callable[..., Any] | None = None
     fold: Fold | None = None
     index_spec: IndexSpec | None = None
+    piece_spec: PieceSpec | None = None
     native: NativeKernel | None = None
     decomposition: Decomposition | None = None
     derivative: Derivative | None = None

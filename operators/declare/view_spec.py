@@ -7,8 +7,9 @@ sizes (:mod:`...registry.dims`) as well as on ints.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import OutOfBoundsError
 from ...named_tuple import NamedTuple
@@ -40,6 +41,41 @@ class ViewLayout(NamedTuple):
 
 ViewRule = Callable[..., ViewLayout | None]
 """``rule(layout, *arguments)``; None where the elements have to be copied."""
+
+
+class Piece(NamedTuple):
+    """A part of a result that is copied from an argument.
+
+    Attributes:
+        target: the addresses of the part, which is a view of the result.
+        source: a tensor or a number, which broadcasts to the part.
+        adds: whether the source is added to the elements that earlier pieces have written.
+    """
+
+    target: ViewLayout
+    source: Any
+    adds: bool = False
+
+    @property
+    def size(self) -> Dim:
+        """Number of elements."""
+        return math.prod(self.target.sizes)
+
+
+class PieceSpec:
+    """The parts of an operator's result that are copies of its arguments, which lowering compiles from.
+
+    Attributes:
+        rule: ``rule(whole, *arguments)`` with the layout of the result: its pieces in the order of writing, or None if
+            the elements are computed in another way for these arguments.
+        updates: whether there are two pieces, the whole result and a part that is written over it: the result may be
+            stored in the memory of the first argument. Otherwise pieces do not overlap.
+    """
+
+    __slots__ = ("rule", "updates")
+
+    def __init__(self, rule: Callable[..., list[Piece] | None], *, updates: bool = False):
+        self.rule, self.updates = rule, updates
 
 
 def row_major_strides(sizes: Sizes) -> Sizes:

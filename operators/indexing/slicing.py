@@ -21,7 +21,7 @@ from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Linear, Rule
 from ..declare.kinds import array_op, view
 from ..declare.shape_rules import broadcast_shapes, spec_of
-from ..declare.view_spec import Sizes, ViewLayout
+from ..declare.view_spec import Piece, PieceSpec, Sizes, ViewLayout
 from ..shape.views import sum_to
 
 if TYPE_CHECKING:
@@ -206,6 +206,13 @@ def _write_batched(
     return info.call(x, value, _batch_plan(plan, info.batch_size), accumulate=accumulate), 0
 
 
+def _write_pieces(
+    whole: ViewLayout, self: Any, value: Any, plan: Plan, *, accumulate: bool = False
+) -> list[Piece]:
+    """The pieces of a write: the tensor, then the selected elements."""
+    return [Piece(whole, self), Piece(_read_rule(whole, plan), value, accumulate)]
+
+
 basic_put: OperatorFunction[Tensor] = array_op(
     "scatter",
     "basic_put(Tensor self, Tensor value, Any plan, *, bool accumulate=False) -> Tensor",
@@ -242,6 +249,7 @@ basic_put: OperatorFunction[Tensor] = array_op(
             "value": lambda t, plan, self_spec: put_into_zeros(t, plan, self_spec),
         },
     ),
+    piece_spec=PieceSpec(_write_pieces, updates=True),
     batching=_write_batched,
     samples="samples.indexing.slicing_write_samples",
     errors=lambda: [

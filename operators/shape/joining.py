@@ -15,6 +15,7 @@ from ..declare.derivatives import Linear
 from ..declare.kinds import array_op, composite
 from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import common_device, is_tensor, normalize_axis, promoted_dtype, spec_of
+from ..declare.view_spec import Piece, PieceSpec, ViewLayout
 from ..indexing.slicing import basic_index
 from .rearrange import expand_dims, full_plan
 from .views import reshape
@@ -63,6 +64,18 @@ def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) ->
     specs = [x if type(x) in SCALARS else TensorSpec(x.shape, as_dtype(x.dtype)) for x in tensors]
     dtype = promoted_dtype("concat", specs)
     return xp.concatenate([xp.asarray(x).astype(dtype.np, copy=False) for x in tensors], axis)
+
+
+def _concat_pieces(whole: ViewLayout, tensors: Sequence[Any], axis: int | None) -> list[Piece] | None:
+    """The pieces of a concatenation: a slice for each tensor."""
+    if axis is None or any(isinstance(tensor, SCALARS) for tensor in tensors):
+        return None
+    axis %= len(whole.sizes)
+    result, offset = [], whole.offset
+    for tensor in tensors:
+        result.append(Piece(ViewLayout(tensor.shape, whole.strides, offset), tensor))
+        offset += tensor.shape[axis] * whole.strides[axis]
+    return result
 
 
 def _split_cotangent(g: Tensor, tensors_spec: Sequence[TensorSpec], axis: int | None) -> tuple[Tensor, ...]:
@@ -122,6 +135,7 @@ concat: OperatorFunction[Tensor] = array_op(
     ),
     dtypes=ALL,
     derivative=Linear({"tensors": lambda g, tensors_spec, axis: _split_cotangent(g, tensors_spec, axis)}),
+    piece_spec=PieceSpec(_concat_pieces),
     batching=_concat_batched,
     samples="samples.shape.concat_samples",
     errors="samples.shape.concat_errors",

@@ -1,4 +1,4 @@
-"""Ranges as kernels: ``arange``, and constants that are ranges; computed where they are read if launches are costly."""
+"""Ranges as kernels: ``arange``, and constants that are ranges, as expressions of the position that readers inline."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...registry.values import TensorSpec
 from ...tracer.graph import Node
-from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Store, index
 from ..layout import contiguous
+from .loop_ir import Buffer, FusedKernel, Stage, Store, index
 
 if TYPE_CHECKING:
     from ...registry.types import Array
