@@ -1,5 +1,7 @@
 """Kernels compute values at the points where they read them: the same bits as eager calls, and fewer kernels."""
 
+import re
+
 import numpy as np
 import pytest
 import tandem as td
@@ -86,6 +88,16 @@ def test_rows_are_read_backwards(dtype, masks, monkeypatch):
         assert flipped(x).numpy().tobytes() == want.tobytes()
         if vectors.vector_target().masks and dtype == "f4" and size == 64:
             assert "shufflevector" in flipped.lower(x).llvm_ir()
+
+
+@native
+@pytest.mark.skipif(not vectors.vector_target().masks, reason="partial vectors are copied")
+def test_reversed_rows_with_partial_vectors_reverse_no_mask():
+    flipped = td.jit(lambda x: x[:, ::-1] * 2 + 1)
+    for columns in (1, 7, 8, 15, 17, 1000):
+        x = td.asarray(np.arange(5.0 * columns, dtype=np.float32).reshape(5, columns))
+        assert flipped(x).numpy().tobytes() == (x.numpy()[:, ::-1] * np.float32(2) + np.float32(1)).tobytes()
+        assert not re.search(r"shufflevector <\d+ x i1>", flipped.lower(x).llvm_ir())
 
 
 @native

@@ -79,7 +79,7 @@ class Access:
         if self.is_reversed:
             self.copied = self.by_element = False
             self.pointer = f.address(self.here, str((f.lanes - 1) * step))
-            self.mask = None if loop.mask is None else f.reverse(loop.mask, "i1")
+            self.mask = loop.reversed_mask()
             return
         self.by_element = self.copied and f.is_small and loop.tail == 0 and self.dtype not in PARTS
         if self.by_element:
@@ -169,7 +169,7 @@ class VectorLoop:
     """
 
     def __init__(self, f: Function, index: str, stop: str, tail: int | None):
-        self.index, self.tail = index, tail
+        self._f, self.index, self.tail = f, index, tail
         self.count, self.last = str(f.lanes), "false"
         self.mask: str | None = None
         if tail != 0:
@@ -179,10 +179,27 @@ class VectorLoop:
             if tail == 1:
                 short, tail = f.op('call i64 asm "", "=r,0"(i64 1)'), None
             self.count = f.op(f"select i1 {self.last}, i64 {short}, i64 {f.lanes}")
-            self.mask = lanes_below(f, self.count) if tail is None else self._constant_mask(f, tail)
+            self.mask = lanes_below(f, self.count) if tail is None else self._constant_mask(range(tail))
+        self._known_tail, self._reversed_mask = tail, ""
 
-    def _constant_mask(self, f: Function, tail: int) -> str:
-        bits = ", ".join(f"i1 {'true' if k < tail else 'false'}" for k in range(f.lanes))
+    def reversed_mask(self) -> str | None:
+        """Return the mask of the lanes that hold elements of a vector in reverse order, or None if all do.
+
+        The bits of a mask are not reversed: AVX-512 has no instruction for that, and in a register of numbers that
+        takes as long as four vectors.
+        """
+        if self.mask is not None and not self._reversed_mask:
+            f, tail = self._f, self._known_tail
+            if tail is None:
+                below = lanes_below(f, f.op(f"sub i64 {f.lanes}, {self.count}"))
+                self._reversed_mask = f.op(f"xor {f.vec('i1')} {below}, splat (i1 true)")
+            else:
+                self._reversed_mask = self._constant_mask(range(f.lanes - tail, f.lanes))
+        return self._reversed_mask or None
+
+    def _constant_mask(self, lanes: range) -> str:
+        f = self._f
+        bits = ", ".join(f"i1 {'true' if k in lanes else 'false'}" for k in range(f.lanes))
         return f.op(f"select i1 {self.last}, {f.vec('i1')} <{bits}>, {f.vec('i1')} splat (i1 true)")
 
 
