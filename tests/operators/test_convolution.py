@@ -2,11 +2,16 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
 import tandem as td
 from tandem import config
+from tandem.backends.cpu.codegen.shifted_tiles import tile_vectors, write_shifted_tiles
+from tandem.backends.cpu.native_kernels.convolutions import choose_mode, parse_sizes
+from tandem.backends.cpu.native_kernels.rt_convolution import SHIFTED
+from tandem.backends.cpu.target import vector_target
 from tandem.operators.nn.convolution_kernel import convolve
 
 
@@ -208,7 +213,7 @@ def test_loops_compute_what_numpy_computes():
 
 
 def larger_convolutions(count):
-    """Large results of small kernels, and small results of large kernels, with stride 1."""
+    """Large results of small kernels, also with strides, and small results of large kernels."""
     rng = np.random.default_rng(8)
     for trial in range(count):
         rank, groups, within = (int(rng.integers(1, 3)) for _ in range(3))
@@ -217,10 +222,11 @@ def larger_convolutions(count):
         dilation = tuple(map(int, rng.integers(1, 3, rank))) if trial % 4 == 1 else (1,) * rank
         padding = tuple(map(int, rng.integers(-1, 3, 2 * rank)))
         x = rng.standard_normal((int(rng.integers(1, 4)), within * groups, *sizes))
-        w = rng.standard_normal((groups * int(rng.integers(1, 7)), within, *kernel))
+        w = rng.standard_normal((groups * int(rng.integers(1, 20)), within, *kernel))
         if trial % 3 == 0:
             x, w = np.swapaxes(np.swapaxes(x, 0, -1).copy(), 0, -1), w[..., ::-1]
-        yield x, w, ((1,) * rank, padding, (1,) * rank, dilation, groups)
+        stride = tuple(map(int, rng.integers(1, 4, rank))) if trial % 4 == 3 else (1,) * rank
+        yield x, w, (stride, padding, (1,) * rank, dilation, groups)
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 0), (0, 1, 3), (2, 1, 0, 4)])
@@ -250,6 +256,25 @@ def test_planes_are_multiplied_where_they_are(dtype):
         done += 1
         close(found, convolve(np, x, w, *how), 2e-4 if dtype is np.float32 else 1e-10)
     assert done > 80
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("channels", [6, 64, 256])
+def test_small_kernels_of_any_stride_multiply_shifted_planes(channels, stride):
+    name = f"1,{channels},{channels},28x28,3x3,{28 // stride}x{28 // stride},{stride}x{stride},1x1,1x1,1x1"
+    assert choose_mode(parse_sizes(name)) == SHIFTED
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.float64])
+def test_tiles_of_shifted_planes_keep_their_sums_in_registers(dtype):
+    """Every multiplication of a tile is one of vectors, whose sum is carried around the loop over the taps."""
+    text = write_shifted_tiles(dtype)
+    tiles = tile_vectors()
+    for height, vectors in tiles.items():
+        function = text.partition(f"@shifted_tiles_{height}(")[2].partition("\n}")[0]
+        expected = sum(height * count for count in (*range(1, vectors), vectors))
+        lanes = vector_target().vector_bytes // dtype.itemsize
+        assert len(re.findall(rf"phi <{lanes} x ", function)) == expected
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ libm.py: scalar calls of libm per lane: nextafter, fmod; sin, cos and tan of hug
 nodes.py: nodes of the scalar IR
 remainders.py: remainders and floor division of floats
 scalars.py: vectors of one element as scalars
+shifted_tiles.py: micro-kernel of convolutions that multiply shifted planes
 small_product.py: micro-kernels of small matrix products
 text.py: modules, functions, loops and vectors as text
 tiles.py: stages that read transposed arrays

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from ..codegen.shifted_tiles import tile_vectors, write_shifted_tiles
+from ..fastpath.compiler import engine
 from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.glue.products import compile_product
 from ..fastpath.runtime.rt_loops import Failures
@@ -15,7 +18,8 @@ from .providers import Loop
 from .tables import parse_signature
 
 SHIFTED = 4  # how much quicker it is to copy shifted planes than windows
-MOST_SHIFTED = 64  # channels of a group
+MOST_SHIFTED = 512  # channels of a group
+MOST_STRIDE = 4  # of shifted planes
 LEAST_SHIFTED = 32  # elements of a channel of the result
 BLOCK = 1 << 20  # elements of the unfolded input at a time
 SIGNATURES = {
@@ -55,8 +59,8 @@ def choose_mode(s: Sizes) -> int:
     """Choose how a convolution is computed.
 
     The windows of the input become columns, or, where kernels are larger than results, rows of a matrix; or the
-    products of each element of the input are added to the result, which skips the zeros of a dilated input. With few
-    channels the planes of the input are multiplied where they are, shifted.
+    products of each element of the input are added to the result, which skips the zeros of a dilated input. Where
+    results are not tiny, the planes of the input are multiplied where they are, shifted.
     """
     if is_shiftable(s):
         return rt_convolution.SHIFTED
@@ -70,11 +74,14 @@ def choose_mode(s: Sizes) -> int:
 
 
 def is_shiftable(s: Sizes) -> bool:
-    """Return whether products of shifted planes are the quickest: few channels, and few columns too many."""
-    is_plain = len(s.sizes) < 3 and max(s.stride) == max(s.input_dilation) == 1
-    if not is_plain or s.channels // s.groups > MOST_SHIFTED or math.prod(s.kernel) == 1:
+    """Return whether products of shifted planes are the quickest: few phases, and few columns too many."""
+    is_plain = len(s.sizes) < 3 and max(s.input_dilation) == 1
+    if not is_plain or s.channels // s.groups > MOST_SHIFTED or math.prod(s.kernel) == max(s.stride) == 1:
         return False
-    return (s.kernel[-1] - 1) * s.dilation[-1] <= s.out[-1] and math.prod(s.out) >= LEAST_SHIFTED
+    if max(s.stride) > 1 and (max(s.stride) > MOST_STRIDE or max(s.dilation) > 1):
+        return False
+    reach = (s.kernel[-1] - 1) * s.dilation[-1]
+    return reach // s.stride[-1] <= s.out[-1] and math.prod(s.out) >= LEAST_SHIFTED
 
 
 def make_geometry(s: Sizes) -> tuple[int, ...]:
@@ -116,6 +123,13 @@ def split_name(name: str) -> tuple[str, tuple[int, ...]]:
     return str(len(sizes.sizes)), make_geometry(sizes)
 
 
+@engine.KeepFirst
+def compile_tiles(dtype: DType) -> engine.Code | None:
+    """Return the code of the products of shifted planes, one for the process."""
+    name = f"shifted tiles of {dtype.name}"
+    return engine.build_once(name, partial(write_shifted_tiles, dtype), ["shifted_tiles"])
+
+
 def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
     """Return the loop for float32 or float64; None for other dtypes, the reason if there is none."""
     if dtypes[0] not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
@@ -123,11 +137,14 @@ def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
     product = compile_product(dtypes[0])
     if product is None:
         return "SciPy does not publish BLAS's functions"
+    tiles = compile_tiles(dtypes[0])
+    if tiles is None:
+        return "it cannot be compiled"
     code = emitted.compile_function(
         "convolve",
         (("T", "f64" if dtypes[0] is dt.float64 else "f32"),),
-        (("SIZE", dtypes[0].itemsize),),
-        (("multiply_matrices", product["loop"]),),
+        (("SIZE", dtypes[0].itemsize), ("TALLEST", max(tile_vectors()))),
+        (("multiply_matrices", product["loop"]), ("shifted_tiles", tiles["shifted_tiles"])),
         rt_convolution.convolve,
     )
     if code is None:

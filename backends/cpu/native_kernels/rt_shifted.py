@@ -1,175 +1,166 @@
-"""Native runtime: convolutions of few channels by products of shifted planes, without a matrix of windows.
+"""Native runtime: convolutions by products of shifted planes, without a matrix of windows.
 
-The planes of an item are copied once, with their padding. A row of the result is given the width of such a plane, so
-that the elements of a plane that one tap multiplies follow each other; the columns too many are dropped at the end.
-FEW channels of the result and VECTORS vectors of positions at a time are sums in registers.
+The planes of an item are copied once, with their padding; with strides, as one plane for each phase: the rows and
+columns whose positions have the same remainder. A row of the result is given the width of such a plane, so that the
+elements that one tap multiplies follow each other; the columns too many are dropped at the end. The products are those
+of `codegen.shifted_tiles`, for up to TALLEST channels of the result at a time.
 """
 
 from __future__ import annotations
 
-from ..fastpath.compiler.dsl import (
-    alwaysinline,
-    extern,
-    i64,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    stack_of,
-    store,
-    vector_range,
-)
+from ..fastpath.compiler.dsl import extern, i64, load, native, noinline, ptr, stack_of, store, template
 from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, copy_plane
 
-FEW: i64 = 4  # channels of the result that are computed together
-VECTORS: i64 = 4  # vectors of positions that are computed together
-VECTOR_BYTES: i64 = 64
+TALLEST: i64 = template(8)  # channels of the highest tile
+VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
 
-fma_f32 = extern("llvm.fma.f32", "f32(f32, f32, f32)")
-fma_f64 = extern("llvm.fma.f64", "f64(f64, f64, f64)")
+shifted_tiles = extern("shifted_tiles", "None(ptr, ptr, ptr, i64, ptr, i64, i64)")
 
 
 @native
-def plane_height(g: Geometry) -> i64:
-    return at(g.out, 1) + (at(g.kernel, 1) - 1) * at(g.dilation, 1)
+def reach_of(g: Geometry, axis: i64) -> i64:
+    """Return the distance between the first and the last tap along an axis."""
+    return (at(g.kernel, axis) - 1) * at(g.dilation, axis)
 
 
 @native
-def plane_width(g: Geometry) -> i64:
-    return at(g.out, 2) + (at(g.kernel, 2) - 1) * at(g.dilation, 2)
+def phases_of(g: Geometry, axis: i64) -> i64:
+    """Return the number of phases along an axis that a tap reads."""
+    return smaller(at(g.stride, axis), reach_of(g, axis) + 1)
+
+
+@native
+def plane_length(g: Geometry, axis: i64) -> i64:
+    """Return the rows or columns of the plane of a phase."""
+    return at(g.out, axis) + reach_of(g, axis) // at(g.stride, axis)
+
+
+@native
+def plane_size(g: Geometry) -> i64:
+    return plane_length(g, 1) * plane_length(g, 2)
 
 
 @native
 def row_pitch(g: Geometry) -> i64:
     """Return the number of positions of a channel of the result, in whole vectors."""
-    positions, vector = (at(g.out, 1) - 1) * plane_width(g) + at(g.out, 2), VECTOR_BYTES // SIZE
+    positions, vector = (at(g.out, 1) - 1) * plane_length(g, 2) + at(g.out, 2), VECTOR_BYTES // SIZE
     return (positions + vector - 1) // vector * vector
-
-
-@native
-def blocks_of(g: Geometry) -> i64:
-    """Return the number of blocks of FEW channels of a group of the result."""
-    return (g.of_group + FEW - 1) // FEW
 
 
 @native
 def planes_size(g: Geometry) -> i64:
     """Return the elements of a group's planes, and those that the last vector reads behind them."""
-    return g.within * plane_height(g) * plane_width(g) + VECTOR_BYTES // SIZE
+    return g.within * phases_of(g, 1) * phases_of(g, 2) * plane_size(g) + VECTOR_BYTES // SIZE
 
 
 @native
 def scratch_of_shifted(g: Geometry) -> i64:
-    """Return the number of elements of scratch memory, that of the weights included."""
-    return g.groups * blocks_of(g) * g.taps * FEW + planes_size(g) + FEW * row_pitch(g)
+    """Return the number of elements of scratch memory next to the weights: offsets, planes and results."""
+    return g.taps * 8 // SIZE + planes_size(g) + TALLEST * row_pitch(g)
+
+
+@native
+def tile_height(channels: i64) -> i64:
+    """Return the height of the highest tile for so many channels of the result."""
+    if channels >= TALLEST:
+        return i64(TALLEST)
+    if channels >= 6:
+        return i64(6)
+    if channels >= 4:
+        return i64(4)
+    return i64(2) if channels >= 2 else i64(1)
+
+
+@noinline
+def write_offsets(g: Geometry, to: ptr) -> None:
+    """Write the bytes from the first plane to the first element that each tap multiplies."""
+    plane, width = plane_size(g), plane_length(g, 2)
+    for c in range(g.within):
+        for b in range(at(g.kernel, 1)):
+            row = b * at(g.dilation, 1)
+            for e in range(at(g.kernel, 2)):
+                column = e * at(g.dilation, 2)
+                phase = (c * phases_of(g, 1) + row % at(g.stride, 1)) * phases_of(g, 2) + column % at(
+                    g.stride, 2
+                )
+                inside = row // at(g.stride, 1) * width + column // at(g.stride, 2)
+                store(i64, to, 0, (phase * plane + inside) * SIZE)
+                to += 8
 
 
 @noinline
 def copy_shifted_weights(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
-    """Copy the weights as (groups, blocks, taps, FEW), with zeros for the channels too many."""
+    """Copy the weights of each tile as (taps, height)."""
     over, inner = load(i64, steps, 0), load(i64, steps, 8)
     rows, columns = stride_of(steps + 8, g.rank, 1), stride_of(steps + 8, g.rank, 2)
-    for block in range(g.groups * blocks_of(g)):
-        group, first = block // blocks_of(g), block % blocks_of(g) * FEW
-        for c in range(g.within):
-            for b in range(at(g.kernel, 1)):
-                for e in range(at(g.kernel, 2)):
-                    source = w + c * inner + b * rows + e * columns
-                    for o in range(FEW):
-                        channel = first + o
-                        own = group * g.of_group + channel
-                        store(T, to, o * SIZE, load(T, source, own * over) if channel < g.of_group else T(0))
-                    to += FEW * SIZE
-
-
-@alwaysinline
-def add_products(sums: ptr, kernels: ptr, source: ptr, vectors: i64) -> None:
-    """Add the products of one tap to the sums of a tile."""
-    for o in range(FEW):
-        weight = load(T, kernels, o * SIZE)
-        for v in range(vectors):
-            own, read = (o * VECTORS + v) * VECTOR_BYTES, source + v * VECTOR_BYTES
-            for j in vector_range(VECTOR_BYTES // SIZE):
-                total, element = load(T, sums, own + j * SIZE), load(T, read, j * SIZE)
-                if SIZE == 4:
-                    store(T, sums, own + j * SIZE, fma_f32(weight, element, total))
-                else:
-                    store(T, sums, own + j * SIZE, fma_f64(weight, element, total))
-
-
-@alwaysinline
-def compute_sums(kernels: ptr, planes: ptr, g: Geometry, to: ptr, pitch: i64, vectors: i64) -> None:
-    """Compute FEW channels of the result at the positions of some vectors, whose number is a constant."""
-    sums, width = stack(FEW * VECTORS * VECTOR_BYTES), plane_width(g)
-    plane = plane_height(g) * width * SIZE
-    down, right = at(g.dilation, 1) * width * SIZE, at(g.dilation, 2) * SIZE
-    for i in range(FEW * VECTORS):
-        for j in vector_range(VECTOR_BYTES // SIZE):
-            store(T, sums, i * VECTOR_BYTES + j * SIZE, T(0))
-    for _c in range(g.within):
-        row = planes
-        for _b in range(at(g.kernel, 1)):
-            source = row
-            for _e in range(at(g.kernel, 2)):
-                add_products(sums, kernels, source, vectors)
-                kernels += FEW * SIZE
-                source += right
-            row += down
-        planes += plane
-    for o in range(FEW):
-        for v in range(vectors):
-            for j in vector_range(VECTOR_BYTES // SIZE):
-                own = v * VECTOR_BYTES + j * SIZE
-                store(T, to, o * pitch * SIZE + own, load(T, sums, o * VECTORS * VECTOR_BYTES + own))
-
-
-@noinline
-def compute_tile(kernels: ptr, planes: ptr, g: Geometry, to: ptr, pitch: i64) -> None:
-    compute_sums(kernels, planes, g, to, pitch, VECTORS)
-
-
-@noinline
-def compute_vector(kernels: ptr, planes: ptr, g: Geometry, to: ptr, pitch: i64) -> None:
-    compute_sums(kernels, planes, g, to, pitch, 1)
+    for group in range(g.groups):
+        first = i64(0)
+        while first < g.of_group:
+            height = tile_height(g.of_group - first)
+            for c in range(g.within):
+                for b in range(at(g.kernel, 1)):
+                    for e in range(at(g.kernel, 2)):
+                        source = w + (group * g.of_group + first) * over + c * inner + b * rows + e * columns
+                        for o in range(height):
+                            store(T, to, o * SIZE, load(T, source, o * over))
+                        to += height * SIZE
+            first += height
 
 
 @native
-def compute_channels(kernels: ptr, planes: ptr, g: Geometry, to: ptr, pitch: i64) -> None:
-    """Compute FEW channels of the result at all positions."""
-    start, vector = i64(0), VECTOR_BYTES // SIZE
-    while start + VECTORS * vector <= pitch:
-        compute_tile(kernels, planes + start * SIZE, g, to + start * SIZE, pitch)
-        start += VECTORS * vector
-    while start < pitch:
-        compute_vector(kernels, planes + start * SIZE, g, to + start * SIZE, pitch)
-        start += vector
+def copy_phases(source: ptr, g: Geometry, p: Plane, to: ptr) -> None:
+    """Copy a channel as the planes of its phases."""
+    for row in range(phases_of(g, 1)):
+        for column in range(phases_of(g, 2)):
+            copy_plane(source, row - at(g.before, 1), column - at(g.before, 2), p, to)
+            to += p.rows * p.columns * SIZE
+
+
+@native
+def copy_result(results: ptr, pitch: i64, g: Geometry, to: ptr, channels: i64) -> None:
+    """Copy the rows of some channels of the result, without the columns too many."""
+    width, line = plane_length(g, 2) * SIZE, at(g.out, 2) * SIZE
+    for o in range(channels):
+        source = results + o * pitch * SIZE
+        for _i in range(at(g.out, 1)):
+            capi.memcpy(to, source, line)
+            source += width
+            to += line
 
 
 @noinline
 def convolve_shifted(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
-    """Compute a convolution with stride 1; ``room`` is scratch memory."""
-    own, height, width = steps + 24, plane_height(g), plane_width(g)
-    copy_shifted_weights(w, steps + 32 + g.rank * 8, g, room)
-    planes = room + g.groups * blocks_of(g) * g.taps * FEW * SIZE
-    results, pitch = planes + planes_size(g) * SIZE, row_pitch(g)
-    rows, columns = stride_of(own, g.rank, 1), stride_of(own, g.rank, 2)
-    p: Plane = stack_of(height, width, 1, 1, at(g.sizes, 1), at(g.sizes, 2), rows, columns)
+    """Compute a convolution of at most two axes without zeros in its input; ``room`` is scratch memory."""
+    own, offsets, pitch = steps + 24, room, row_pitch(g)
+    weights = offsets + g.taps * 8
+    planes = weights + g.groups * g.of_group * g.taps * SIZE
+    results = planes + planes_size(g) * SIZE
+    write_offsets(g, offsets)
+    copy_shifted_weights(w, steps + 32 + g.rank * 8, g, weights)
+    p: Plane = stack_of(
+        plane_length(g, 1),
+        plane_length(g, 2),
+        at(g.stride, 1),
+        at(g.stride, 2),
+        at(g.sizes, 1),
+        at(g.sizes, 2),
+        stride_of(own, g.rank, 1),
+        stride_of(own, g.rank, 2),
+    )
+    channel = phases_of(g, 1) * phases_of(g, 2) * plane_size(g) * SIZE
     for item in range(count):
         for group in range(g.groups):
             source = x + item * load(i64, steps, 0) + group * g.within * load(i64, own, 0)
             for c in range(g.within):
-                to = planes + c * height * width * SIZE
-                copy_plane(source + c * load(i64, own, 0), 0 - at(g.before, 1), 0 - at(g.before, 2), p, to)
-            for block in range(blocks_of(g)):
-                kernels = room + (group * blocks_of(g) + block) * g.taps * FEW * SIZE
-                compute_channels(kernels, planes, g, results, pitch)
-                for o in range(smaller(FEW, g.of_group - block * FEW)):
-                    channel = group * g.of_group + block * FEW + o
-                    target = out + item * load(i64, steps, 16) + channel * g.indices * SIZE
-                    for i in range(at(g.out, 1)):
-                        line = results + (o * pitch + i * width) * SIZE
-                        capi.memcpy(target + i * at(g.out, 2) * SIZE, line, at(g.out, 2) * SIZE)
+                copy_phases(source + c * load(i64, own, 0), g, p, planes + c * channel)
+            first = i64(0)
+            while first < g.of_group:
+                height, number = tile_height(g.of_group - first), group * g.of_group + first
+                kernels = weights + number * g.taps * SIZE
+                shifted_tiles(kernels, planes, offsets, g.taps, results, pitch * SIZE, height)
+                target = out + item * load(i64, steps, 16) + number * g.indices * SIZE
+                copy_result(results, pitch, g, target, height)
+                first += height
