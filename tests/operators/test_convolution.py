@@ -10,7 +10,7 @@ import tandem as td
 from tandem import config
 from tandem.backends.cpu.codegen.shifted_tiles import tile_vectors, write_shifted_tiles
 from tandem.backends.cpu.native_kernels.convolutions import choose_mode, parse_sizes
-from tandem.backends.cpu.native_kernels.rt_convolution import SHIFTED
+from tandem.backends.cpu.native_kernels.rt_convolution import SHIFTED, WINDOWS
 from tandem.backends.cpu.target import vector_target
 from tandem.operators.nn.convolution_kernel import convolve
 
@@ -263,6 +263,33 @@ def test_planes_are_multiplied_where_they_are(dtype):
 def test_small_kernels_of_any_stride_multiply_shifted_planes(channels, stride):
     name = f"1,{channels},{channels},28x28,3x3,{28 // stride}x{28 // stride},{stride}x{stride},1x1,1x1,1x1"
     assert choose_mode(parse_sizes(name)) == SHIFTED
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_windows_of_large_kernels_are_read_in_place(rank, dtype):
+    rng = np.random.default_rng(9)
+    for trial in range(30):
+        groups, within, of_group, count = (
+            int(rng.integers(*ends)) for ends in ((1, 3), (1, 4), (12, 70), (1, 9))
+        )
+        kernel, stride, dilation = (
+            tuple(map(int, rng.integers(*ends, rank))) for ends in ((16 // rank, 20 // rank), (1, 3), (1, 3))
+        )
+        sizes = [(k - 1) * d + 1 + int(rng.integers(0, 5)) for k, d in zip(kernel, dilation, strict=True)]
+        padding = tuple(map(int, rng.integers(0, 2, 2 * rank)))
+        x = rng.standard_normal((count, within * groups, *sizes)).astype(dtype)
+        w = rng.standard_normal((groups * of_group, within, *kernel)).astype(dtype)
+        if trial % 2:
+            x, w = np.swapaxes(np.swapaxes(x, 0, 1).copy(), 0, 1), w[..., ::-1]
+        found = td.convolution(td.asarray(x), td.asarray(w), stride, padding, (1,) * rank, dilation, groups)
+        expected = convolve(np, x, w, stride, padding, (1,) * rank, dilation, groups)
+        close(found, expected, 2e-4 if dtype is np.float32 else 1e-10)
+
+
+def test_derivatives_by_kernels_read_windows_in_place():
+    assert choose_mode(parse_sizes("1,32,64,16x16,16x16,3x3,1x1,1x1,1x1,1x1")) == WINDOWS
+    assert choose_mode(parse_sizes("1,32,128,16x16,8x8,3x3,1x1,1x1,1x1,2x2")) == WINDOWS
 
 
 @pytest.mark.parametrize("dtype", [td.float32, td.float64])

@@ -22,4 +22,5 @@ ufunc_loops.py: loops with the signature of a ufunc's loops
 user.py: calls of users' scalar functions
 vector_product.py: matrix-vector and dot products (gemv)
 vectors.py: loop over whole vectors
+window_tiles.py: micro-kernel of convolutions with large kernels
 """

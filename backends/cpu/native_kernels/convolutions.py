@@ -9,6 +9,8 @@ from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..codegen.shifted_tiles import tile_vectors, write_shifted_tiles
+from ..codegen.text import NEXT_MODULE
+from ..codegen.window_tiles import write_window_tiles
 from ..fastpath.compiler import engine
 from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.glue.products import compile_product
@@ -21,6 +23,9 @@ SHIFTED = 4  # how much quicker it is to copy shifted planes than windows
 MOST_SHIFTED = 512  # channels of a group
 MOST_STRIDE = 4  # of shifted planes
 LEAST_SHIFTED = 32  # elements of a channel of the result
+LEAST_COLUMNS = 12  # channels of a group of the result that are columns of windows
+LEAST_WINDOW = 16  # elements of a window that is read in place
+PLANES = 1 << 16  # elements of the planes of windows at a time
 BLOCK = 1 << 20  # elements of the unfolded input at a time
 SIGNATURES = {
     1: "(c,x),(o,i,r)->(o,u)",
@@ -70,7 +75,10 @@ def choose_mode(s: Sizes) -> int:
     price = SHIFTED if s.out == s.sizes else 1
     if max(s.input_dilation) > 1 or (max(s.stride) == 1 and price * scattered < gathered):
         return rt_convolution.SCATTER
-    return rt_convolution.COLUMNS if math.prod(s.kernel) <= math.prod(s.out) else rt_convolution.ROWS
+    if math.prod(s.kernel) <= math.prod(s.out):
+        return rt_convolution.COLUMNS
+    is_wide = s.of_group >= LEAST_COLUMNS and math.prod(s.kernel) >= LEAST_WINDOW
+    return rt_convolution.WINDOWS if is_wide and len(s.sizes) < 3 else rt_convolution.ROWS
 
 
 def is_shiftable(s: Sizes) -> bool:
@@ -84,6 +92,16 @@ def is_shiftable(s: Sizes) -> bool:
     return reach // s.stride[-1] <= s.out[-1] and math.prod(s.out) >= LEAST_SHIFTED
 
 
+def block_size(s: Sizes) -> int:
+    """Return the number of items at a time, in the modes that compute several."""
+    if choose_mode(s) == rt_convolution.WINDOWS:
+        ends = zip(s.out, s.stride, s.kernel, s.dilation)
+        plane = math.prod((out - 1) * step + (k - 1) * d + 1 for out, step, k, d in ends)
+        return max(1, min(PLANES // plane, BLOCK // (math.prod(s.out) * s.of_group)))
+    within = s.channels // s.groups
+    return max(1, BLOCK // (s.groups * within * math.prod(s.kernel) * math.prod(s.out)))
+
+
 def make_geometry(s: Sizes) -> tuple[int, ...]:
     """Return the words of a ``Geometry``."""
     cls: type = rt_geometry.Geometry
@@ -92,7 +110,7 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
     single = {
         "rank": len(s.sizes),
         "mode": choose_mode(s),
-        "block": max(1, BLOCK // (s.groups * taps * indices)),
+        "block": block_size(s),
         "groups": s.groups,
         "within": within,
         "of_group": s.of_group,
@@ -125,9 +143,14 @@ def split_name(name: str) -> tuple[str, tuple[int, ...]]:
 
 @engine.KeepFirst
 def compile_tiles(dtype: DType) -> engine.Code | None:
-    """Return the code of the products of shifted planes, one for the process."""
-    name = f"shifted tiles of {dtype.name}"
-    return engine.build_once(name, partial(write_shifted_tiles, dtype), ["shifted_tiles"])
+    """Return the code of the products of shifted planes and of windows, one for the process."""
+    exports = ["shifted_tiles", "window_tiles"]
+    return engine.build_once(f"tiles of convolutions of {dtype.name}", partial(write_tiles, dtype), exports)
+
+
+def write_tiles(dtype: DType) -> str:
+    """Return LLVM IR of the micro-kernels."""
+    return write_shifted_tiles(dtype) + NEXT_MODULE + write_window_tiles(dtype)
 
 
 def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
@@ -144,7 +167,7 @@ def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
         "convolve",
         (("T", "f64" if dtypes[0] is dt.float64 else "f32"),),
         (("SIZE", dtypes[0].itemsize), ("TALLEST", max(tile_vectors()))),
-        (("multiply_matrices", product["loop"]), ("shifted_tiles", tiles["shifted_tiles"])),
+        (("multiply_matrices", product["loop"]), *tiles.items()),
         rt_convolution.convolve,
     )
     if code is None:

@@ -15,7 +15,16 @@ from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
-from . import rt_convolution, rt_geometry, rt_lapack, rt_planes, rt_shifted, rt_solvers, rt_sorting
+from . import (
+    rt_convolution,
+    rt_geometry,
+    rt_lapack,
+    rt_planes,
+    rt_shifted,
+    rt_solvers,
+    rt_sorting,
+    rt_windows,
+)
 from .providers import Loop
 from .tables import parse_signature
 
@@ -203,6 +212,7 @@ def sources() -> str:
         rt_solvers,
         rt_sorting,
         rt_loops,
+        rt_windows,
     )
     return engine.source_digest(*(str(module.__file__) for module in modules))
 

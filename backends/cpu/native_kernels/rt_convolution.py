@@ -25,8 +25,9 @@ from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, clear, copy_plane, end_inside, first_inside
 from .rt_shifted import convolve_shifted, scratch_of_shifted
+from .rt_windows import convolve_windows, scratch_of_windows
 
-COLUMNS, ROWS, SCATTER, SHIFTED = 0, 1, 2, 3  # modes
+COLUMNS, ROWS, SCATTER, SHIFTED, WINDOWS = 0, 1, 2, 3, 4  # modes
 SPARE: i64 = 16  # elements between rows, so that those of a column are not a power of 2 apart
 
 multiply = extern("multiply_matrices", "None(ptr, ptr, ptr, ptr)")
@@ -291,6 +292,8 @@ def scratch_elements(g: Geometry) -> i64:
     """Return the number of elements of scratch memory next to the weights."""
     if g.mode == SHIFTED:
         return scratch_of_shifted(g)
+    if g.mode == WINDOWS:
+        return scratch_of_windows(g)
     if g.mode == COLUMNS:
         return g.taps * g.indices
     if g.mode == ROWS:
@@ -311,6 +314,10 @@ def convolve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         return
     if g.mode == SHIFTED:
         convolve_shifted(x, w, out, count, steps, room, g)
+        capi.free(room)
+        return
+    if g.mode == WINDOWS:
+        convolve_windows(x, w, out, count, steps, room, g)
         capi.free(room)
         return
     copy_weights(w, steps + 32 + g.rank * 8, g, room)

@@ -1,0 +1,119 @@
+"""Native runtime: convolutions whose kernels are as large as their input, such as the derivative by a kernel.
+
+The windows are not copied: `codegen.window_tiles` reads them in the planes of a channel, which are copied with their
+padding. The weights of that channel are packed with the channels of the result as the columns.
+"""
+
+from __future__ import annotations
+
+from ..fastpath.compiler.dsl import extern, i64, load, native, noinline, ptr, stack_of, store
+from .rt_geometry import Geometry, at, stride_of
+from .rt_integers import smaller
+from .rt_planes import SIZE, Plane, T, clear, copy_plane
+
+VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
+
+window_tiles = extern("window_tiles", "None(ptr, i64, ptr, i64, i64, ptr, i64, i64, ptr, i64)")
+
+
+@native
+def padded_length(g: Geometry, axis: i64) -> i64:
+    """Return the rows or columns of a plane that windows read."""
+    reach = (at(g.kernel, axis) - 1) * at(g.dilation, axis)
+    return (at(g.out, axis) - 1) * at(g.stride, axis) + reach + 1
+
+
+@native
+def padded_size(g: Geometry) -> i64:
+    return padded_length(g, 1) * padded_length(g, 2)
+
+
+@native
+def column_pitch(g: Geometry) -> i64:
+    """Return the channels of a group of the result, in whole vectors."""
+    vector = VECTOR_BYTES // SIZE
+    return (g.of_group + vector - 1) // vector * vector
+
+
+@native
+def scratch_of_windows(g: Geometry) -> i64:
+    """Return the number of elements of scratch memory: offsets, planes, packed weights and results."""
+    rows, window = g.block * g.indices, at(g.kernel, 1) * at(g.kernel, 2)
+    return rows * 8 // SIZE + g.block * padded_size(g) + (window + rows) * column_pitch(g)
+
+
+@noinline
+def write_window_offsets(g: Geometry, to: ptr) -> None:
+    """Write the bytes from the first plane to each window, for a block of items."""
+    width = padded_length(g, 2)
+    for item in range(g.block):
+        for i in range(at(g.out, 1)):
+            for j in range(at(g.out, 2)):
+                inside = i * at(g.stride, 1) * width + j * at(g.stride, 2)
+                store(i64, to, 0, (item * padded_size(g) + inside) * SIZE)
+                to += 8
+
+
+@noinline
+def pack_channel(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
+    """Copy the weights of a group for one channel as (kernel, channels of the result), with zeros up to the pitch."""
+    over, pitch = load(i64, steps, 0), column_pitch(g)
+    rows, columns = stride_of(steps + 8, g.rank, 1), stride_of(steps + 8, g.rank, 2)
+    for y in range(at(g.kernel, 1)):
+        for x in range(at(g.kernel, 2)):
+            source = w + y * rows + x * columns
+            for o in range(g.of_group):
+                store(T, to, o * SIZE, load(T, source, o * over))
+            for o in range(g.of_group, pitch):
+                store(T, to, o * SIZE, T(0))
+            to += pitch * SIZE
+
+
+@noinline
+def copy_transposed(results: ptr, g: Geometry, to: ptr) -> None:
+    """Copy the results of an item, (indices, channels), as (channels, indices)."""
+    pitch = column_pitch(g)
+    for o in range(g.of_group):
+        for i in range(g.indices):
+            store(T, to, i * SIZE, load(T, results, (i * pitch + o) * SIZE))
+        to += g.indices * SIZE
+
+
+@noinline
+def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
+    """Compute a convolution of at most two axes without zeros in its input; ``room`` is scratch memory."""
+    own, of_weight, item = steps + 24, steps + 32 + g.rank * 8, i64(0)
+    pitch, plane, width = column_pitch(g) * SIZE, padded_size(g) * SIZE, padded_length(g, 2)
+    planes = room + g.block * g.indices * 8
+    packed = planes + g.block * plane
+    results = packed + at(g.kernel, 1) * at(g.kernel, 2) * pitch
+    over, along = at(g.dilation, 1) * width * SIZE, at(g.dilation, 2) * SIZE
+    p: Plane = stack_of(
+        padded_length(g, 1),
+        width,
+        1,
+        1,
+        at(g.sizes, 1),
+        at(g.sizes, 2),
+        stride_of(own, g.rank, 1),
+        stride_of(own, g.rank, 2),
+    )
+    write_window_offsets(g, room)
+    while item < count:
+        block = smaller(g.block, count - item)
+        rows = block * g.indices
+        for group in range(g.groups):
+            clear(results, rows * column_pitch(g))
+            for c in range(g.within):
+                channel = x + item * load(i64, steps, 0) + (group * g.within + c) * load(i64, own, 0)
+                for n in range(block):
+                    source = channel + n * load(i64, steps, 0)
+                    copy_plane(source, 0 - at(g.before, 1), 0 - at(g.before, 2), p, planes + n * plane)
+                first = w + group * g.of_group * load(i64, of_weight, 0) + c * load(i64, of_weight, 8)
+                pack_channel(first, of_weight, g, packed)
+                sizes_y, sizes_x = at(g.kernel, 1), at(g.kernel, 2)
+                window_tiles(room, rows, planes, over, along, packed, sizes_y, sizes_x, results, pitch)
+            for n in range(block):
+                to = out + (item + n) * load(i64, steps, 16) + group * g.of_group * g.indices * SIZE
+                copy_transposed(results + n * g.indices * pitch, g, to)
+        item += block
