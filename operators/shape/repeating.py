@@ -23,7 +23,7 @@ from .views import broadcast_to, reshape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...registry.types import Tensor
+    from ...registry.types import Array, ArrayModule, Tensor
 
 
 @composite(
@@ -97,6 +97,40 @@ def _to_counts(repeats: int | Sequence[int] | Tensor) -> list[int]:
         raise ArgumentError(f"repeat: repeats are ints, not {describe(repeats)}") from None
 
 
+def _repeat_array(xp: ArrayModule, x: Array, repeats: object, axis: int | None = None) -> object:
+    """The eager kernel: new elements, where the body would not return a view of the argument."""
+    size = x.size if axis is None else x.shape[axis]
+    if type(repeats) is int:
+        is_copy = repeats > 1 and size > 1 and x.size
+    elif isinstance(repeats, (list, tuple)):
+        is_copy = len(repeats) == size > 1 and all(type(count) is int for count in repeats)
+    else:
+        is_copy = (
+            isinstance(repeats, xp.ndarray) and repeats.dtype == xp.int64 and repeats.shape == (size,) != (1,)
+        )
+    return xp.repeat(x, repeats, axis) if is_copy else NotImplemented
+
+
+def _tile_array(xp: ArrayModule, x: Array, repetitions: int | Sequence[int]) -> object:
+    """The eager kernel: new elements, where the body would not return a view of the argument."""
+    given = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
+    rank = max(x.ndim, len(given))
+    sizes, counts = (1,) * (rank - x.ndim) + x.shape, (1,) * (rank - len(given)) + given
+    is_copy = any(size > 1 and count > 1 for size, count in zip(sizes, counts))
+    if not is_copy or min(counts) < 1 or not x.size or not all(type(count) is int for count in counts):
+        return NotImplemented
+    result = xp.empty([count * size for size, count in zip(sizes, counts)], x.dtype)
+    parts = result.reshape([n for pair in zip(counts, sizes) for n in pair])
+    parts[...] = x.reshape([n for size in sizes for n in (1, size)])
+    return result
+
+
+def _tile_array_along_axes(xp: ArrayModule, x: Array, repeats: int | Sequence[int]) -> object:
+    """The eager kernel of ``repeat.ints``, with a number for each axis at least."""
+    rank = 1 if isinstance(repeats, int) else len(repeats)
+    return _tile_array(xp, x, repeats) if rank >= x.ndim else NotImplemented
+
+
 def _repeat_each(self: Tensor, counts: list[int], axis: int) -> Tensor:
     """Each slice along an axis as often as its number says."""
     spec = spec_of(self)
@@ -148,6 +182,7 @@ def _repeat_each(self: Tensor, counts: list[int], axis: int) -> Tensor:
         ErrorInput((TensorSample((3,)), 2, 1), IndexError, "out of bounds"),
     ],
     dtypes=ALL,
+    eager_kernel=_repeat_array,
     aliases=("repeat_interleave",),
     variadic="ints",
 )
@@ -194,6 +229,7 @@ def repeat(self: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None
     ],
     errors=lambda: [ErrorInput((TensorSample((3,)), (-1,)), ValueError, "negative")],
     dtypes=ALL,
+    eager_kernel=_tile_array,
 )
 def tile(self: Tensor, repetitions: tuple[int, ...]) -> Tensor:
     if any(count < 0 for count in repetitions):
@@ -241,6 +277,7 @@ def tile(self: Tensor, repetitions: tuple[int, ...]) -> Tensor:
         ErrorInput((TensorSample((3, 1)), (2,)), ValueError, "one for each axis"),
     ],
     dtypes=ALL,
+    eager_kernel=_tile_array_along_axes,
     variadic=True,
 )
 def repeat_ints(self: Tensor, repeats: tuple[int, ...]) -> Tensor:
