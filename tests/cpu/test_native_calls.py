@@ -394,9 +394,16 @@ def test_results_have_same_strides_as_python():
 
 
 @pytest.mark.parametrize(
-    ("name", "elements", "hot"), [("softplus", 10**6, True), ("softplus", 16, False), ("cos", 10**6, False)]
+    ("name", "elements", "hot"),
+    [
+        ("softplus", 10**6, True),
+        ("softplus", 16, False),
+        ("cos", 10**6, False),
+        ("cumsum", 10**6, True),
+        ("cumsum", 16, False),
+    ],
 )
-def test_first_large_call_of_several_ufuncs_is_native(name, elements, hot):
+def test_first_large_call_of_slow_ufuncs_is_native(name, elements, hot):
     function = functions[f"td::{name}"]
     stub = native_layer.stubs().by_operator[function.operator]
     stub.uninstall()

@@ -24,6 +24,7 @@ _emitted = lazy.Module(".backends.cpu.kernels.node_functions")
 Converter = Callable[[Any], Any]
 LONG_BODY = 40  # nodes of a body that is run in chunks
 CHUNK_ELEMENTS = 1 << 14  # elements
+SCAN_PASSES = 4  # that the time of a scan of NumPy is worth
 
 
 class BodyInstance(NamedTuple):
@@ -109,9 +110,15 @@ def _instantiate_body(decl: Declaration, name: str, args: tuple[Any, ...]) -> Bo
     return BodyInstance(function, None if ready else converts, checked)
 
 
-def count_ufuncs(op: Operator) -> int:
-    """Return how many ufuncs the kernel of an operator calls, for floats or else its first dtype; at least 1."""
+def count_passes(op: Operator) -> int:
+    """Return how many passes over the elements the time of an operator's NumPy kernel is worth; at least 1.
+
+    An elementwise operator has one for each ufunc that it calls, for floats or else its first dtype. NumPy's scans
+    wait for each result in memory.
+    """
     decl: Declaration = op.decl
+    if decl.kind == "scan":
+        return SCAN_PASSES
     if not decl.is_elementwise:
         return 1
     dtype = float32 if float32 in decl.dtypes else decl.dtypes[0]

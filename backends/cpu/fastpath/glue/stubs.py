@@ -239,13 +239,13 @@ class Stub(ColdCallable):
     def weigh_call(self, args: tuple[Any, ...]) -> int:
         """Return how many calls a call counts as.
 
-        The Python kernel passes over the elements once for each ufunc in the scalar body, the entry once.
+        The Python kernel passes over the elements several times (`elementwise.count_passes`), the entry once.
         """
         size = find_size(args)
         if size < LARGE:
             return 1
         if self._passes == 0:
-            self._passes = elementwise.count_ufuncs(self.base)
+            self._passes = elementwise.count_passes(self.base)
         return 1 + size * (self._passes - 1) // ELEMENTS_PER_CALL
 
     def update_state(self) -> bool:
