@@ -106,7 +106,7 @@ def _repeat_array(xp: ArrayModule, x: Array, repeats: object, axis: int | None =
         is_copy = len(repeats) == size > 1 and all(type(count) is int for count in repeats)
     else:
         is_copy = (
-            isinstance(repeats, xp.ndarray) and repeats.dtype == xp.int64 and repeats.shape == (size,) != (1,)
+            isinstance(repeats, np.ndarray) and repeats.dtype == np.int64 and repeats.shape == (size,) != (1,)
         )
     return xp.repeat(x, repeats, axis) if is_copy else NotImplemented
 

@@ -82,6 +82,6 @@ def _write_tile(f: Function, dtype: DType, row: str, height: int, vectors: int) 
     for r, number in enumerate(numbers):
         target = f.address(f.address("%to", f.op(f"mul i64 {number}, %pitch")), "%start")
         for v in range(vectors):
-            place = f.address(target, str(v * width))
-            total = f.op(f"fadd {vec} {f.load_vector(dtype, place)}, {y.carried[r * vectors + v]}")
-            f.store_vector(dtype, total, place)
+            target_vector = f.address(target, str(v * width))
+            total = f.op(f"fadd {vec} {f.load_vector(dtype, target_vector)}, {y.carried[r * vectors + v]}")
+            f.store_vector(dtype, total, target_vector)
