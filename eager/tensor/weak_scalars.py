@@ -60,7 +60,7 @@ def shown(dtype: DType) -> DType:
 
 # Kinds of operators whose results depend on the values of their tensors alone.
 _KINDS = frozenset(
-    "unary binary comparison ternary reduction scan view copy cast join gather contraction composite".split()
+    "unary binary comparison ternary special reduction scan view copy cast join gather contraction composite".split()
 )
 # Kinds whose argument ``dtype`` is the dtype to which the result is cast.
 _CASTING = frozenset(("cast", "reduction", "scan", "composite"))

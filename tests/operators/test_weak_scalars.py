@@ -106,6 +106,24 @@ def test_traced_numbers_are_in_double(op):
         np.testing.assert_allclose(compiled.item(), eager.item(), rtol=1e-14, equal_nan=True)
 
 
+SPECIAL = [op for op in declared_operators() if op.decl.kind == "special"]
+
+
+@pytest.mark.parametrize("op", SPECIAL, ids=lambda op: op.name.removeprefix("td::"))
+def test_special_functions_of_numbers_are_in_double(op):
+    numbers = [
+        2 if argument.name == "n" else NUMBERS["f"][i] for i, argument in enumerate(op.binder.positional)
+    ]
+    wanted = op(*[n if type(n) is int else f64(n) for n in numbers])
+    assert wanted.dtype is td.float64
+    traced = [n for n in numbers if type(n) is float]
+    fixed = numbers[: len(numbers) - len(traced)]
+    for found in (op(*numbers), td.jit(lambda: op(*numbers))(), td.jit(lambda *n: op(*fixed, *n))(*traced)):
+        assert_number(found, wanted)
+        assert found.dtype is td.float32
+        np.testing.assert_allclose((found * f64(X)).numpy(), wanted.item() * X, rtol=1e-14)
+
+
 @pytest.mark.parametrize("kind", "fib")
 def test_composites_of_numbers_are_in_double(kind):
     first = NUMBERS[kind][0]
