@@ -104,7 +104,7 @@ FLAGS: tuple[Flag, ...] = (
         "hot_loops",
         "TANDEM_HOT_LOOPS",
         30,
-        "milliseconds that the Python loops of an eager scan, fori_loop or while_loop take before it is compiled",
+        "milliseconds that an eager scan, fori_loop, while_loop, vmap or jvp takes in Python before it is compiled",
         _parse_non_negative,
     ),
     Flag(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ..eager.layers.vmap.strategies import StrategyCache
 from ..eager.tensor.tensor import Tensor
 from ..pytree import TreeDef
 from ..registry.dtypes import DType
@@ -22,12 +23,15 @@ from ..registry.function import OperatorFunction
 from ..registry.native_type import NativeCallable
 from .code_facts import Read, read_code
 
-_NUMBERS = frozenset((int, float, bool, complex))
+NUMBERS = frozenset((int, float, bool, complex))
 _TREE_KINDS = frozenset((None, type(None), tuple, list, dict))
-_CONSTANTS = frozenset((str, bytes, type(None), type(...), DType))
+CONSTANTS = frozenset((str, bytes, type(None), type(...), DType))
 _PACKAGE = __name__.partition(".")[0] + "."
 # Parts of the package whose functions only compute.
-_PARTS = "control eager.tensor.construct fft jax linalg nn numpy operators special spellings torch transforms"
+_PARTS = (
+    "control eager.layers.vmap.mapping eager.tensor.construct fft jax linalg nn numpy operators "
+    "registry.dispatch.unwinding special spellings torch transforms"
+)
 _PURE_PARTS = tuple(_PACKAGE + part for part in _PARTS.split())
 # Modules in them whose functions draw from default generators, set options or use files.
 _STATE_OF_PARTS = (
@@ -63,6 +67,15 @@ class RecordedTensor(NoKey):
     """A captured tensor whose calls are recorded, or that is not a plain one; the next call may capture another."""
 
 
+def describe_number(value: object) -> object:
+    """The key of a number; raises NoKey for a weak tensor."""
+    if type(value) not in NUMBERS:
+        raise NoKey("a weak tensor")
+    if isinstance(value, int):
+        return type(value), value  # a long one has no text
+    return type(value), repr(value)  # which tells zeros of different signs apart
+
+
 class Captures:
     """The values that functions capture.
 
@@ -84,14 +97,6 @@ class Captures:
         self._has_leaves = len(keys) > 1  # tensors that require gradients, which nothing records
         self._of_modules: Captures | None = None
 
-    def describe_number(self, value: object) -> object:
-        """The key of a number; raises NoKey for a weak tensor."""
-        if type(value) not in _NUMBERS:
-            raise NoKey("a weak tensor")
-        if isinstance(value, int):
-            return type(value), value  # a long one has no text
-        return type(value), repr(value)  # which tells zeros of different signs apart
-
     def describe_input(self, x: Tensor) -> tuple[object, ...]:
         """The shape and the dtype of a tensor; raises NoKey if it is not a plain one without gradient."""
         if type(x) is not Tensor or x._keys not in self._keys:
@@ -103,7 +108,7 @@ class Captures:
         """Raise NoKey if a container of a tree has code of the user, as its methods do."""
         kind = treedef.kind
         of_operators = kind is not None and kind.__module__.startswith(_PACKAGE + "operators.")  # random keys
-        if not (kind in _TREE_KINDS or of_operators or _is_plain_named_tuple(kind)):
+        if not (kind in _TREE_KINDS or of_operators or is_plain_named_tuple(kind)):
             raise NoKey(f"a {kind}")
         for child in treedef.children:
             self.check_tree(child)
@@ -121,17 +126,22 @@ class Captures:
         kind = type(value)
         if isinstance(value, Tensor):
             return self._tensor_key(value)
-        if kind in _NUMBERS:
-            return self.describe_number(value)
-        if kind in _CONSTANTS:
+        if kind in NUMBERS:
+            return describe_number(value)
+        if kind in CONSTANTS:
             return kind, value
+        if kind is TreeDef:
+            self.check_tree(cast(TreeDef, value))
+            return value
+        if kind is StrategyCache:
+            return kind  # it saves time, and nothing depends on it
         if isinstance(value, FunctionType):
             return self._function_key(value)
         if kind in (list, dict) or isinstance(value, (tuple, functools.partial)):
             return self._container_key(value)
         if isinstance(value, np.generic) and kind.__module__ == "numpy":
             return kind, value.dtype, value.tobytes()
-        inner = _find_function(value)
+        inner = find_function(value)
         if inner is not None:
             return self._function_key(inner)
         if not _only_computes(value):
@@ -147,7 +157,7 @@ class Captures:
         if kind is functools.partial:
             return kind, *map(self._key, (value.func, *value.args)), *map(self._key, value.keywords.items())
         if kind is not list and kind is not tuple:
-            if not _is_plain_named_tuple(kind):
+            if not is_plain_named_tuple(kind):
                 raise NoKey(f"a {kind.__name__}")
             self.held.append(kind)
         return kind, *map(self._key, value)
@@ -166,7 +176,7 @@ class Captures:
         self._functions[id(function)] = len(self._functions)
         code = function.__code__
         self.held.append(code)
-        if _is_pure_part(function):
+        if is_pure_part(function):
             names = code.co_freevars
             return id(code), *[self._key(_get_variable(function, Read(False, name, ()))) for name in names]
         facts = read_code(code)
@@ -214,7 +224,7 @@ def _get_variable(function: FunctionType, read: Read) -> object:
         raise NoKey(f"{read.name} is not set") from None
 
 
-def _find_function(value: object) -> FunctionType | None:
+def find_function(value: object) -> FunctionType | None:
     """The user's function inside a callable of the package, such as a jitted function."""
     if not isinstance(value, NativeCallable):
         return None
@@ -224,7 +234,7 @@ def _find_function(value: object) -> FunctionType | None:
 
 def _module_of(function: FunctionType) -> str:
     """The name of the module that defines a function; ``functools.wraps`` does not change it."""
-    return str(function.__globals__.get("__name__", ""))
+    return str(getattr(function, "__globals__", {}).get("__name__", ""))  # none of a function in C
 
 
 def is_own(function: FunctionType) -> bool:
@@ -232,12 +242,18 @@ def is_own(function: FunctionType) -> bool:
     return _module_of(function).startswith(_PACKAGE)
 
 
-def _is_pure_part(function: FunctionType) -> bool:
+def is_own_type(kind: type, base: type) -> bool:
+    """Whether this package defines a class, which is a subclass of ``base``."""
+    return issubclass(kind, base) and kind.__module__.startswith(_PACKAGE)
+
+
+def is_pure_part(function: FunctionType) -> bool:
+    """Whether a function belongs to the parts of this package whose functions only compute."""
     module = _module_of(function)
     return module.startswith(_PURE_PARTS) and module not in _STATEFUL_PARTS
 
 
-def _is_plain_named_tuple(kind: Any) -> bool:  # noqa: ANN401 - a type, or None
+def is_plain_named_tuple(kind: Any) -> bool:  # noqa: ANN401 - a type, or None
     """Whether a class is a named tuple without methods, properties or other attributes of its own."""
     return (
         isinstance(kind, type)
@@ -253,7 +269,7 @@ def _only_computes(value: object) -> bool:
         return value.operator.schema.namespace == "td"  # others may run Python code of the user
     if isinstance(value, NativeCallable):
         inner = getattr(value, "__wrapped__", None)  # a jitted method has state
-        return inner is None or (isinstance(inner, FunctionType) and _is_pure_part(inner))
+        return inner is None or (isinstance(inner, FunctionType) and is_pure_part(inner))
     if isinstance(value, _ArrayFunction):
         return "npyio" not in _module_of(cast(Any, value).__wrapped__)
     if isinstance(value, (np.ufunc, np.dtype)):
@@ -268,7 +284,7 @@ def _only_computes(value: object) -> bool:
     if value.__module__ == "builtins":
         return value not in (type, object, super, classmethod, staticmethod, property)
     is_number = issubclass(value, np.generic) and value.__module__ == "numpy"
-    return is_number or value.__module__ == "itertools" or _is_plain_named_tuple(value) or value is Tensor
+    return is_number or value.__module__ == "itertools" or is_plain_named_tuple(value) or value is Tensor
 
 
 class Substitution:
@@ -297,7 +313,7 @@ class Substitution:
             return {name: self.apply(item) for name, item in value.items()}
         if kind is functools.partial:
             return functools.partial(*self.apply((value.func, *value.args)), **self.apply(value.keywords))
-        inner = _find_function(value)
+        inner = find_function(value)
         return value if inner is None else self._copy_function(inner)
 
     def _copy_function(self, function: FunctionType) -> FunctionType:

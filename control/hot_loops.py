@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, cast
 from .. import config, lazy, pytree
 from ..eager.hot_calls import is_watched
 from ..eager.layers.level_stack import stack
+from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
+from ..eager.tensor.weak_scalars import is_weak
 from ..errors import TandemError
 from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
@@ -30,7 +32,8 @@ from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.precedence import traces
 from ..registry.dispatch.state import NO_GRAD, PLAIN, current
 from ..registry.dtypes import default_float
-from .captured_values import Captures, NoKey, RecordedTensor, Substitution, is_own
+from ..tracer.graph import all_nodes
+from .captured_values import Captures, NoKey, RecordedTensor, Substitution, describe_number, is_own
 from .structure import Leaves
 from .subgraph import ClosedGraph, body_trace, close_trace, new_input
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from ..tracer.trace import Trace
 
 _compiler = lazy.Module(".jit.hot_calls")
+_view_outputs = lazy.Module(".jit.view_outputs")
 _versions = lazy.Module(".jit.guards.versions")
 MOST_LOOPS = 128  # loops whose time is known
 MOST_REJECTED = 1024  # codes of functions that are not compiled
@@ -59,6 +63,7 @@ class CompiledLoop(NamedTuple):
         constants: arrays that its trace has created.
         unchanged: the numbers of results that are arguments, with the numbers of those arguments.
         structure: the structure of its result.
+        views: the numbers of results that are returned with their axes in another order, and that order.
         versions: the versions of the operators that it depends on.
     """
 
@@ -66,6 +71,7 @@ class CompiledLoop(NamedTuple):
     constants: list[Array]
     unchanged: dict[int, int]
     structure: TreeDef
+    views: dict[int, tuple[int, ...]]
     versions: Versions
 
 
@@ -76,13 +82,40 @@ class HotLoop:
         seconds: the time.
         function: the compiled form.
         is_rejected: whether it cannot be compiled.
+        orders: for each result the order of its axes in memory, or None for that of the shape; for loops, whose results
+            are contiguous, there is no list.
     """
 
     def __init__(self, held: list[object]):
         self.seconds = 0.0
         self.function: CompiledLoop | None = None
         self.is_rejected = False
+        self.orders: list[tuple[int, ...] | None] | None = None
         self._held = held  # objects whose ids are in the key
+
+    def is_hot(self, seconds: float = 0.0) -> bool:
+        """Whether the loop should be compiled, ``seconds`` after the time that is noted."""
+        return not self.is_rejected and self.seconds + seconds >= config.flags.hot_loops * 1e-3
+
+    def run(self, given: Sequence[Tensor]) -> tuple[Any, ...] | None:
+        """Run the compiled form of the loop; None if there is none.
+
+        Args:
+            given: the carry without its numbers, the items and the captured tensors.
+        """
+        compiled = self.function
+        if compiled is None:
+            return None
+        if not compiled.versions.is_current():
+            self.function = self.orders = None  # a kernel has been registered or removed
+            return None
+        results = [*compiled.function(*[x._array for x in given], *compiled.constants)]
+        for number, argument in compiled.unchanged.items():
+            results[number] = given[argument]
+        for number, order in compiled.views.items():
+            results[number] = by_name("permute")(results[number], order)
+        result: tuple[Any, ...] = compiled.structure.unflatten(results)
+        return result
 
 
 _loops: OrderedDict[object, HotLoop] = OrderedDict()
@@ -99,6 +132,9 @@ class LoopCall:
         carry: the initial carry.
         items: further tensors that the loop takes.
         run: runs the loop with other functions, another carry and other items, for a trace.
+
+    Attributes:
+        loop, captured: the same.
     """
 
     def __init__(
@@ -110,32 +146,24 @@ class LoopCall:
         items: Sequence[Tensor],
         run: Run,
     ):
-        self._loop, self._functions, self._captured = loop, functions, captured
+        self.loop, self._functions, self.captured = loop, functions, captured
         self._carry, self._items, self._run = carry, items, run
         self._start, self._next_check = perf_counter(), 0.0
 
     def run_compiled(self) -> tuple[Any, ...] | None:
         """Run the loop as compiled code, if it is hot or compiled; returns the result, else None."""
-        loop = self._loop
-        if loop.function is not None and not loop.function.versions.is_current():
-            loop.function = None  # a kernel has been registered or removed
-        if loop.function is None and not loop.is_rejected and loop.seconds >= config.flags.hot_loops * 1e-3:
+        loop, given = self.loop, [*self._find_state(), *self._items, *self.captured]
+        result = loop.run(given)
+        if result is None and loop.is_hot():
             self._compile()
-        compiled = loop.function
-        if compiled is None:
-            return None
-        given = [*self._find_state(), *self._items, *self._captured]
-        results = [*compiled.function(*[x._array for x in given], *compiled.constants)]
-        for number, argument in compiled.unchanged.items():
-            results[number] = given[argument]
-        result: tuple[Any, ...] = compiled.structure.unflatten(results)
+            result = loop.run(given)
         return result
 
     def run_rest(self, rest: LoopCall | None) -> tuple[Any, ...] | None:
         """Run what remains of the loop as compiled code; returns the result, or None if that is not possible."""
         if rest is None:
             return None
-        rest._loop.seconds += self._loop.seconds + perf_counter() - self._start
+        rest.loop.seconds += self.loop.seconds + perf_counter() - self._start
         return rest.run_compiled()
 
     def is_due(self, done: int, steps: int | None = None) -> bool:
@@ -146,18 +174,18 @@ class LoopCall:
             steps: the number of all steps, if it is known.
         """
         elapsed = perf_counter() - self._start
-        if elapsed < self._next_check or self._loop.is_rejected:
+        if elapsed < self._next_check or self.loop.is_rejected:
             return False
         limit, self._next_check = config.flags.hot_loops * 1e-3, 1.5 * elapsed
         is_worth_it = steps is None or elapsed / done * (steps - done) >= limit
-        return is_worth_it and steps != done and self._loop.seconds + elapsed >= limit
+        return is_worth_it and steps != done and self.loop.is_hot(elapsed)
 
     def note_time(self) -> None:
         """Add the time since this call began to that of the Python loops."""
-        self._loop.seconds += perf_counter() - self._start
+        self.loop.seconds += perf_counter() - self._start
 
     def _compile(self) -> None:
-        loop = self._loop
+        loop = self.loop
         loop.is_rejected = True  # until it is compiled; an interrupt may come between
         before, keeps = _versions.read_registry_time(), traces.keeps_kernels
         try:
@@ -182,7 +210,12 @@ class LoopCall:
         constants = [x._array for x in closed.captures if type(x) is Tensor]
         if function is not None and len(constants) == len(closed.captures):
             unchanged = _find_unchanged(closed.graph, len(constants))
-            loop.function = CompiledLoop(function, constants, unchanged, structure, versions)
+            views = {
+                number: tuple(sorted(range(len(order)), key=order.__getitem__))
+                for number, order in enumerate(loop.orders or ())
+                if order is not None and number not in unchanged
+            }
+            loop.function = CompiledLoop(function, constants, unchanged, structure, views, versions)
             loop.is_rejected = False
 
     def _trace(self) -> tuple[ClosedGraph, TreeDef] | None:
@@ -193,17 +226,24 @@ class LoopCall:
             if the trace depends on more than the graph's inputs.
         """
         carry = self._carry
-        groups = (self._find_state(), self._items, self._captured)
+        groups = (self._find_state(), self._items, self.captured)
         with body_trace("loop") as trace_:
             first, items, captured = ([_add_input(trace_, x) for x in group] for group in groups)
             given = iter(first)
             pairs = zip(carry.originals, carry.weak)
             init = carry.treedef.unflatten([x if is_number else next(given) for x, is_number in pairs])
-            substitution = Substitution(dict(zip(map(id, self._captured), captured)))
+            substitution = Substitution(dict(zip(map(id, self.captured), captured)))
             functions = [substitution.apply(function) for function in self._functions]
             results, structure = pytree.flatten(self._run(functions, init, items))
+            if not all(isinstance(x, Tensor) and not is_weak(x) for x in results):
+                return None
             closed = close_trace(trace_, results)
         if trace_.masks or trace_.states or trace_.written:
+            return None
+        if any(node.kwargs.get("flush") for node in all_nodes(closed.graph)):
+            return None  # it would flush denormal numbers
+        orders = self.loop.orders
+        if orders is not None and not _view_outputs.own_results(closed.graph, orders):
             return None
         return closed, structure
 
@@ -240,7 +280,7 @@ def find_call(
         run: runs the loop with other functions, another carry and other items, for a trace.
         trees: the structures of the items.
     """
-    if _runs_in_python():
+    if runs_in_python():
         return None
     flags = current().flags
     codes = tuple(code for function in functions for code in _list_codes(function))
@@ -251,7 +291,7 @@ def find_call(
         for treedef in (carry.treedef, *trees):
             captures.check_tree(treedef)
         state = [
-            captures.describe_number(original) if is_number else captures.describe_input(x)
+            describe_number(original) if is_number else captures.describe_input(x)
             for x, is_number, original in zip(carry.tensors, carry.weak, carry.originals)
         ]
         full_key = (key, carry.treedef, *state, *map(captures.describe_input, items), default_float(), flags)
@@ -291,7 +331,7 @@ def _find_loop(key: object, held: list[object]) -> HotLoop:
     return loop
 
 
-def _runs_in_python() -> bool:
+def runs_in_python() -> bool:
     """Whether the steps have to run in Python: native code is off, or something would notice that they do not."""
     return bool(
         not config.flags.native

@@ -76,8 +76,10 @@ class _LazyVariants:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, function: JitFunction, owner: type | None = None) -> Any:
+    def __get__(self, function: JitFunction | None, owner: type | None = None) -> Any:
         """Make the variants; later uses find them in the instance's dictionary."""
+        if function is None:
+            return self
         made = self.make(function._fn, function._arguments, JitFunction)
         return function.__dict__.setdefault(self.name, made)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
+from ..control.hot_transforms import run_transform
 from ..eager.autograd.engine import ensure_own_memory
 from ..eager.autograd.forward_mode import ForwardMeta, forward, tangent_at
 from ..eager.autograd.node import zeros_of
@@ -64,6 +65,32 @@ def jvp(fun: Function, primals: Sequence[Pytree], tangents: Sequence[Pytree], ha
             raise ArgumentError(f"{name}: {what} is a tuple or a list of arguments, not {describe(given)}")
     leaves, treedef = tensor_leaves(name, primals, range(len(primals)))
     directions = match_leaves(name, "tangent", list(tangents), treedef, leaves)
+
+    def as_written() -> Pytree:
+        return _push(name, fun, leaves, directions, treedef, has_aux)
+
+    if has_aux:
+        return as_written()
+    count, pattern = len(leaves), [t is not None for t in directions]
+
+    def transform(fun: Function, given: list[Tensor]) -> Pytree:
+        rest = iter(given[count:])
+        tangents = treedef.unflatten([next(rest) if there else None for there in pattern])
+        return jvp(fun, treedef.unflatten(given[:count]), tangents)
+
+    arguments = [*leaves, *[t for t in directions if t is not None]]
+    return run_transform(("jvp", *pattern), fun, arguments, treedef, transform, as_written)
+
+
+def _push(
+    name: str,
+    fun: Function,
+    leaves: list[Tensor],
+    directions: list[Tensor | None],
+    treedef: TreeDef,
+    has_aux: bool,
+) -> tuple[Pytree, ...]:
+    """Run a function at a level of ``jvp``."""
     with open_level(name, source_line(), forward) as level:
         inputs = [
             x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, directions)

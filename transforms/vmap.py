@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ..registry.registration import Handle
     from ..registry.types import Args, Function, Kwargs, Pytree
 
+hot_maps = lazy.Module(".control.hot_maps")
 mapping = lazy.Module(".eager.layers.vmap.mapping")
 rules = lazy.Module(".eager.layers.vmap.rules")
 
@@ -93,7 +95,16 @@ def vmap(
     """
     ins = _choose_spelling("in_axes", in_axes, "in_dims", in_dims)
     outs = _choose_spelling("out_axes", out_axes, "out_dims", out_dims)
-    mapped: Callable[..., Any] = mapping.make_batch_function(fun, ins, outs, axis_name, axis_size, chunk_size)
+    options = mapping.BatchOptions(ins, outs, axis_name, axis_size, chunk_size)
+    mapping.check_call(fun, options)
+    key, strategies = hot_maps.make_key(options), mapping.StrategyCache()
+
+    @functools.wraps(fun)
+    def mapped(*args: object, **kwargs: object) -> object:
+        if key is None:
+            return mapping.call_on_batches(fun, options, strategies, args, kwargs)
+        return hot_maps.call(key, fun, options, strategies, args, kwargs)
+
     return mapped
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem import config
-from tandem.control import hot_loops
+from tandem.control import hot_loops, hot_transforms
 
 rng = np.random.default_rng(7)
 W = td.asarray(rng.normal(size=(3, 3)).astype(np.float32) * 0.4)
@@ -16,6 +16,7 @@ def fresh(monkeypatch):
     """No loop is known before a test."""
     monkeypatch.setattr(hot_loops, "_loops", type(hot_loops._loops)())
     monkeypatch.setattr(hot_loops, "_rejected", type(hot_loops._rejected)())
+    monkeypatch.setattr(hot_transforms, "_known", type(hot_transforms._known)())
 
 
 def compiled():

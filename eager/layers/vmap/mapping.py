@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .... import pytree
 from ....errors import ArgumentError, AxisError, ShapeError, TandemError, TreeError, ValueArgumentError
+from ....named_tuple import NamedTuple
 from ....operators.declare.batching import move_to_front
 from ....registry.dispatch.unwinding import restore_state_on_error
 from ....registry.values import SCALARS, describe
@@ -16,56 +17,81 @@ from ...tensor.dunders import by_name
 from ..levels import Level
 from .kernel import batched as batched
 from .kernel import open_batch
+from .strategies import StrategyCache as StrategyCache
 from .tensor import BatchedTensor, wrap_batched
 
 if TYPE_CHECKING:
-    from ....registry.types import Args, Function, Pytree, Tensor
+    from ....registry.types import Args, Function, Kwargs, Pytree, Tensor
+
+
+class BatchOptions(NamedTuple):
+    """The options of :func:`tandem.vmap`."""
+
+    in_axes: Any
+    out_axes: Any
+    axis_name: Hashable
+    axis_size: int | None
+    chunk_size: int | None
 
 
 def make_batch_function(
-    fun: Function,
-    in_axes: Pytree,
-    out_axes: Pytree,
-    axis_name: Hashable,
-    axis_size: int | None,
-    chunk_size: int | None = None,
+    fun: Function, in_axes: Pytree, out_axes: Pytree, axis_name: Hashable, axis_size: int | None
 ) -> Function:
     """Create the function of batches; see :func:`tandem.vmap` for the arguments."""
-    _check_call(fun, in_axes, axis_size, chunk_size)
-    name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
-    prepared: dict[int, dict[Any, Any]] = {}  # by batch size
+    options, strategies = BatchOptions(in_axes, out_axes, axis_name, axis_size, None), StrategyCache()
+    check_call(fun, options)
 
     @functools.wraps(fun)
-    @restore_state_on_error
     def on_batches(*args: object, **kwargs: object) -> Pytree:
-        leaves, treedef = pytree.flatten((args, kwargs))
-        axes = _axes_of_arguments(name, in_axes, args, treedef)
-        batches, size = _batches(name, leaves, axes, treedef, axis_size)
-
-        def run(batches: list[Any], size: int) -> Pytree:
-            with open_batch(name, size, prepared.setdefault(size, {}), axis_name) as level:
-                given = [
-                    leaf if axis is None else wrap_batched(level, leaf) for leaf, axis in zip(batches, axes)
-                ]
-                inner_args, inner_kwargs = treedef.unflatten(given)
-                result = fun(*inner_args, **inner_kwargs)
-            return _results(name, level, result, out_axes)
-
-        if chunk_size is None or size <= chunk_size:
-            return run(batches, size)
-        starts = range(0, size, chunk_size)
-        chunks = [
-            ([leaf if axis is None else leaf[i : i + chunk_size] for leaf, axis in zip(batches, axes)], i)
-            for i in starts
-        ]
-        parts = [run(chunk, min(chunk_size, size - start)) for chunk, start in chunks]
-        return _join_chunks(name, parts, out_axes)
+        return call_on_batches(fun, options, strategies, args, kwargs)
 
     return on_batches
 
 
+@restore_state_on_error
+def call_on_batches(
+    fun: Function, options: BatchOptions, strategies: StrategyCache, args: Args, kwargs: Kwargs
+) -> Pytree:
+    """Call a function with batches of its arguments.
+
+    Args:
+        fun: the function.
+        options: the options of ``vmap``.
+        strategies: a cache that belongs to the function and the options.
+        args, kwargs: the arguments.
+    """
+    name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
+    leaves, treedef = pytree.flatten((args, kwargs))
+    axes = _axes_of_arguments(name, options.in_axes, args, treedef)
+    batches, size = _batches(name, leaves, axes, treedef, options.axis_size)
+
+    def run(batches: list[Any], size: int) -> Pytree:
+        with open_batch(name, size, strategies.setdefault(size, {}), options.axis_name) as level:
+            given = [leaf if axis is None else wrap_batched(level, leaf) for leaf, axis in zip(batches, axes)]
+            inner_args, inner_kwargs = treedef.unflatten(given)
+            result = fun(*inner_args, **inner_kwargs)
+        return _results(name, level, result, options.out_axes)
+
+    step = options.chunk_size
+    if step is None or size <= step:
+        return run(batches, size)
+    starts = range(0, size, step)
+    chunks = [
+        ([leaf if axis is None else leaf[i : i + step] for leaf, axis in zip(batches, axes)], i)
+        for i in starts
+    ]
+    parts = [run(chunk, min(step, size - start)) for chunk, start in chunks]
+    return _join_chunks(name, parts, options.out_axes)
+
+
 # -- arguments ---------------------------------------------------------------------------------------------------------
-def _check_call(fun: object, in_axes: object, axis_size: object, chunk_size: object) -> None:
+def check_call(fun: object, options: BatchOptions) -> None:
+    """Check the function and the options of ``vmap``.
+
+    Raises:
+        ArgumentError: one of them has the wrong type.
+    """
+    in_axes, _, _, axis_size, chunk_size = options
     if not callable(fun):
         raise ArgumentError(f"vmap takes a function, not {describe(fun)}; call it as td.vmap(fun)(*args)")
     if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple | list)):

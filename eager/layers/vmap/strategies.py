@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ....named_tuple import NamedTuple
@@ -36,6 +37,10 @@ class Strategy(NamedTuple):
     lists: frozenset[int] = frozenset()
     writes: bool = False
     elementwise: bool = False
+
+
+class StrategyCache(dict[int, dict[Operator, Any]]):
+    """The strategies and batch infos that calls of one function use, by batch size and operator."""
 
 
 _strategies: WeakKeyDictionary[Operator, Strategy] = WeakKeyDictionary()

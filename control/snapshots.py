@@ -1,0 +1,246 @@
+"""Snapshots of what functions capture: whether a later call captures the same, without making its key again.
+
+A function has a key if :class:`.captured_values.Captures` makes one. If everything that it reads is an object that
+cannot change, another function with the same code has the same key where it reads the same objects, and tensors of the
+same shapes and dtypes. To compare them takes a fraction of the time of a key.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Collection, Sequence
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+from ..eager.layers.vmap.strategies import StrategyCache
+from ..eager.tensor.tensor import Tensor
+from ..named_tuple import NamedTuple
+from ..pytree import TreeDef
+from .captured_values import (
+    CONSTANTS,
+    NUMBERS,
+    describe_number,
+    find_function,
+    is_own_type,
+    is_plain_named_tuple,
+    is_pure_part,
+)
+from .code_facts import read_code
+
+_MISSING = object()
+
+
+class Seen:
+    """The tensors and the functions that a check has met, in order."""
+
+    __slots__ = ("functions", "tensors")
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self.functions: list[object] = []
+
+
+# Whether a value is as it was; adds what is in it to what was seen.
+Check = Callable[[Any, Seen], bool]
+
+
+class NoSnapshot(Exception):
+    """A function reads an object that may change, such as a list."""
+
+
+def make_snapshot(function: object, keys: Collection[int], tensors: Sequence[Tensor]) -> Check | None:
+    """Make the snapshot of a function that has a key; None if it reads objects that may change.
+
+    Args:
+        function: the function.
+        keys: the key sets that captured tensors may have.
+        tensors: the tensors that it captures.
+    """
+    try:
+        check = _Maker(keys).of_value(function)
+    except (NoSnapshot, RecursionError):
+        return None
+    seen = Seen()
+    is_same = check(function, seen) and len(seen.tensors) == len(tensors)
+    return check if is_same and all(x is y for x, y in zip(seen.tensors, tensors)) else None
+
+
+class _Global(NamedTuple):
+    """A variable of a module, or an attribute of a module that it names."""
+
+    name: str
+    attributes: tuple[str, ...]
+    values: tuple[Any, ...]  # the modules
+    check: Check
+
+
+class _Maker:
+    """Makes the checks of one snapshot.
+
+    Args:
+        keys: the key sets that captured tensors may have.
+    """
+
+    def __init__(self, keys: Collection[int]):
+        self._keys = keys
+        self._tensors: dict[int, int] = {}
+        self._functions: dict[int, int] = {}
+
+    def of_value(self, value: object) -> Check:
+        """Make the check of a value; raises NoSnapshot if it may change."""
+        if type(value) is Tensor:
+            return self._of_tensor(value)
+        if type(value) is FunctionType:
+            return self._of_function(value)
+        if isinstance(value, tuple) and (type(value) is tuple or is_own_type(type(value), tuple)):
+            return self._of_tuple(value)
+        if type(value) is StrategyCache:
+            return lambda other, seen: type(other) is StrategyCache
+        if isinstance(value, (tuple, list, dict, functools.partial, Tensor)) or is_plain_named_tuple(value):
+            raise NoSnapshot
+        if type(value) in NUMBERS:
+            return _check_of_number(value)
+        if type(value) in CONSTANTS or type(value) is TreeDef:
+            return lambda other, seen: other is value or (type(other) is type(value) and other == value)
+        inner = find_function(value)
+        if inner is None:
+            return lambda other, seen: other is value
+        check = self._of_function(inner)
+        return lambda other, seen: check(find_function(other), seen)
+
+    def _of_tensor(self, x: Tensor) -> Check:
+        keys, shape, dtype = self._keys, x._array.shape, x._array.dtype
+        number = self._tensors.setdefault(id(x), len(self._tensors))
+
+        def check(other: object, seen: Seen) -> bool:
+            if type(other) is not Tensor or other._keys not in keys:
+                return False
+            array = other._array
+            if array.shape != shape or array.dtype is not dtype or not array.flags.c_contiguous:
+                return False
+            return _is_numbered(other, number, seen.tensors)
+
+        return check
+
+    def _of_tuple(self, values: tuple[Any, ...]) -> Check:
+        kind, checks = type(values), [self.of_value(value) for value in values]
+
+        def check(other: object, seen: Seen) -> bool:
+            return (
+                type(other) is kind
+                and len(other) == len(checks)
+                and all(one(value, seen) for one, value in zip(checks, other))
+            )
+
+        return check
+
+    def _of_function(self, function: FunctionType) -> Check:
+        known = self._functions.get(id(function))
+        if known is not None:
+            return lambda other, seen: known < len(seen.functions) and seen.functions[known] is other
+        number = self._functions[id(function)] = len(self._functions)
+        code, names = function.__code__, function.__globals__
+        cells = dict(zip(code.co_freevars, enumerate(function.__closure__ or ())))
+        if is_pure_part(function):
+            own = [(at, self.of_value(_contents(cell))) for at, cell in cells.values()]
+            return _check_of(function, number, own, [], None)
+        own, globals_ = [], []
+        for read in read_code(code).reads:
+            if read.is_global:
+                globals_.append(self._of_global(names, read.name, read.attributes))
+            else:
+                at, cell = cells[read.name]
+                value = _contents(cell)
+                if isinstance(value, ModuleType):
+                    raise NoSnapshot
+                own.append((at, self.of_value(value)))
+        if function.__kwdefaults__:
+            raise NoSnapshot
+        defaults = None if function.__defaults__ is None else self._of_tuple(function.__defaults__)
+        return _check_of(function, number, own, globals_, defaults)
+
+    def _of_global(self, names: dict[str, Any], name: str, attributes: tuple[str, ...]) -> _Global:
+        value, modules = names.get(name, _MISSING), []
+        if value is _MISSING:
+            value = getattr(builtins, name)
+        used = []
+        for attribute in attributes:
+            if not isinstance(value, ModuleType):
+                break
+            modules.append(value)
+            used.append(attribute)
+            value = getattr(value, attribute, None)
+        if isinstance(value, ModuleType) or (modules and type(value) is Tensor):
+            raise NoSnapshot
+        return _Global(name, tuple(used), tuple(modules), self.of_value(value))
+
+
+def _is_numbered(value: object, number: int, known: list[Any]) -> bool:
+    """Whether a value is one that was met before, or the next one; adds the next one to those that are known."""
+    if number < len(known):
+        return known[number] is value
+    if any(one is value for one in known):
+        return False
+    known.append(value)
+    return True
+
+
+def _check_of_number(value: object) -> Check:
+    """The check of a Python number: of the same type, and with the same bits."""
+    key = describe_number(value)
+
+    def check(other: object, seen: Seen) -> bool:
+        return other is value or (type(other) is type(value) and describe_number(other) == key)
+
+    return check
+
+
+def _contents(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise NoSnapshot from None
+
+
+def _check_of(
+    function: FunctionType,
+    number: int,
+    cells: list[tuple[int, Check]],
+    globals_: list[_Global],
+    defaults: Check | None,
+) -> Check:
+    """The check of a function, from the checks of what it reads."""
+    code, names, is_user = function.__code__, function.__globals__, not is_pure_part(function)
+
+    def check(other: object, seen: Seen) -> bool:
+        if type(other) is not FunctionType or other.__code__ is not code or other.__globals__ is not names:
+            return False
+        if not _is_numbered(other, number, seen.functions):
+            return False
+        closure = other.__closure__
+        for at, one in cells:
+            if not one(closure[at].cell_contents, seen):  # type: ignore[index]
+                return False
+        if not is_user:
+            return True
+        for name, attributes, modules, one in globals_:
+            value = names.get(name, _MISSING)
+            if value is _MISSING:
+                value = getattr(builtins, name, None)
+            for attribute, module in zip(attributes, modules):
+                if value is not module:
+                    return False
+                value = getattr(value, attribute, None)
+            if not one(value, seen):
+                return False
+        given = other.__defaults__
+        if given is not None and (defaults is None or not defaults(given, seen)):
+            return False
+        return (
+            (given is None) is (defaults is None)
+            and not other.__kwdefaults__
+            and other.__dict__.keys() <= {"__wrapped__"}
+        )
+
+    return check
