@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..eager.autograd.recompute import hide_from_policies
 from ..eager.layers.levels import stack
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..registry.types import Number
 
     # An input of a body: a tensor, or a number in place of one.
-    BodyInput = Tensor | TracerScalar | Number
+    BodyInput: TypeAlias = Tensor | TracerScalar | Number
 
 
 class ClosedGraph(NamedTuple):
