@@ -5,6 +5,7 @@ import pytest
 import tandem as td
 from kernel_harness import needs_native
 from tandem.backends.cpu.codegen.scalars import write_as_scalars
+from tandem.backends.cpu.codegen.text import NEXT_MODULE
 
 LINES = [
     ("  %b = fadd <1 x float> %a, splat (float 1.0)", "  %b = fadd float %a, 1.0"),
@@ -45,6 +46,14 @@ def test_intrinsics_of_scalars_are_declared_once():
 def test_module_with_an_unknown_instruction_stays_as_it_is():
     module = "  %b = fadd <1 x float> %a, %a\n  %c = call <1 x float> @llvm.masked.load.v1f32.p0(ptr %p)"
     assert write_as_scalars(module) == module
+
+
+def test_modules_of_users_are_not_changed():
+    own, user = (
+        "  %b = fadd <1 x float> %a, %a",
+        "define <1 x float> @f(<1 x float> %x) { ret <1 x float> %x }",
+    )
+    assert write_as_scalars(f"{own}{NEXT_MODULE}{user}") == f"  %b = fadd float %a, %a{NEXT_MODULE}{user}"
 
 
 @needs_native

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .text import NEXT_MODULE
+
 _T = r"(?:float|double|half|bfloat|i\d+|ptr)"
 _ONE = rf"<1 x ({_T})>"
 _VALUE = r"(%[\w.]+|[\w.-]+|splat \([^)]*\))"
@@ -37,16 +39,18 @@ _JOINED = re.compile(rf"(%\S+) = shufflevector {_ONE} {_VALUE}, <1 x \2> {_VALUE
 def write_as_scalars(module: str) -> str:
     """Return the text of a module in which vectors of one element are scalars; the module itself if it has none.
 
-    A module with an instruction of such vectors that is not known here is returned as it is.
+    A module with an instruction of such vectors that is not known here is returned as it is. Users' modules, which
+    follow it in the text, are not changed.
 
     >>> write_as_scalars("  %b = fadd <1 x float> %a, splat (float 1.0)")
     '  %b = fadd float %a, 1.0'
     """
-    if "<1 x " not in module:
+    own, separator, others = module.partition(NEXT_MODULE)
+    if "<1 x " not in own:
         return module
     lines: list[str] = []
     declared: set[str] = set()  # an intrinsic may be declared for scalars too
-    for line in module.split("\n"):
+    for line in own.split("\n"):
         written = _write_line(line) if _SINGLE.search(line) else [line]
         if written is None:
             return module
@@ -54,7 +58,7 @@ def write_as_scalars(module: str) -> str:
             written = [text for text in written if text not in declared]
             declared.update(written)
         lines += written
-    return "\n".join(lines)
+    return "\n".join(lines) + separator + others
 
 
 def _write_line(line: str) -> list[str] | None:
