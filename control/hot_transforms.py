@@ -187,6 +187,12 @@ def _note_known(
         _known.popitem(last=False)
 
 
+def _has_named_tuple(treedef: TreeDef) -> bool:
+    kind = treedef.kind
+    is_one = isinstance(kind, type) and issubclass(kind, tuple) and kind is not tuple
+    return is_one or any(map(_has_named_tuple, treedef.children))
+
+
 def _find_call(
     key: tuple[object, ...],
     fun: Function,
@@ -194,6 +200,9 @@ def _find_call(
     treedef: TreeDef | None,
     transform: Transform,
 ) -> hot_loops.LoopCall | None:
+    if treedef is not None and _has_named_tuple(treedef):
+        return None  # the key would keep its class alive, which a function may define at each call
+
     def run(functions: Sequence[object], init: object, items: Sequence[Tensor]) -> tuple[Any]:
         return (transform(functions[0], init),)
 

@@ -168,7 +168,7 @@ class SymbolicDim:
         """The next multiple of a number: the form plus a remainder, which is a symbol of its own.
 
         >>> (4 * symbol("n") + 32).round_up(16)
-        4*n + (-4*n) % 16 + 32
+        (-4*n) % 16 + 4*n + 32
         """
         return self + _remainder(-self, multiple)
 

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 import tandem as td
-from tandem import errors
+from tandem import config, errors
 from tandem.backends.cpu import fastpath
 from tandem.eager.tensor.weak_scalars import number_of
 from tandem.operators.declare.declaration import declared_operators
@@ -118,7 +118,10 @@ def test_special_functions_of_numbers_are_in_double(op):
     assert wanted.dtype is td.float64
     traced = [n for n in numbers if type(n) is float]
     fixed = numbers[: len(numbers) - len(traced)]
-    for found in (op(*numbers), td.jit(lambda: op(*numbers))(), td.jit(lambda *n: op(*fixed, *n))(*traced)):
+    with config.override(hot_calls=2):
+        hot = [op(*numbers) for _ in range(5)][-1]
+    jitted = td.jit(lambda: op(*numbers))(), td.jit(lambda *n: op(*fixed, *n))(*traced)
+    for found in (op(*numbers), hot, *jitted):
         assert_number(found, wanted)
         assert found.dtype is td.float32
         np.testing.assert_allclose((found * f64(X)).numpy(), wanted.item() * X, rtol=1e-14)

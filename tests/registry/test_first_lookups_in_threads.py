@@ -117,7 +117,7 @@ except MemoryError:
 @pytest.mark.skipif(
     not config.flags.native, reason="nothing of these modules is imported without native code"
 )
-@pytest.mark.parametrize("module", ["rt_operands", "rt_saved", "rt_backward"])
+@pytest.mark.parametrize("module", ["rt_operands", "rt_saved", "rt_record"])
 def test_call_after_an_import_that_failed(module):
     program = FAILED_IMPORT.format(module=module)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

@@ -16,6 +16,8 @@ from typing import Any
 
 from ..... import config, lazy
 from .....eager.hot_calls import find_size
+from .....eager.tensor.tensor import Tensor
+from .....eager.tensor.weak_scalars import is_function
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
@@ -422,6 +424,9 @@ class LoopStub(ViewListStub):
         Returns:
             A `bytes` object; None if Python runs such calls; an ellipsis if the default dtype has changed meanwhile.
         """
+        has_tensors = any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
+        if not has_tensors and is_function(self.operator, args, kwargs):
+            return None  # Python computes functions of numbers alone in double precision
         stamp, named = default_stamp(), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
         plan = plans.find_plan(self.operator, plans.take_arrays(args), named)
         return plan if stamp == self._stamp == default_stamp() else ...
