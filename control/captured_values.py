@@ -18,6 +18,7 @@ import numpy as np
 from ..eager.layers.vmap.strategies import StrategyCache
 from ..eager.tensor.tensor import Tensor
 from ..pytree import TreeDef
+from ..registry.dispatch.keys import CPU_KEYS
 from ..registry.dtypes import DType
 from ..registry.function import OperatorFunction
 from ..registry.native_type import NativeCallable
@@ -41,8 +42,8 @@ _STATE_OF_PARTS = (
 _STATEFUL_PARTS = frozenset(_PACKAGE + part for part in _STATE_OF_PARTS.split())
 _PURE_MODULES = frozenset(("math", "cmath", "_functools", "numpy", "itertools"))
 _EFFECTS_OF_BUILTINS = frozenset(
-    "ascii breakpoint compile delattr dir eval exec exit format getattr globals hasattr hash help id input locals open "
-    "print quit repr setattr vars __build_class__ __import__".split()
+    "ascii breakpoint compile delattr dir eval exec exit format fromfile getattr globals hasattr hash help id input "
+    "locals open print quit repr setattr vars __build_class__ __import__".split()
 )
 _ArrayFunction = type(np.concatenate)
 # The members of a named tuple class besides its fields, if the class has no code of the user.
@@ -93,14 +94,14 @@ class Captures:
         self._keys = keys
         self._numbers: dict[int, int] = {}
         self._functions: dict[int, int] = {}
-        self._has_containers = self._changes_containers = False
+        self._has_containers = self._changes_containers = self._compares_objects = False
         self._has_leaves = len(keys) > 1  # tensors that require gradients, which nothing records
         self._of_modules: Captures | None = None
 
     def describe_input(self, x: Tensor) -> tuple[object, ...]:
         """The shape and the dtype of a tensor; raises NoKey if it is not a plain one without gradient."""
-        if type(x) is not Tensor or x._keys not in self._keys:
-            raise RecordedTensor("a tensor that requires a gradient, or is not a plain one of the CPU")
+        if type(x) is not Tensor or x._keys not in self._keys or has_old_gradient(x):
+            raise RecordedTensor("a tensor with a gradient, or that is not a plain one of the CPU")
         array = x._array
         return array.shape, array.dtype
 
@@ -121,6 +122,11 @@ class Captures:
         if has_containers and (self._changes_containers or inner._changes_containers):
             raise NoKey("a container may be changed")
         return key
+
+    @property
+    def compares_objects(self) -> bool:
+        """Whether a function may ask if two variables are one object."""
+        return self._compares_objects or (self._of_modules or self)._compares_objects
 
     def _key(self, value: object) -> object:
         kind = type(value)
@@ -185,6 +191,7 @@ class Captures:
         if facts.effect or is_own(function) or vars(function).keys() - {"__wrapped__"}:
             raise NoKey(f"{function.__qualname__}: {facts.effect or 'not a function that only computes'}")
         self._changes_containers |= facts.changes_containers
+        self._compares_objects |= facts.compares_objects
         self.held.append(function.__globals__)
         variables = [self._read_key(function, read) for read in facts.reads]
         defaults = function.__defaults__ or (), tuple((function.__kwdefaults__ or {}).items())
@@ -222,6 +229,11 @@ def _get_variable(function: FunctionType, read: Read) -> object:
         return getattr(builtins, read.name)
     except (AttributeError, ValueError):
         raise NoKey(f"{read.name} is not set") from None
+
+
+def has_old_gradient(x: Tensor) -> bool:
+    """Whether a tensor that does not require a gradient has one, from when it did; a traced copy has none."""
+    return x._meta is not None and x._meta.grad is not None and x._keys == CPU_KEYS
 
 
 def find_function(value: object) -> FunctionType | None:
@@ -272,18 +284,21 @@ def _only_computes(value: object) -> bool:
         return inner is None or (isinstance(inner, FunctionType) and is_pure_part(inner))
     if isinstance(value, _ArrayFunction):
         return "npyio" not in _module_of(cast(Any, value).__wrapped__)
-    if isinstance(value, (np.ufunc, np.dtype)):
+    if isinstance(value, np.ufunc):
+        return any("O" not in types for types in value.types)  # else it may be a Python function of the user
+    if isinstance(value, np.dtype):
         return True
     if isinstance(value, BuiltinFunctionType):
         module = value.__module__
-        return module in _PURE_MODULES or (
-            module == "builtins" and value.__name__ not in _EFFECTS_OF_BUILTINS
-        )
+        is_pure = module == "builtins" or module in _PURE_MODULES
+        return is_pure and value.__name__ not in _EFFECTS_OF_BUILTINS
     if not isinstance(value, type):
         return False
     if value.__module__ == "builtins":
         return value not in (type, object, super, classmethod, staticmethod, property)
-    is_number = issubclass(value, np.generic) and value.__module__ == "numpy"
+    is_number = (
+        issubclass(value, np.number | np.bool_) and value.__module__ == "numpy"
+    )  # a date may be that of now
     return is_number or value.__module__ == "itertools" or is_plain_named_tuple(value) or value is Tensor
 
 

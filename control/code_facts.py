@@ -46,12 +46,14 @@ class CodeFacts(NamedTuple):
         effect: an instruction that may have an effect outside of the function; empty if there is none.
         changes_containers: whether it may change a list or a dict.
         reads_gradients: whether it may ask what autograd knows about a tensor.
+        compares_objects: whether it may ask if two variables are one object.
         reads: the globals and variables of enclosing functions that it reads.
     """
 
     effect: str
     changes_containers: bool
     reads_gradients: bool
+    compares_objects: bool
     reads: tuple[Read, ...]
 
 
@@ -63,14 +65,15 @@ def read_code(code: CodeType) -> CodeFacts:
     (Read(is_global=True, name='math', attributes=('exp',)),)
     """
     outer = frozenset(code.co_freevars)
-    effect, changes, gradients, reads = "", False, False, dict[Read, None]()
+    effect, changes, gradients, compares, reads = "", False, False, False, dict[Read, None]()
     for part in _codes(code):
         instructions = list(dis.get_instructions(part))
         effect = effect or _find_effect(instructions, outer)
         changes |= not MUTATING_METHODS.isdisjoint(part.co_names) or any(map(_changes_operand, instructions))
         gradients |= not _GRADIENT_ATTRIBUTES.isdisjoint(part.co_names)
+        compares |= any(map(_compares_objects, instructions, instructions[1:]))
         reads.update(dict.fromkeys(_find_reads(instructions, outer)))
-    return CodeFacts(effect, changes, gradients, tuple(reads))
+    return CodeFacts(effect, changes, gradients, compares, tuple(reads))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -83,6 +86,10 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _changes_operand(item: dis.Instruction) -> bool:
     is_in_place = item.opname == "BINARY_OP" and item.argrepr.endswith("=")
     return is_in_place or item.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
+
+
+def _compares_objects(operand: dis.Instruction, item: dis.Instruction) -> bool:
+    return item.opname == "IS_OP" and operand.opname != "LOAD_CONST"
 
 
 def _find_effect(instructions: Sequence[dis.Instruction], outer: frozenset[str]) -> str:

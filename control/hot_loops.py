@@ -82,6 +82,7 @@ class HotLoop:
         seconds: the time.
         function: the compiled form.
         is_rejected: whether it cannot be compiled.
+        given: for each result whether it is a tensor that the call was given or captures; for loops there is no list.
         orders: for each result the order of its axes in memory, or None for that of the shape; for loops, whose results
             are contiguous, there is no list.
     """
@@ -90,6 +91,7 @@ class HotLoop:
         self.seconds = 0.0
         self.function: CompiledLoop | None = None
         self.is_rejected = False
+        self.given: list[bool] | None = None
         self.orders: list[tuple[int, ...] | None] | None = None
         self._held = held  # objects whose ids are in the key
 
@@ -210,6 +212,8 @@ class LoopCall:
         constants = [x._array for x in closed.captures if type(x) is Tensor]
         if function is not None and len(constants) == len(closed.captures):
             unchanged = _find_unchanged(closed.graph, len(constants))
+            if loop.given is not None and loop.given != [n in unchanged for n in range(len(loop.given))]:
+                return  # a result is another tensor on the memory of an argument, such as that of detach
             views = {
                 number: tuple(sorted(range(len(order)), key=order.__getitem__))
                 for number, order in enumerate(loop.orders or ())
@@ -307,6 +311,10 @@ def find_call(
         if len(_rejected) > MOST_REJECTED:
             _rejected.popitem(last=False)
         return None
+    if captures.compares_objects:
+        given = [*carry.originals, *items, *captures.tensors]
+        if len({*map(id, given)}) < len(given):
+            return None  # inputs of a trace are different objects
     return LoopCall(_find_loop(full_key, captures.held), functions, captures.tensors, carry, items, run)
 
 

@@ -26,7 +26,7 @@ from ..registry.dtypes import DType, default_float
 from ..registry.native_type import NativeCallable
 from ..registry.values import SCALARS
 from . import hot_loops
-from .captured_values import describe_number
+from .captured_values import describe_number, has_old_gradient
 from .snapshots import Check, Seen, make_snapshot
 from .structure import Leaves
 
@@ -110,14 +110,19 @@ def run_transform(
     value = as_written()
     loop.seconds += perf_counter() - start
     if loop.orders is None:
-        _note_orders(loop, value)
+        _note_results(loop, value, {*map(id, leaves), *map(id, captured if call is None else call.captured)})
     return value
 
 
-def _note_orders(loop: hot_loops.HotLoop, value: Pytree) -> None:
-    """Note the layouts of a call's results; the call is not compiled if one has gaps, or is not a plain tensor."""
+def _note_results(loop: hot_loops.HotLoop, value: Pytree, given: Collection[int]) -> None:
+    """Note the layouts of a call's results, and which are tensors that were given, by their ids.
+
+    The call is not compiled if a result has gaps, or is not a plain tensor.
+    """
+    results = pytree.flatten(value)[0]
+    loop.given = [id(leaf) in given for leaf in results]
     orders: list[tuple[int, ...] | None] = []
-    for leaf in pytree.flatten(value)[0]:
+    for leaf in results:
         if type(leaf) is not Tensor or leaf._keys & WEAK:
             loop.is_rejected = True
             break
@@ -140,7 +145,7 @@ def _describe_leaves(leaves: Sequence[Any], keys: Collection[int]) -> list[objec
     for leaf in leaves:
         if type(leaf) is Tensor:
             array = leaf._array
-            if leaf._keys not in keys or not array.flags.c_contiguous:
+            if leaf._keys not in keys or not array.flags.c_contiguous or has_old_gradient(leaf):
                 return None
             specs.append((array.shape, array.dtype))
         elif type(leaf) in SCALARS:

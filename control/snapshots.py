@@ -22,6 +22,7 @@ from .captured_values import (
     NUMBERS,
     describe_number,
     find_function,
+    has_old_gradient,
     is_own_type,
     is_plain_named_tuple,
     is_pure_part,
@@ -114,7 +115,7 @@ class _Maker:
         number = self._tensors.setdefault(id(x), len(self._tensors))
 
         def check(other: object, seen: Seen) -> bool:
-            if type(other) is not Tensor or other._keys not in keys:
+            if type(other) is not Tensor or other._keys not in keys or has_old_gradient(other):
                 return False
             array = other._array
             if array.shape != shape or array.dtype is not dtype or not array.flags.c_contiguous:
@@ -145,8 +146,10 @@ class _Maker:
         if is_pure_part(function):
             own = [(at, self.of_value(_contents(cell))) for at, cell in cells.values()]
             return _check_of(function, number, own, [], None)
-        own, globals_ = [], []
-        for read in read_code(code).reads:
+        own, globals_, facts = [], [], read_code(code)
+        if facts.compares_objects:
+            raise NoSnapshot
+        for read in facts.reads:
             if read.is_global:
                 globals_.append(self._of_global(names, read.name, read.attributes))
             else:

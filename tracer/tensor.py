@@ -11,6 +11,7 @@ from ..eager.tensor.tensor import Tensor
 from ..errors import ConcretizationAttributeError, ConcretizationError
 from ..operators.indexing.masks import equal_mask_hooks
 from ..registry.dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
+from ..registry.dispatch.precedence import traces
 from ..registry.dtypes import DType
 from ..registry.operator import operators
 from ..registry.source import source_line
@@ -147,6 +148,8 @@ class TracerTensor(Dataless, Tensor):
         return twin
 
     def __repr__(self) -> str:
+        if traces.keeps_kernels:  # a trace in place of eager calls, whose tensors have another text
+            raise_concretization_error(self, "its text", "data")
         return f"<traced {self._value.spec}>"
 
     __str__ = __repr__

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import pytree
+from ..eager.layers.levels import name_function
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.weak_scalars import strengthen
@@ -23,7 +24,7 @@ _PLAIN = (CPU_KEYS, GRAD_CPU_KEYS)  # key sets of tensors that are used as they 
 
 def name_of(what: str, fun: object) -> str:
     """The name of a transformed function in messages: ``grad(loss)``."""
-    return f"{what}({getattr(fun, '__qualname__', repr(fun))})"
+    return f"{what}({name_function(fun)})"
 
 
 def check_callable(what: str, fun: object) -> None:

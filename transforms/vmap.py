@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 hot_maps = lazy.Module(".control.hot_maps")
 mapping = lazy.Module(".eager.layers.vmap.mapping")
+pytree = lazy.Module(".pytree")
 rules = lazy.Module(".eager.layers.vmap.rules")
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -31,6 +32,14 @@ class _FirstAxis:
 
 
 _FIRST_AXIS: Any = _FirstAxis()
+
+
+def _copy_tree(axes: Pytree) -> Pytree:
+    """A copy of axes, whose lists may be changed later."""
+    if axes is None or type(axes) is int:
+        return axes
+    leaves, treedef = pytree.flatten(axes)
+    return treedef.unflatten(leaves)
 
 
 def _choose_spelling(name: str, axes: Pytree, spelling: str, dims: Pytree) -> Pytree:
@@ -97,6 +106,7 @@ def vmap(
     outs = _choose_spelling("out_axes", out_axes, "out_dims", out_dims)
     options = mapping.BatchOptions(ins, outs, axis_name, axis_size, chunk_size)
     mapping.check_call(fun, options)
+    options = options._replace(in_axes=_copy_tree(ins), out_axes=_copy_tree(outs))
     key, strategies = hot_maps.make_key(options), mapping.StrategyCache()
 
     @functools.wraps(fun)

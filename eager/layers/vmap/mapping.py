@@ -14,7 +14,7 @@ from ....registry.dispatch.unwinding import restore_state_on_error
 from ....registry.values import SCALARS, describe
 from ...tensor.construct import asarray
 from ...tensor.dunders import by_name
-from ..levels import Level
+from ..levels import Level, name_function
 from .kernel import batched as batched
 from .kernel import open_batch
 from .strategies import StrategyCache as StrategyCache
@@ -60,7 +60,7 @@ def call_on_batches(
         strategies: a cache that belongs to the function and the options.
         args, kwargs: the arguments.
     """
-    name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
+    name = f"vmap({name_function(fun)})"
     leaves, treedef = pytree.flatten((args, kwargs))
     axes = _axes_of_arguments(name, options.in_axes, args, treedef)
     batches, size = _batches(name, leaves, axes, treedef, options.axis_size)
