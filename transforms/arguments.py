@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import pytree
-from ..eager.layers.levels import name_function
+from ..eager.layers.level_stack import name_function
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.weak_scalars import strengthen

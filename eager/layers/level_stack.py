@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import ArgumentError
@@ -168,3 +169,10 @@ def reopen_levels(levels: list[Level], floor: int) -> Iterator[None]:
             level_allocations.close_scope()
             level.is_open = False
             stack.levels = [other for other in stack.levels if other is not level]
+
+
+def name_function(fun: object) -> str:
+    """The name of a function in messages; that of ``functools.partial`` is the name of its function."""
+    while isinstance(fun, partial):
+        fun = fun.func
+    return str(fun.__qualname__ if hasattr(fun, "__qualname__") else repr(fun))

@@ -65,13 +65,6 @@ BELOW_MODES = below(DispatchKey.Mode)
 _AUTOGRAD_KEY: dict[int, int] = {}  # by the key set of the backends
 
 
-def name_function(fun: object) -> str:
-    """The name of a function in messages; that of ``functools.partial`` is the name of its function."""
-    while isinstance(fun, partial):
-        fun = fun.func
-    return str(fun.__qualname__ if hasattr(fun, "__qualname__") else repr(fun))
-
-
 class LevelTensor(Tensor):
     """A value of a level: its payload (a value of a lower level, a traced or a plain tensor) and its AutogradMeta."""
 

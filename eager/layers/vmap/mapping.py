@@ -14,7 +14,8 @@ from ....registry.dispatch.unwinding import restore_state_on_error
 from ....registry.values import SCALARS, describe
 from ...tensor.construct import asarray
 from ...tensor.dunders import by_name
-from ..levels import Level, name_function
+from ..level_stack import name_function
+from ..levels import Level
 from .kernel import batched as batched
 from .kernel import open_batch
 from .strategies import StrategyCache as StrategyCache
