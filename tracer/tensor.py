@@ -42,8 +42,9 @@ def raise_concretization_error(value: Any, what: str, advice: str) -> NoReturn:
     check_alive(value)
     trace: Trace = value._trace
     kind = ConcretizationAttributeError if what in _PROPERTIES else ConcretizationError
+    shown = value.describe() if isinstance(value, TracerTensor) else repr(value)
     raise kind(
-        f"{what} needs the data of a traced value {value!r}, and data exist only when the compiled function runs\n"
+        f"{what} needs the data of a traced value {shown}, and data exist only when the compiled function runs\n"
         f"  value:  {trace.describe_origin(value._value)}\n"
         f"  asked:  at {source_line() or 'an unknown line'}\n"
         f"  inside: {trace.name}\n"
@@ -150,6 +151,10 @@ class TracerTensor(Dataless, Tensor):
     def __repr__(self) -> str:
         if traces.keeps_kernels:  # a trace in place of eager calls, whose tensors have another text
             raise_concretization_error(self, "its text", "data")
+        return self.describe()
+
+    def describe(self) -> str:
+        """The text of this value in messages."""
         return f"<traced {self._value.spec}>"
 
     __str__ = __repr__
