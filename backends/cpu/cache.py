@@ -25,13 +25,13 @@ except ImportError:  # on other implementations of Python
 FORMAT = "tandem object 2"
 _MAGIC = FORMAT.encode()
 _MAX_BYTES = 1 << 28  # bytes of an entry; larger files are ignored
-_SEAL = DIGEST_BYTES = 32
+_DIGEST_BYTES = 32
 _state: dict[str, object] = {}  # directory, key, reason: determined once per directory setting
 
 
 def digest(*parts: bytes) -> bytes:
     """Return the BLAKE2b digest (RFC 7693) of some bytes in turn."""
-    result = blake2b(digest_size=DIGEST_BYTES)
+    result = blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:
         result.update(part)
     return result.digest()
@@ -136,7 +136,7 @@ def reason() -> str:
 
 
 def _seal(key: bytes, name: str, data: bytes) -> bytes:
-    return blake2b(name.encode() + b"\0" + data, digest_size=_SEAL, key=key).digest()
+    return blake2b(name.encode() + b"\0" + data, digest_size=_DIGEST_BYTES, key=key).digest()
 
 
 def read(name: str) -> bytes | None:
@@ -145,7 +145,7 @@ def read(name: str) -> bytes | None:
     raw = _read_private(_entry_path(name), _MAGIC) if key is not None else None
     if key is None or raw is None:
         return None
-    seal, data = raw[len(_MAGIC) : len(_MAGIC) + _SEAL], raw[len(_MAGIC) + _SEAL :]
+    seal, data = raw[len(_MAGIC) : len(_MAGIC) + _DIGEST_BYTES], raw[len(_MAGIC) + _DIGEST_BYTES :]
     return data if _compare_digest(seal, _seal(key, name, data)) else None
 
 

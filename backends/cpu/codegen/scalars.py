@@ -18,22 +18,39 @@ _CONSTANT = re.compile(rf"<{_T} ([^<>,\s]+)>")
 _SINGLE = re.compile(r"<1 x |\.v1(?!\d)")
 _INTRINSIC = re.compile(r"(@llvm\.[\w.]*?)\.v1([fi]\d+|bf16|p0)\b")
 _WIDE = re.compile(rf"<(?:[2-9]|\d\d+) x {_T}>")
-# Instructions that only put a value into a vector of one element or take it out, and the value that is left.
-_COPIES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"= shufflevector {_ONE} {_VALUE}, <1 x \1> poison, <1 x i32> (?:zeroinitializer|<i32 0>)$",
-        rf"= insertelement {_ONE} [%\w.]+, \1 {_VALUE}, i64 [%\w.]+$",
-        rf"= extractelement {_ONE} {_VALUE}, i64 [%\w.]+$",
-        rf"= call {_T} @llvm\.vector\.reduce\.\w+\.v1\w+\({_ONE} {_VALUE}\)$",
+# What is written in place of instructions that move values in and out of vectors of one element.
+_MOVES = tuple(
+    (re.compile(pattern), written)
+    for pattern, written in (
+        (
+            rf"= shufflevector {_ONE} {_VALUE}, <1 x \1> poison, <1 x i32> (?:zeroinitializer|<i32 0>)$",
+            r"= bitcast \1 \2 to \1",
+        ),
+        (rf"= insertelement {_ONE} [%\w.]+, \1 {_VALUE}, i64 [%\w.]+$", r"= bitcast \1 \2 to \1"),
+        (rf"= extractelement {_ONE} {_VALUE}, i64 [%\w.]+$", r"= bitcast \1 \2 to \1"),
+        (
+            rf"= call {_T} @llvm\.vector\.reduce\.\w+\.v1\w+\({_ONE} {_VALUE}\)$",
+            r"= bitcast \1 \2 to \1",
+        ),
+        (
+            rf"= shufflevector <(\d+) x ({_T})> (%[\w.]+), <\1 x \2> poison, <1 x i32> <i32 (\d+)>$",
+            r"= extractelement <\1 x \2> \3, i64 \4",
+        ),
+        (
+            rf"(%\S+) = shufflevector {_ONE} {_VALUE}, <1 x \2> poison, <(\d+) x i32> "
+            r"(?:zeroinitializer|<(?:i32 0(?:, )?)+>)$",
+            r"\1.first = insertelement <\4 x \2> poison, \2 \3, i64 0"
+            "\n"
+            r"  \1 = shufflevector <\4 x \2> \1.first, <\4 x \2> poison, <\4 x i32> zeroinitializer",
+        ),
+        (
+            rf"(%\S+) = shufflevector {_ONE} {_VALUE}, <1 x \2> {_VALUE}, <2 x i32> <i32 0, i32 1>$",
+            r"\1.first = insertelement <2 x \2> poison, \2 \3, i64 0"
+            "\n"
+            r"  \1 = insertelement <2 x \2> \1.first, \2 \4, i64 1",
+        ),
     )
 )
-# Instructions between vectors of one element and wider ones.
-_FIRST = re.compile(
-    rf"(%\S+) = shufflevector {_ONE} {_VALUE}, <1 x \2> poison, <(\d+) x i32> (?:zeroinitializer|<(?:i32 0(?:, )?)+>)$"
-)
-_PICKED = re.compile(rf"= shufflevector <(\d+) x ({_T})> (%[\w.]+), <\1 x \2> poison, <1 x i32> <i32 (\d+)>$")
-_JOINED = re.compile(rf"(%\S+) = shufflevector {_ONE} {_VALUE}, <1 x \2> {_VALUE}, <2 x i32> <i32 0, i32 1>$")
 
 
 def write_as_scalars(module: str) -> str:
@@ -51,43 +68,28 @@ def write_as_scalars(module: str) -> str:
     lines: list[str] = []
     declared: set[str] = set()  # an intrinsic may be declared for scalars too
     for line in own.split("\n"):
-        written = _write_line(line) if _SINGLE.search(line) else [line]
+        written = _write_line(line) if _SINGLE.search(line) else line
         if written is None:
             return module
-        if line.startswith("declare "):
-            written = [text for text in written if text not in declared]
-            declared.update(written)
-        lines += written
+        if written.startswith("declare "):
+            if written in declared:
+                continue
+            declared.add(written)
+        lines.append(written)
     return "\n".join(lines) + separator + others
 
 
-def _write_line(line: str) -> list[str] | None:
-    """Return the lines in place of one that has vectors of one element; None if it is not known how to write it."""
-    for pattern in _COPIES:
-        line = pattern.sub(r"= bitcast \1 \2 to \1", line)
-    line = _PICKED.sub(r"= extractelement <\1 x \2> \3, i64 \4", line)
-    first, joined = _FIRST.search(line), _JOINED.search(line)
-    if first is not None:
-        name, element, value, lanes = first.groups()
-        wide = f"<{lanes} x {element}>"
-        return [
-            f"  {name}.first = insertelement {wide} poison, {element} {value}, i64 0",
-            f"  {name} = shufflevector {wide} {name}.first, {wide} poison, <{lanes} x i32> zeroinitializer",
-        ]
-    if joined is not None:
-        name, element, one, two = joined.groups()
-        pair = f"<2 x {element}>"
-        return [
-            f"  {name}.first = insertelement {pair} poison, {element} {one}, i64 0",
-            f"  {name} = insertelement {pair} {name}.first, {element} {two}, i64 1",
-        ]
+def _write_line(line: str) -> str | None:
+    """Return the text in place of a line that has vectors of one element; None if it is not known how to write it."""
+    for pattern, written in _MOVES:
+        line = pattern.sub(written, line)
     if not _SINGLE.search(line):
-        return [line if _WIDE.search(line) else _SPLAT.sub(r"\1", line)]
+        return line if _WIDE.search(line) else _SPLAT.sub(r"\1", line)
     if line.startswith("declare") and ".vector.reduce." in line:
-        return []
+        return ""  # its calls are moves
     if "shufflevector" in line or ".masked." in line or ".reduce." in line or _WIDE.search(line):
         return None
     line = _SPLAT.sub(r"\1", line)
     line = re.sub(rf"{_ONE} <\1 ([^<>]*)>", r"\1 \2", line)
     line = re.sub(_ONE, r"\1", line)
-    return [_INTRINSIC.sub(r"\1.\2", _CONSTANT.sub(r"\1", line))]
+    return _INTRINSIC.sub(r"\1.\2", _CONSTANT.sub(r"\1", line))
