@@ -56,6 +56,7 @@ _NAMED_TUPLE_MEMBERS = frozenset(vars(NamedTuple("_Plain", []))) | frozenset(
         "__annotations_cache__",
         "__firstlineno__",
         "__static_attributes__",
+        "__slotnames__",  # written by pickle and copy
     )
 )
 

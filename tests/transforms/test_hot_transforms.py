@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import pickle
 import sys
 import threading
 
@@ -12,6 +13,7 @@ from hot_loop_checks import compiled, fresh
 from hot_transform_checks import check, facts
 from tandem import config
 from tandem.control import hot_loops, hot_transforms
+from tandem.eager.layers.vmap.mapping import BatchOptions
 
 pytestmark = [
     pytest.mark.skipif(not config.flags.native, reason="native code is off"),
@@ -249,6 +251,12 @@ def test_hostile_arguments():
                 td.vmap(lambda x: x, out_axes=True)(X)
             with pytest.raises(td.errors.TandemError):
                 td.vmap(lambda x: x, {"a": [0]})(X)
+
+
+def test_calls_are_compiled_after_their_options_were_pickled():
+    """Pickling writes an attribute into the class of a named tuple, of those of the package too."""
+    pickle.dumps(BatchOptions(0, 0, None, None, None))
+    check(CALLS["vmap of vmap"])
 
 
 def test_references_and_memory_stay_flat():
