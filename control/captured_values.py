@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Mapping
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,16 +22,21 @@ from ..registry.dispatch.keys import CPU_KEYS
 from ..registry.dtypes import DType
 from ..registry.function import OperatorFunction
 from ..registry.native_type import NativeCallable
+from .captured_objects import ObjectReads, has_changed, is_plain_object
 from .code_facts import Read, read_code
 
+if TYPE_CHECKING:
+    from ..registry.types import Array
+
 NUMBERS = frozenset((int, float, bool, complex))
+MOST_BYTES = 1 << 16  # of an array of NumPy, whose content is part of the key
 _TREE_KINDS = frozenset((None, type(None), tuple, list, dict))
 CONSTANTS = frozenset((str, bytes, type(None), type(...), DType))
 _PACKAGE = __name__.partition(".")[0] + "."
 # Parts of the package whose functions only compute.
 _PARTS = (
-    "control eager.layers.vmap.mapping eager.tensor.construct fft jax linalg nn numpy operators "
-    "registry.dispatch.unwinding special spellings torch transforms"
+    "control eager.layers.vmap.mapping eager.tensor.construct fft jax linalg nn numpy operators pytree.functions "
+    "pytree.ravel registry.dispatch.unwinding special spellings torch transforms"
 )
 _PURE_PARTS = tuple(_PACKAGE + part for part in _PARTS.split())
 # Modules in them whose functions draw from default generators, set options or use files.
@@ -87,6 +92,7 @@ class Captures:
     Attributes:
         tensors: the captured tensors, in order.
         held: the objects that are known by their identity in keys.
+        objects: what is read of the captured objects, by their ids.
     """
 
     def __init__(self, keys: frozenset[int]):
@@ -97,6 +103,8 @@ class Captures:
         self._functions: dict[int, int] = {}
         self._has_containers = self._changes_containers = self._compares_objects = False
         self._has_leaves = len(keys) > 1  # tensors that require gradients, which nothing records
+        self.objects: dict[int, ObjectReads] = {}
+        self._names: set[str] = set()  # of attributes that the functions read
         self._of_modules: Captures | None = None
 
     def describe_input(self, x: Tensor) -> tuple[object, ...]:
@@ -117,7 +125,7 @@ class Captures:
 
     def make_key(self, *functions: object) -> tuple[object, ...]:
         """Make the key of functions; raises NoKey if one has none."""
-        key = tuple(map(self._key, functions))
+        key = (*map(self._key, functions), *self._object_items())
         inner = self._of_modules or self
         has_containers = self._has_containers or inner._has_containers
         if has_containers and (self._changes_containers or inner._changes_containers):
@@ -148,13 +156,45 @@ class Captures:
             return self._container_key(value)
         if isinstance(value, np.generic) and kind.__module__ == "numpy":
             return kind, value.dtype, value.tobytes()
+        if isinstance(value, np.ndarray) and kind is np.ndarray:
+            return self._array_key(value)
+        return self._object_key(value)
+
+    def _object_key(self, value: object) -> object:
+        """The key of a callable, or of an instance of a class written in Python."""
+        if isinstance(value, MethodType):
+            return MethodType, self._key(value.__self__), self._module_key(value.__func__)
         inner = find_function(value)
         if inner is not None:
             return self._function_key(inner)
-        if not _only_computes(value):
-            raise NoKey(f"a {kind.__name__}")
-        self.held.append(value)
-        return id(value)
+        if _only_computes(value):
+            self.held.append(value)
+            return id(value)
+        if not is_plain_object(value, is_pure_class):
+            raise NoKey(f"a {type(value).__name__}")
+        if self._of_modules is self:
+            raise NoKey("an object of a module")
+        if id(value) not in self.objects:
+            self.objects[id(value)] = ObjectReads(value, is_pure_class)
+            self.held.append(type(value))
+        return id(type(value)), [*self.objects].index(id(value))
+
+    def _array_key(self, value: Array) -> object:
+        is_small = value.nbytes <= MOST_BYTES and not value.dtype.hasobject
+        if not is_small or not value.flags.forc or self._of_modules is self:
+            raise NoKey("an array of a module, a large one, or one with gaps")
+        self._has_containers = True
+        return np.ndarray, value.dtype, value.shape, value.strides, value.tobytes("K")
+
+    def _object_items(self) -> Iterator[object]:
+        """The keys of the attributes of the captured objects; those that they hold are captured in turn."""
+        count = -1
+        while count != (count := len(self.objects) + len(self._names)):
+            for number, reads in enumerate([*self.objects.values()]):
+                for name, value, is_own in reads.read_new(frozenset(self._names)):
+                    yield number, name, self._key(value) if is_own else self._module_key(value)
+        if self.objects and self.compares_objects:
+            raise NoKey("copies of objects are other objects")
 
     def _container_key(self, value: Any) -> object:  # noqa: ANN401 - a container, by its type
         kind = type(value)
@@ -164,7 +204,7 @@ class Captures:
         if kind is functools.partial:
             return kind, *map(self._key, (value.func, *value.args)), *map(self._key, value.keywords.items())
         if kind is not list and kind is not tuple:
-            if not is_plain_named_tuple(kind):
+            if not (is_plain_named_tuple(kind) or is_own_type(kind, tuple)):
                 raise NoKey(f"a {kind.__name__}")
             self.held.append(kind)
         return kind, *map(self._key, value)
@@ -193,6 +233,7 @@ class Captures:
             raise NoKey(f"{function.__qualname__}: {facts.effect or 'not a function that only computes'}")
         self._changes_containers |= facts.changes_containers
         self._compares_objects |= facts.compares_objects
+        self._names |= facts.attributes
         self.held.append(function.__globals__)
         variables = [self._read_key(function, read) for read in facts.reads]
         defaults = function.__defaults__ or (), tuple((function.__kwdefaults__ or {}).items())
@@ -208,14 +249,14 @@ class Captures:
         return self._module_key(value)
 
     def _module_key(self, value: object) -> object:
-        """The key of a value of a module, which is not replaced in copies of functions, so that it has no tensors."""
+        """The key of a value of a module or a class, which is not replaced in copies, so that it has no tensors."""
         inner = self._of_modules
         if inner is None:
             inner = self._of_modules = Captures(self._keys)
-            inner.held, inner._of_modules = self.held, inner
+            inner.held, inner._of_modules, inner._names = self.held, inner, self._names
         key = inner._key(value)
         if inner.tensors:
-            raise NoKey("a tensor of a module")
+            raise NoKey("a tensor of a module or a class")
         return key
 
 
@@ -262,8 +303,16 @@ def is_own_type(kind: type, base: type) -> bool:
 
 def is_pure_part(function: FunctionType) -> bool:
     """Whether a function belongs to the parts of this package whose functions only compute."""
-    module = _module_of(function)
-    return module.startswith(_PURE_PARTS) and module not in _STATEFUL_PARTS
+    return _is_pure_module(_module_of(function))
+
+
+def is_pure_class(kind: type) -> bool:
+    """Whether a class belongs to these parts."""
+    return _is_pure_module(kind.__module__)
+
+
+def _is_pure_module(name: str) -> bool:
+    return name.startswith(_PURE_PARTS) and name not in _STATEFUL_PARTS
 
 
 def is_plain_named_tuple(kind: Any) -> bool:  # noqa: ANN401 - a type, or None
@@ -308,11 +357,17 @@ class Substitution:
 
     Args:
         tensors: a substitute for each captured tensor, by its id.
+        objects: what is read of the captured objects, by their ids; their copies have these attributes.
     """
 
-    def __init__(self, tensors: Mapping[int, Tensor]):
-        self._tensors = tensors
+    def __init__(self, tensors: Mapping[int, Tensor], objects: Mapping[int, ObjectReads]):
+        self._tensors, self._objects = tensors, objects
         self._functions: dict[int, FunctionType] = {}
+        self._copies: dict[int, tuple[object, dict[str, object]]] = {}
+
+    def has_changed_objects(self) -> bool:
+        """Whether an attribute of a copy of an object has been set."""
+        return any(has_changed(copy, own) for copy, own in self._copies.values())
 
     def apply(self, value: Any) -> Any:  # noqa: ANN401 - of the same type
         """The value with the captured tensors replaced, in containers and functions too."""
@@ -329,8 +384,26 @@ class Substitution:
             return {name: self.apply(item) for name, item in value.items()}
         if kind is functools.partial:
             return functools.partial(*self.apply((value.func, *value.args)), **self.apply(value.keywords))
+        if kind is np.ndarray:
+            copy = value.copy("K")
+            copy.flags.writeable = False
+            return copy
+        if kind is MethodType:
+            return MethodType(value.__func__, self.apply(value.__self__))
+        if id(value) in self._objects:
+            return self._copy_object(value)
         inner = find_function(value)
         return value if inner is None else self._copy_function(inner)
+
+    def _copy_object(self, value: object) -> object:
+        if id(value) in self._copies:
+            return self._copies[id(value)][0]
+        copy: object = object.__new__(type(value))
+        own = self._copies.setdefault(id(value), (copy, {}))[1]  # before its attributes, which may hold it
+        for name, item in self._objects[id(value)].own.items():
+            own[name] = self.apply(item)
+            object.__setattr__(copy, name, own[name])
+        return copy
 
     def _copy_function(self, function: FunctionType) -> FunctionType:
         known = self._functions.get(id(function))

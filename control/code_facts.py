@@ -28,7 +28,7 @@ MUTATING_METHODS = frozenset(
 _LOCAL_STORES = ("STORE_FAST", "STORE_SUBSCR", "STORE_SLICE", "DELETE_FAST", "DELETE_SUBSCR")
 _EFFECTS = ("STORE_", "DELETE_", "IMPORT_", "LOAD_BUILD_CLASS", "LOAD_NAME", "LOAD_LOCALS", "GET_AWAITABLE")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_GRADIENT_ATTRIBUTES = frozenset(("requires_grad", "is_leaf", "grad", "grad_fn"))
+_GRADIENT_ATTRIBUTES = frozenset(("requires_grad", "is_leaf", "grad", "grad_fn", "zero_grad"))
 
 
 class Read(NamedTuple):
@@ -48,6 +48,7 @@ class CodeFacts(NamedTuple):
         reads_gradients: whether it may ask what autograd knows about a tensor.
         compares_objects: whether it may ask if two variables are one object.
         reads: the globals and variables of enclosing functions that it reads.
+        attributes: the names of the attributes that it reads, and of the globals.
     """
 
     effect: str
@@ -55,6 +56,7 @@ class CodeFacts(NamedTuple):
     reads_gradients: bool
     compares_objects: bool
     reads: tuple[Read, ...]
+    attributes: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
@@ -73,7 +75,8 @@ def read_code(code: CodeType) -> CodeFacts:
         gradients |= not _GRADIENT_ATTRIBUTES.isdisjoint(part.co_names)
         compares |= any(map(_compares_objects, instructions, instructions[1:]))
         reads.update(dict.fromkeys(_find_reads(instructions, outer)))
-    return CodeFacts(effect, changes, gradients, compares, tuple(reads))
+    attributes = frozenset(name for part in _codes(code) for name in part.co_names)
+    return CodeFacts(effect, changes, gradients, compares, tuple(reads), attributes)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -16,7 +16,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import config, lazy, pytree
@@ -130,25 +130,27 @@ class LoopCall:
     Args:
         loop: the loop.
         functions: its functions.
-        captured: the tensors that they capture.
+        captures: the values that they capture.
         carry: the initial carry.
         items: further tensors that the loop takes.
         run: runs the loop with other functions, another carry and other items, for a trace.
 
     Attributes:
-        loop, captured: the same.
+        loop, captures: the same.
+        captured: the captured tensors.
     """
 
     def __init__(
         self,
         loop: HotLoop,
         functions: Sequence[object],
-        captured: Sequence[Tensor],
+        captures: Captures,
         carry: Leaves,
         items: Sequence[Tensor],
         run: Run,
     ):
-        self.loop, self._functions, self.captured = loop, functions, captured
+        self.loop, self._functions, self.captured = loop, functions, captures.tensors
+        self.captures = captures
         self._carry, self._items, self._run = carry, items, run
         self._start, self._next_check = perf_counter(), 0.0
 
@@ -236,10 +238,11 @@ class LoopCall:
             given = iter(first)
             pairs = zip(carry.originals, carry.weak)
             init = carry.treedef.unflatten([x if is_number else next(given) for x, is_number in pairs])
-            substitution = Substitution(dict(zip(map(id, self.captured), captured)))
+            substitution = Substitution(dict(zip(map(id, self.captured), captured)), self.captures.objects)
             functions = [substitution.apply(function) for function in self._functions]
             results, structure = pytree.flatten(self._run(functions, init, items))
-            if not all(isinstance(x, Tensor) and not is_weak(x) for x in results):
+            is_known = all(isinstance(x, Tensor) and not is_weak(x) for x in results)
+            if not is_known or substitution.has_changed_objects():
                 return None
             closed = close_trace(trace_, results)
         if trace_.masks or trace_.states or trace_.written:
@@ -315,11 +318,13 @@ def find_call(
         given = [*carry.originals, *items, *captures.tensors]
         if len({*map(id, given)}) < len(given):
             return None  # inputs of a trace are different objects
-    return LoopCall(_find_loop(full_key, captures.held), functions, captures.tensors, carry, items, run)
+    return LoopCall(_find_loop(full_key, captures.held), functions, captures, carry, items, run)
 
 
 def _list_codes(function: object) -> Iterator[CodeType | None]:
     """The code of a function, and of those that the functions of the package around it call; None for other objects."""
+    if isinstance(function, MethodType):
+        function = function.__func__
     if not isinstance(function, FunctionType):
         yield None
         return

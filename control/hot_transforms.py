@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import perf_counter
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
@@ -26,8 +26,9 @@ from ..registry.dtypes import DType, default_float
 from ..registry.native_type import NativeCallable
 from ..registry.values import SCALARS
 from . import hot_loops
-from .captured_values import describe_number, has_old_gradient
-from .snapshots import Check, Seen, make_snapshot
+from .captured_objects import is_plain_object
+from .captured_values import describe_number, has_old_gradient, is_pure_class
+from .snapshots import Snapshot, make_snapshot
 from .structure import Leaves
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ if TYPE_CHECKING:
 
 # Calls a transform of a function with a list of leaves.
 Transform = Callable[[Any, Any], Any]
-KEYED = (FunctionType, NativeCallable, partial)  # callables that may have a key; methods have none
+KEYED = (
+    FunctionType,
+    NativeCallable,
+    partial,
+    MethodType,
+)  # callables that may have a key, besides plain objects
 MOST_CODES = 128  # codes of functions of which calls are recognized
 MOST_WRAPPERS = 8  # transforms of one function around each other
 MOST_CALLS = 4  # kinds of calls of one code
@@ -55,7 +61,7 @@ class KnownCall(NamedTuple):
 
     key: object
     specs: list[object]
-    snapshot: Check
+    snapshot: Snapshot
     flags: int
     default: DType
     loop: hot_loops.HotLoop
@@ -82,7 +88,7 @@ def run_transform(
         transform: calls the transform of a function with a list of leaves.
         as_written: makes this call operator by operator.
     """
-    if not isinstance(fun, KEYED) or hot_loops.runs_in_python():
+    if hot_loops.runs_in_python() or not (isinstance(fun, KEYED) or is_plain_object(fun, is_pure_class)):
         return as_written()
     flags = current().flags
     specs = _describe_leaves(leaves, hot_loops.UNRECORDED[flags])
@@ -162,15 +168,17 @@ def _find_known(
     for known in _known.get(_find_code(fun), ()):
         is_same = known.flags == flags and known.default is default_float() and known.specs == specs
         if is_same and known.key == key:
-            captured = Seen()
-            if known.snapshot(fun, captured):
-                return known.loop, captured.tensors
+            captured = known.snapshot.find_tensors(fun)
+            if captured is not None:
+                return known.loop, captured
     return None, []
 
 
 def _find_code(fun: object) -> int:
-    """The id of the code of a function, or of the function that transforms have wrapped."""
+    """The id of the code of a function or a method, or of the function that transforms have wrapped."""
     for _ in range(MOST_WRAPPERS):
+        if type(fun) is MethodType:
+            fun = fun.__func__
         if not isinstance(fun, (FunctionType, NativeCallable)) or "__wrapped__" not in vars(fun):
             break
         fun = vars(fun)["__wrapped__"]
@@ -181,7 +189,7 @@ def _note_known(
     key: object, fun: Function, specs: list[object], flags: int, call: hot_loops.LoopCall
 ) -> None:
     """Recognize calls of a kind from now on, if nothing that the function reads may change without notice."""
-    snapshot = make_snapshot(fun, hot_loops.UNRECORDED[flags], call.captured)
+    snapshot = make_snapshot(fun, hot_loops.UNRECORDED[flags], call.captures)
     if snapshot is None:
         return
     number = _find_code(fun)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Collection, Sequence
-from types import CellType, FunctionType, ModuleType
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..eager.layers.vmap.strategies import StrategyCache
 from ..eager.tensor.tensor import Tensor
 from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
+from .captured_objects import find_value, is_plain_object, read_slots
 from .captured_values import (
     CONSTANTS,
     NUMBERS,
@@ -25,21 +28,29 @@ from .captured_values import (
     has_old_gradient,
     is_own_type,
     is_plain_named_tuple,
+    is_pure_class,
     is_pure_part,
 )
 from .code_facts import read_code
 
+if TYPE_CHECKING:
+    from ..registry.types import Array
+    from .captured_objects import ObjectReads
+    from .captured_values import Captures
+
 _MISSING = object()
+_CHANGING = (tuple, list, dict, functools.partial, Tensor, np.ndarray, MethodType)
 
 
 class Seen:
-    """The tensors and the functions that a check has met, in order."""
+    """The tensors, the functions and the objects that a check has met, in order."""
 
-    __slots__ = ("functions", "tensors")
+    __slots__ = ("functions", "objects", "tensors")
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
         self.functions: list[object] = []
+        self.objects: list[object] = []
 
 
 # Whether a value is as it was; adds what is in it to what was seen.
@@ -50,21 +61,42 @@ class NoSnapshot(Exception):
     """A function reads an object that may change, such as a list."""
 
 
-def make_snapshot(function: object, keys: Collection[int], tensors: Sequence[Tensor]) -> Check | None:
+class Snapshot(NamedTuple):
+    """Recognizes functions that capture the same.
+
+    Attributes:
+        check: compares another function with it.
+        order: the numbers of the captured tensors among those that the check meets.
+    """
+
+    check: Check
+    order: tuple[int, ...]
+
+    def find_tensors(self, function: object) -> list[Tensor] | None:
+        """The tensors that a function captures if it captures the same otherwise, else None."""
+        seen = Seen()
+        return [seen.tensors[number] for number in self.order] if self.check(function, seen) else None
+
+
+def make_snapshot(function: object, keys: Collection[int], captures: Captures) -> Snapshot | None:
     """Make the snapshot of a function that has a key; None if it reads objects that may change.
 
     Args:
         function: the function.
         keys: the key sets that captured tensors may have.
-        tensors: the tensors that it captures.
+        captures: what it captures.
     """
     try:
-        check = _Maker(keys).of_value(function)
+        check = _Maker(keys, captures.objects).of_value(function)
     except (NoSnapshot, RecursionError):
         return None
     seen = Seen()
-    is_same = check(function, seen) and len(seen.tensors) == len(tensors)
-    return check if is_same and all(x is y for x, y in zip(seen.tensors, tensors)) else None
+    if not check(function, seen):
+        return None
+    numbers = {id(x): number for number, x in enumerate(seen.tensors)}
+    if numbers.keys() != {*map(id, captures.tensors)}:
+        return None
+    return Snapshot(check, tuple(numbers[id(x)] for x in captures.tensors))
 
 
 class _Global(NamedTuple):
@@ -81,10 +113,12 @@ class _Maker:
 
     Args:
         keys: the key sets that captured tensors may have.
+        objects: what is read of captured objects, by their ids.
     """
 
-    def __init__(self, keys: Collection[int]):
-        self._keys = keys
+    def __init__(self, keys: Collection[int], objects: Mapping[int, ObjectReads]):
+        self._keys, self._reads = keys, objects
+        self._objects: dict[int, int] = {}
         self._tensors: dict[int, int] = {}
         self._functions: dict[int, int] = {}
 
@@ -98,7 +132,17 @@ class _Maker:
             return self._of_tuple(value)
         if type(value) is StrategyCache:
             return lambda other, seen: type(other) is StrategyCache
-        if isinstance(value, (tuple, list, dict, functools.partial, Tensor)) or is_plain_named_tuple(value):
+        if type(value) is np.ndarray:
+            return _check_of_array(value)
+        if type(value) is MethodType:
+            return self._of_method(value)
+        if id(value) in self._reads:
+            return self._of_object(value)
+        if (
+            isinstance(value, _CHANGING)
+            or is_plain_named_tuple(value)
+            or is_plain_object(value, is_pure_class)
+        ):
             raise NoSnapshot
         if type(value) in NUMBERS:
             return _check_of_number(value)
@@ -133,6 +177,54 @@ class _Maker:
                 and len(other) == len(checks)
                 and all(one(value, seen) for one, value in zip(checks, other))
             )
+
+        return check
+
+    def _of_method(self, method: MethodType) -> Check:
+        function, owner = self.of_value(method.__func__), self.of_value(method.__self__)
+
+        def check(other: object, seen: Seen) -> bool:
+            return (
+                type(other) is MethodType and function(other.__func__, seen) and owner(other.__self__, seen)
+            )
+
+        return check
+
+    def _of_object(self, value: object) -> Check:
+        known = self._objects.get(id(value))
+        if known is not None:
+            return lambda other, seen: known < len(seen.objects) and seen.objects[known] is other
+        kind, reads = type(value), self._reads[id(value)]
+        if read_slots(kind):
+            raise NoSnapshot
+        number = self._objects[id(value)] = len(self._objects)
+        own = [(name, self.of_value(item)) for name, item in reads.own.items()]
+        count, absent = (
+            len(own) if reads.takes_all else None,
+            [*reads.absent, *(reads.members.keys() - reads.own)],
+        )
+        mro = kind.__mro__
+        lines = [vars(base) for base in mro if not (is_pure_class(base) or base is object)]
+        names = {*reads.own, *absent} if lines else ()
+        members = [(name, _find_member(lines, name)) for name in names]
+        checks = [self.of_value(find_value(member)) for _, member in members if member is not _MISSING]
+
+        def check(other: Any, seen: Seen) -> bool:  # noqa: ANN401 - a value of any kind
+            if type(other) is not kind or not _is_numbered(other, number, seen.objects):
+                return False
+            variables = vars(other)
+            if count is not None and len(variables) != count:
+                return False
+            for name, one in own:
+                if name not in variables or not one(variables[name], seen):
+                    return False
+            if any(name in variables for name in absent) or kind.__mro__ is not mro:
+                return False
+            present = [member for name, member in members if _find_member(lines, name) is member]
+            if len(present) != len(members):
+                return False
+            known = [find_value(member) for member in present if member is not _MISSING]
+            return all(one(value, seen) for one, value in zip(checks, known))
 
         return check
 
@@ -177,6 +269,29 @@ class _Maker:
         if isinstance(value, ModuleType) or (modules and type(value) is Tensor):
             raise NoSnapshot
         return _Global(name, tuple(used), tuple(modules), self.of_value(value))
+
+
+def _find_member(lines: Sequence[Mapping[str, object]], name: str) -> object:
+    """The member of a class with a name, among the members of it and its bases."""
+    for members in lines:
+        if name in members:
+            return members[name]
+    return _MISSING
+
+
+def _check_of_array(array: Array) -> Check:
+    """The check of an array of NumPy: of the same layout, and with the same content."""
+    dtype, layout, content = array.dtype, (array.shape, array.strides), array.tobytes("K")
+
+    def check(other: object, seen: Seen) -> bool:
+        return (
+            type(other) is np.ndarray
+            and other.dtype == dtype
+            and (other.shape, other.strides) == layout
+            and other.tobytes("K") == content
+        )
+
+    return check
 
 
 def _is_numbered(value: object, number: int, known: list[Any]) -> bool:
