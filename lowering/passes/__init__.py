@@ -8,6 +8,7 @@ hoist_scatter_add.py: hoisting of scatter-adds into an accumulator out of scans
 licm.py: loop-invariant code motion
 loop_dce.py: dead-code elimination for loops and branches
 inline_producers.py: duplicating cheap producers into the kernels that read them
+split_stacks.py: elementwise operators on the parts of stacks
 inline_reads.py: computing values at the points where kernels read them: slices, flips, rolls, pads
 rematerialize.py: recomputing intermediates that cost more to store
 """

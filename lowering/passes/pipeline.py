@@ -22,6 +22,7 @@ hoist_invariants = lazy.Functions(".lowering.passes.licm").hoist_invariants
 prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
 hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
+split_stacks = lazy.Functions(".lowering.passes.split_stacks").split_stacks
 MAX_FOLDED_SIZE = 1024  # elements; storing larger constants costs more than computing them
 
 
@@ -194,6 +195,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     canonicalize_views,
     merge_common_subexpressions,
+    split_stacks,
     remove_dead_code,
     optimize_bodies,
     prune_control,

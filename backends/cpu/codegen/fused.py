@@ -22,6 +22,7 @@ from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, make_reducer
 from .index_maps import BoundsChecks, Check, update_row
+from .interleaving import interleave
 from .nodes import emit_exprs
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
@@ -185,18 +186,17 @@ class StagePrinter:
         (dtype,) = dtypes
         if _COSTLY.intersection(
             e.op for e in self.exprs
-        ):  # only if no more vectors are computed together than otherwise
+        ):  # no more vectors are computed together than otherwise
             return dtype if len(self.shape) == 1 and self.count <= lane_count(dtype) else None
         return dtype if len(self.shape) == 1 or self.shape[-1] % block_length(dtype) == 0 else None
 
     def make_reducer(self, r: Reduce) -> Reducer:
         """Return the reducer of one reduction."""
         fold, dtype = r.fold, r.value.dtype
-        if not is_ordered(fold, dtype):
-            return make_reducer(fold, dtype)
-        if self.direct_dtype is None:
+        if is_ordered(fold, dtype) and self.direct_dtype is None:
             return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
-        return block_reducer(fold, dtype) if self.count <= block_length(dtype) else make_reducer(fold, dtype)
+        is_short = is_ordered(fold, dtype) and self.count <= block_length(dtype)
+        return block_reducer(fold, dtype) if is_short else make_reducer(fold, dtype)
 
     def _is_updated_by_element(self, update: Update) -> bool:
         """Return whether the points along the last dimension may update the same element."""
@@ -218,8 +218,8 @@ class StagePrinter:
             return 1
         widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
         lanes = lanes_for([root for s in self.stage.body for root in roots_of(s)], widest)
-        last = self.shape[-1]
-        if self.reduces and not _COSTLY.intersection(e.op for e in self.exprs) and last >= 8 * lanes:
+        last, is_costly = self.shape[-1], _COSTLY.intersection(e.op for e in self.exprs)
+        if self.reduces and not is_costly and last >= 8 * lanes:
             lanes *= 4  # several accumulators hide the latency of adding
         while lanes > 1 and lanes >= 2 * last:
             lanes //= 2
@@ -362,15 +362,15 @@ class StagePrinter:
         f = self.f
         fixed, read = self.hoist_invariants(uses)
         accesses = {e.payload if e.op == "load" else e: self.make_access(use) for e, use in read.items()}
-        stores = [
-            (s, self.make_access(uses[s.buffer], writes=True))
-            for s in self.stage.body
-            if isinstance(s, Store)
-        ]
+        stored = [s for s in self.stage.body if isinstance(s, Store)]
+        stores = [(s, self.make_access(uses[s.buffer], writes=True)) for s in stored]
         rows = {
             s: self._locate_update(s, uses, fixed) for s in self.updates if f.lanes > 1 or self.shape[-1] == 1
         }
         roots = [root for s in self.stage.body for root in roots_of(s)]
+        tail = self.shape[-1] % f.lanes
+        interleave([(uses[e.payload], accesses[e.payload]) for e in read if e.op == "load"], tail)
+        interleave([(uses[s.buffer], access) for s, access in stores], tail)
 
         def body(loop: VectorLoop, values: list[str]) -> list[str]:
             f.gather = lambda e, indices: self.checks.gather(e, indices, uses[e.payload.buffer], loop)
@@ -393,7 +393,7 @@ class StagePrinter:
         used = [*accesses.values(), *[a for _, a in stores]]
         for update, (old, new) in rows.items():
             used += [old, new] if update.combine else [new]
-        return vector_loop(f, count, self.shape[-1] % f.lanes, used, carried, body)
+        return vector_loop(f, count, tail, used, carried, body)
 
     # -- integer positions -----------------------------------------------------------------------------------------
     def _locate_update(

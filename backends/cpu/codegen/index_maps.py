@@ -15,7 +15,8 @@ from ....operators.scalar_ir.expr import Expr, apply, arg, cast
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from .nodes import emit_expr
-from .text import Function, memory_type
+from .text import Function
+from .vectors import load_at_offsets
 
 if TYPE_CHECKING:
     from .vectors import Access, Use, VectorLoop
@@ -127,25 +128,6 @@ def lane_offsets(f: Function, use: Use, position: str, offsets: str) -> str:
     vec = f.vec("i64")
     lanes = f.op(f"add {vec} {f.broadcast(position, 'i64')}, {f.lane_numbers()}")
     return f.op(f"add {vec} {offsets}, {f.op(f'mul {vec} {lanes}, splat (i64 {step})')}")
-
-
-def load_at_offsets(f: Function, dtype: DType, base: str, offsets: str, mask: str | None) -> str:
-    """Load the elements at offsets in bytes from ``base``; lanes outside of ``mask`` are not read."""
-    part, size = f.part_of(dtype)
-    values = [_load_parts(f, part, base, offsets, at * part.itemsize, mask) for at in range(size)]
-    return values[0] if size == 1 else f.interleave(memory_type(part), *values)
-
-
-def _load_parts(f: Function, dtype: DType, base: str, offsets: str, shift: int, mask: str | None) -> str:
-    element, start = memory_type(dtype), f.address(base, str(shift)) if shift else base
-    vec = f.vec(element)
-    pointers = f.op(f"getelementptr i8, ptr {start}, {f.vec('i64')} {offsets}")
-    symbol = f"llvm.masked.gather.v{f.lanes}{f.suffix(element)}.v{f.lanes}p0"
-    f.module.declare(symbol, vec, f.vec("ptr"), f.vec("i1"), vec)
-    name = "%" + f.fresh()  # not through op(): memory changes, so loads are never shared
-    arguments = f"{f.vec('ptr')} align 1 {pointers}, {f.vec('i1')} {mask or 'splat (i1 true)'}"
-    f.lines.append(f"  {name} = call {vec} @{symbol}({arguments}, {vec} zeroinitializer)")
-    return f.from_memory(name, dtype)
 
 
 def combine_values(f: Function, update: Update, old: str, value: str) -> str:

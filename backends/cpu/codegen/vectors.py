@@ -16,6 +16,7 @@ from ....registry.dtypes import DType
 from ..target import vector_target
 from .elementwise import lanes_below, pack_helper
 from .folds.reducers import Reducer, State
+from .interleaving import Interleaving
 from .text import PARTS, Function, memory_type
 
 Pairs = list[tuple[str, str]]
@@ -68,13 +69,19 @@ class Access:
         self.size = dtype.itemsize
         self.scratch = ""
         self.mask: str | None = None
+        self.rows: str | None = None
+        self.interleaving: Interleaving | None = None
 
     def stage(self, index: str, loop: VectorLoop) -> None:
         """Compute this vector's address, copying the vector to the stack if its stride is neither 1 nor -1."""
         f, step = self.f, self.stride * self.size
         self.here = f.address(self.base, f.op(f"mul i64 {index}, {step}"))
         self.pointer, self.mask = self.here, None
-        self.copied = self.stride != 1
+        self.copied, self.is_gathered = self.stride != 1, False
+        if self.interleaving is not None:
+            self.by_element = self.is_reversed = False
+            self.rows = None if loop.tail == 0 else loop.count
+            return
         self.is_reversed = self._can_reverse(loop)
         if self.is_reversed:
             self.copied = self.by_element = False
@@ -83,6 +90,10 @@ class Access:
             return
         self.by_element = self.copied and f.is_small and loop.tail == 0 and self.dtype not in PARTS
         if self.by_element:
+            return
+        self.is_gathered = self.copied and not self.writes and vector_target().masks and self.size >= 4
+        if self.is_gathered:
+            self.mask = loop.mask
             return
         if loop.tail != 0 and not self.copied and vector_target().masks:
             self.mask = loop.mask
@@ -110,7 +121,7 @@ class Access:
 
     def finish(self, loop: VectorLoop) -> None:
         """Copy a written vector to an array with another stride."""
-        if self.copied and not self.by_element:
+        if self.copied and not self.by_element and self.interleaving is None:
             self._strided(loop.count)
 
     def _element_pointers(self) -> Iterator[str]:
@@ -138,9 +149,14 @@ class Access:
         self.f.do(f"call void @{helper}(ptr {self.scratch}, ptr {self.here}, i64 {step}, i64 {count})")
 
     def load(self) -> str:
+        if self.interleaving is not None:
+            return self.interleaving.load(self, self.rows)
         if self.by_element:
             return self._load_elements()
         f, dtype = self.f, self.dtype
+        if self.is_gathered:
+            offsets = f.op(f"mul {f.vec('i64')} {f.lane_numbers()}, splat (i64 {self.stride * self.size})")
+            return load_at_offsets(f, dtype, self.here, offsets, self.mask)
         value = (
             f.load_masked(dtype, self.pointer, self.mask) if self.mask else f.load_vector(dtype, self.pointer)
         )
@@ -149,6 +165,9 @@ class Access:
         return value
 
     def store(self, value: str) -> None:
+        if self.interleaving is not None:
+            self.interleaving.store(self, value, self.rows)
+            return
         if self.by_element:
             self._store_elements(value)
             return
@@ -156,6 +175,25 @@ class Access:
             self.f.store_masked(self.dtype, value, self.pointer, self.mask)
             return
         self.f.store_vector(self.dtype, value, self.pointer)
+
+
+def load_at_offsets(f: Function, dtype: DType, base: str, offsets: str, mask: str | None) -> str:
+    """Load the elements at offsets in bytes from ``base``; lanes outside of ``mask`` are not read."""
+    part, size = f.part_of(dtype)
+    values = [_load_parts(f, part, base, offsets, at * part.itemsize, mask) for at in range(size)]
+    return values[0] if size == 1 else f.interleave(memory_type(part), *values)
+
+
+def _load_parts(f: Function, dtype: DType, base: str, offsets: str, shift: int, mask: str | None) -> str:
+    element, start = memory_type(dtype), f.address(base, str(shift)) if shift else base
+    vec = f.vec(element)
+    pointers = f.op(f"getelementptr i8, ptr {start}, {f.vec('i64')} {offsets}")
+    symbol = f"llvm.masked.gather.v{f.lanes}{f.suffix(element)}.v{f.lanes}p0"
+    f.module.declare(symbol, vec, f.vec("ptr"), f.vec("i1"), vec)
+    name = "%" + f.fresh()  # not through op(): memory changes, so loads are never shared
+    arguments = f"{f.vec('ptr')} align 1 {pointers}, {f.vec('i1')} {mask or 'splat (i1 true)'}"
+    f.lines.append(f"  {name} = call {vec} @{symbol}({arguments}, {vec} zeroinitializer)")
+    return f.from_memory(name, dtype)
 
 
 class VectorLoop:
