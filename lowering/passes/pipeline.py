@@ -172,6 +172,13 @@ def _has_control(graph: Graph) -> bool:
     return any(_kind(node) == "control" for node in graph.nodes)
 
 
+def _is_needed(run: Pass, graph: Graph) -> bool:
+    """Whether a pass may change a graph; the modules of those that may not are not loaded."""
+    if run is split_stacks:
+        return config.flags.native and any(node.op.name == "td::concat" for node in graph.nodes)
+    return run not in CONTROL_PASSES or _has_control(graph)
+
+
 def _kind(node: Node) -> str:
     return str(getattr(node.op.decl, "kind", ""))
 
@@ -182,7 +189,7 @@ def _optimize_body(arg: object) -> object:
     if type(arg) is not Graph:
         return arg
     for run in PASSES:
-        if run is not fold_constants and (run not in CONTROL_PASSES or _has_control(arg)):
+        if run is not fold_constants and _is_needed(run, arg):
             arg = run(arg)
     return arg
 
@@ -207,7 +214,7 @@ PASSES: tuple[Pass, ...] = (
 )
 """The passes of lowering, in order."""
 CONTROL_PASSES = frozenset((inline_calls, prune_control, hoist_products, hoist_scatters, hoist_invariants))
-"""The passes that change loops, branches and calls only; a graph without them does not load their modules."""
+"""The passes that change loops, branches and calls only."""
 
 
 def optimize(graph: Graph) -> Graph:
@@ -221,7 +228,7 @@ def optimize(graph: Graph) -> Graph:
     """
     original = graph
     for run in PASSES:
-        if run not in CONTROL_PASSES or _has_control(graph):
+        if _is_needed(run, graph):
             graph = _verify(run(graph), run.__name__)
     return _verify(copy_aliased_outputs(graph, original), copy_aliased_outputs.__name__)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import config
 from ...named_tuple import NamedTuple
 from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
@@ -31,10 +30,10 @@ class Stack(NamedTuple):
 def split_stacks(graph: Graph) -> Graph:
     """Compute elementwise operators on the parts of stacks, and replace reads of parts.
 
-    Not without native code: interpreted kernels would run once for each part, and NumPy's functions round the elements
-    of arrays with strides differently.
+    For native code: interpreted kernels would run once for each part, and NumPy's functions round elements of arrays
+    with strides differently.
     """
-    if not config.flags.native or not any(map(find_stack, graph.nodes)):
+    if not any(map(find_stack, graph.nodes)):
         return graph
     return replace_each(graph, _Splitter().visit)
 

@@ -21,6 +21,7 @@ ufunc_calls.py: calls of the inner loops of NumPy's ufuncs
 ufunc_loops.py: loops with the signature of a ufunc's loops
 user.py: calls of users' scalar functions
 vector_product.py: matrix-vector and dot products (gemv)
+row_vectors.py: kernels with short rows
 interleaving.py: loads and stores of all columns of rows with few elements
 vectors.py: loop over whole vectors
 window_tiles.py: micro-kernel of convolutions with large kernels

@@ -20,7 +20,7 @@ from ..target import vector_target
 from .casts import check_emittable, emit_cast
 from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
-from .folds.reducers import FloatSum, Reducer, State, make_reducer
+from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
 from .index_maps import BoundsChecks, Check, update_row
 from .interleaving import interleave
 from .nodes import emit_exprs
@@ -29,6 +29,7 @@ from .tiles import TilePrinter, find_tiled_dimension
 from .vectors import Access, Use, VectorLoop, move_long_axis_last, split_state, vector_loop
 
 _columns = lazy.Module(".backends.cpu.codegen.columns")
+_row_vectors = lazy.Module(".backends.cpu.codegen.row_vectors")
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a stage
@@ -74,7 +75,10 @@ def write_fused(
         if reduction.value.dtype in PARTS:
             raise UnsupportedError(f"reductions of {reduction.value.dtype.name} are not emitted")
     printer = Printer(module, kernel)
-    printer.rows(0)
+    if _row_vectors.has_short_rows(kernel):
+        _row_vectors.RowVectors(printer.f, kernel, printer.bases).write()
+    else:
+        printer.rows(0)
     f = printer.f
     failed = bool(printer.checks.checks)
     f.do("ret i64 0" if failed else "ret void")
@@ -326,7 +330,7 @@ class StagePrinter:
         carried = [pair for x, s in zip(items, begun, strict=True) for pair in x.carried(f, s)]
 
         def reduce(loop: VectorLoop, values: list[str], known: dict[Expr, str]) -> list[str]:
-            position = self.lane_positions(f.op(f"add i64 {start}, {loop.index}"), items)
+            position = lane_positions(f, f.op(f"add i64 {start}, {loop.index}"), items)
             after: list[str] = []
             for r, x, state in zip(self.reduces, items, split_state(items, values), strict=True):
                 value = known[r.value]
@@ -342,13 +346,6 @@ class StagePrinter:
             if isinstance(x, BufferedRow):
                 x.advance(f, count)
         return [x.end_block(f, s, b) for x, s, b in zip(items, states, done, strict=True)]
-
-    def lane_positions(self, first: str, items: Sequence[Reducer]) -> str:
-        """Return the positions of a vector's elements, if a reduction needs them."""
-        if not any(x.picks for x in items):
-            return ""
-        vec = self.f.vec("i64")
-        return self.f.op(f"add {vec} {self.f.broadcast(first, 'i64')}, {self.f.lane_numbers()}")
 
     def write_vector_loop(
         self,

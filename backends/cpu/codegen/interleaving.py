@@ -9,8 +9,7 @@ Source: interleaved access groups of LLVM's loop vectorizer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..target import vector_target
@@ -18,8 +17,6 @@ from .elementwise import lanes_below
 from .text import PARTS, Function, memory_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .vectors import Access, Use
 
 MOST_COLUMNS = 8
@@ -35,7 +32,7 @@ class Interleaving:
 
     def __init__(self, columns: list[Access]):
         self._columns = columns
-        self._rows = ""
+        self._rows, self._size = "", 0
         self._values: dict[Access, str] = {}
         for access in columns:
             access.interleaving = self
@@ -49,16 +46,15 @@ class Interleaving:
         """
         f, element, width = access.f, memory_type(access.dtype), len(self._columns)
         if not self._values:
-            with self._whole_rows(f):
-                pointer = self._columns[0].here
-                if count is None:
-                    self._rows = f.load_vector(access.dtype, pointer)
-                else:
-                    self._rows = f.load_masked(access.dtype, pointer, self._mask(f, count))
+            parts = [
+                f.load_masked(access.dtype, pointer, mask) if mask else f.load_vector(access.dtype, pointer)
+                for pointer, mask in self._pieces(f, count)
+            ]
+            self._rows, self._size = _concatenate(f, element, parts)
         self._values[access] = self._rows
         if len(self._values) == width:
             self._values.clear()
-        number, rows = self._columns.index(access), f"<{width * f.lanes} x {element}>"
+        number, rows = self._columns.index(access), f"<{self._size} x {element}>"
         picks = ", ".join(f"i32 {width * lane + number}" for lane in range(f.lanes))
         return f.op(f"shufflevector {rows} {self._rows}, {rows} poison, <{f.lanes} x i32> <{picks}>")
 
@@ -68,43 +64,41 @@ class Interleaving:
         self._values[access] = value
         if len(self._values) < width:
             return
-        rows = _join(f, memory_type(dtype), [self._values[one] for one in self._columns])
+        element, lanes = memory_type(dtype), f.lanes
+        columns, size = _concatenate(f, element, [self._values[one] for one in self._columns])
         self._values.clear()
-        with self._whole_rows(f):
-            pointer = self._columns[0].here
-            if count is None:
-                f.store_vector(dtype, rows, pointer)
+        vec = f"<{size} x {element}>"
+        for number, (pointer, mask) in enumerate(self._pieces(f, count)):
+            order = range(number * lanes, (number + 1) * lanes)
+            picks = ", ".join(f"i32 {at % width * lanes + at // width}" for at in order)
+            part = f.op(f"shufflevector {vec} {columns}, {vec} poison, <{lanes} x i32> <{picks}>")
+            if mask:
+                f.store_masked(dtype, part, pointer, mask)
             else:
-                f.store_masked(dtype, rows, pointer, self._mask(f, count))
+                f.store_vector(dtype, part, pointer)
 
-    @contextmanager
-    def _whole_rows(self, f: Function) -> Iterator[None]:
-        """Use vectors of whole rows."""
-        lanes = f.lanes
-        f.lanes = lanes * len(self._columns)
-        try:
-            yield
-        finally:
-            f.lanes = lanes
-
-    def _mask(self, f: Function, count: str) -> str:
-        return lanes_below(f, f.op(f"mul i64 {count}, {len(self._columns)}"))
+    def _pieces(self, f: Function, count: str | None) -> Iterator[tuple[str, str]]:
+        """The addresses of the vectors that the rows fill, and the masks of their elements that exist."""
+        first, width = self._columns[0], len(self._columns)
+        for number in range(width):
+            left = (
+                ""
+                if count is None
+                else f.op(f"sub i64 {f.op(f'mul i64 {count}, {width}')}, {number * f.lanes}")
+            )
+            yield f.address(first.here, str(number * f.lanes * first.size)), left and lanes_below(f, left)
 
 
-def _join(f: Function, element: str, columns: Sequence[str]) -> str:
-    """One vector of the elements of columns, row by row."""
-    lanes, width, parts = f.lanes, len(columns), list(columns)
-    parts += ["poison"] * ((1 << (width - 1).bit_length()) - width)
-    size = lanes
-    while len(parts) > 1:  # one after the other
+def _concatenate(f: Function, element: str, parts: list[str]) -> tuple[str, int]:
+    """One vector of the elements of vectors, one after the other, and its size, a power of two."""
+    parts += ["poison"] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
+    size = f.lanes
+    while len(parts) > 1:
         vec, picks = f"<{size} x {element}>", ", ".join(f"i32 {number}" for number in range(2 * size))
-        shuffle = f"<{2 * size} x i32> <{picks}>"
         pairs = zip(parts[::2], parts[1::2])
-        parts = [f.op(f"shufflevector {vec} {a}, {vec} {b}, {shuffle}") for a, b in pairs]
+        parts = [f.op(f"shufflevector {vec} {a}, {vec} {b}, <{2 * size} x i32> <{picks}>") for a, b in pairs]
         size *= 2
-    picks = ", ".join(f"i32 {column * lanes + lane}" for lane in range(lanes) for column in range(width))
-    vec = f"<{size} x {element}>"
-    return f.op(f"shufflevector {vec} {parts[0]}, {vec} poison, <{width * lanes} x i32> <{picks}>")
+    return parts[0], size
 
 
 def interleave(accesses: Sequence[tuple[Use, Access]], tail: int) -> None:

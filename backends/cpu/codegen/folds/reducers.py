@@ -6,6 +6,8 @@ compensation, so the error stays near that of one block, as with pairwise summat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .....named_tuple import NamedTuple
 from .....operators.scalar_ir.expr import arg, cast
 from .....operators.scalar_ir.fold import Fold
@@ -200,6 +202,14 @@ def make_reducer(fold: Fold, dtype: DType) -> Reducer:
     if fold.returns_index:
         return IndexReducer(fold, dtype)
     return FloatSum(fold, dtype) if fold.compensated and dtype.kind == "f" else Reducer(fold, dtype)
+
+
+def lane_positions(f: Function, first: str, items: Sequence[Reducer]) -> str:
+    """Return the positions of a vector's elements, if a reduction needs them."""
+    if not any(x.picks for x in items):
+        return ""
+    vec = f.vec("i64")
+    return f.op(f"add {vec} {f.broadcast(first, 'i64')}, {f.lane_numbers()}")
 
 
 class RowFold(NamedTuple):
