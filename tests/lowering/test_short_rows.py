@@ -1,5 +1,11 @@
 """Kernels with short rows: a vector holds one element of each of several rows, and the bits are those of any row."""
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import fence
 import numpy as np
 import pytest
 import tandem as td
@@ -143,3 +149,33 @@ def test_which_kernels_compute_rows_side_by_side():
     assert not covers(FLOATS["softmax"], x[:16])  # one vector of rows
     assert not covers(FLOATS["softmax"], rng.normal(size=(64, 40)).astype(np.float32))
     assert not covers(lambda x: td.exp(x), x)
+
+
+FENCED = """
+import numpy as np
+import fence
+import tandem as td
+
+fence.raise_fence()
+for dtype in ("uint8", "int16"):
+    for rows in (18, 25, 33, 50, 63):
+        x = td.asarray(np.ones((rows, 12), dtype))
+        td.jit(lambda x: (td.sum(x, axis=-1), td.max(x, axis=-1), x * 2, x[::-1, 0] + x[:, 1]))(x)
+print("alive")
+"""
+
+
+@needs_native
+@pytest.mark.skipif(
+    shutil.which("cc") is None or sys.platform != "linux", reason="the fence needs Linux and cc"
+)
+def test_narrow_vectors_end_at_the_last_row():
+    """The mask of 8 lanes of one byte, which LLVM stores as 16 bytes."""
+    run = subprocess.run(
+        [sys.executable, "-c", FENCED],
+        cwd=Path(fence.__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout == "alive\n", run.stderr

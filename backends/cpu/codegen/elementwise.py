@@ -35,14 +35,17 @@ def lanes_for(roots: Sequence[Expr], widest: int = 1) -> int:
     return vector_target().vector_bytes // size
 
 
-def lanes_below(f: Function, count: str) -> str:
-    """Return the mask of the first ``count`` lanes (all, if there are fewer); ``count`` is any i64."""
+def lanes_below(f: Function, count: str, predicate: str = "slt") -> str:
+    """Return the mask of the first ``count`` lanes (all, if there are fewer), or of the others with ``"sge"``.
+
+    ``count`` is any i64.
+    """
     number = "i8" if f.lanes == 64 else "i32"  # 64 bytes are one register
     numbers = ", ".join(f"{number} {k}" for k in range(f.lanes))
     f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
     bounded = f.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {f.lanes})")
     limit = f.broadcast(f.op(f"trunc i64 {bounded} to {number}"), number)
-    return f.op(f"icmp slt {f.vec(number)} <{numbers}>, {limit}")
+    return f.op(f"icmp {predicate} {f.vec(number)} <{numbers}>, {limit}")
 
 
 def pack_helper(module: Module, itemsize: int, unpack: bool = False) -> str:

@@ -213,9 +213,10 @@ class VectorLoop:
         if tail != 0:
             self.last = f.op(f"icmp sgt i64 {f.op(f'add i64 {index}, {f.lanes}')}, {stop}")
             short = f.op(f"sub i64 {stop}, {index}") if tail is None else tail
-            # With a constant mask of one lane LLVM writes a narrowed value in full width, past the end of the buffer.
-            if tail == 1:
-                short, tail = f.op('call i64 asm "", "=r,0"(i64 1)'), None
+            # LLVM stores vectors of less than 16 bytes as vectors of 16, and forgets that a constant mask ends before;
+            # with a constant mask of one lane it writes a narrowed value in full width. So it must not know the number.
+            if tail == 1 or (tail is not None and f.lanes < 16):
+                short, tail = f.op(f'call i64 asm "", "=r,0"(i64 {tail})'), None
             self.count = f.op(f"select i1 {self.last}, i64 {short}, i64 {f.lanes}")
             self.mask = lanes_below(f, self.count) if tail is None else self._constant_mask(range(tail))
         self._known_tail, self._reversed_mask = tail, ""
@@ -229,8 +230,7 @@ class VectorLoop:
         if self.mask is not None and not self._reversed_mask:
             f, tail = self._f, self._known_tail
             if tail is None:
-                below = lanes_below(f, f.op(f"sub i64 {f.lanes}, {self.count}"))
-                self._reversed_mask = f.op(f"xor {f.vec('i1')} {below}, splat (i1 true)")
+                self._reversed_mask = lanes_below(f, f.op(f"sub i64 {f.lanes}, {self.count}"), "sge")
             else:
                 self._reversed_mask = self._constant_mask(range(f.lanes - tail, f.lanes))
         return self._reversed_mask or None
