@@ -6,7 +6,8 @@ hot_loops.py: eager loops that are compiled when they have run for some time
 hot_transforms.py: eager calls of ``vmap`` and ``jvp`` that are compiled likewise
 hot_maps.py: those of ``vmap``
 snapshots.py: whether a later call of a function captures the same
-captured_values.py: the values that bodies capture, as a key, and copies of bodies with other tensors
+captured_values.py: the values that bodies capture, as a key
+substitution.py: copies of bodies with other tensors
 captured_objects.py: what functions read of objects that they capture
 code_facts.py: what the bytecode of functions may do
 branches.py: ``cond``, ``switch``: Python branches, or an operator while tracing

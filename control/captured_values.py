@@ -1,4 +1,4 @@
-"""The values that loop bodies capture: their identity as a cache key, and copies of the bodies with other tensors.
+"""The values that loop bodies capture: their identity as a cache key.
 
 The key of a function has everything that its trace depends on: its code, the values of the variables that it reads, of
 functions those of their variables in turn, of tensors dtype and shape. A function without a key is one whose steps may
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -22,14 +22,16 @@ from ..registry.dispatch.keys import CPU_KEYS
 from ..registry.dtypes import DType
 from ..registry.function import OperatorFunction
 from ..registry.native_type import NativeCallable
-from .captured_objects import ObjectReads, has_changed, is_plain_object
-from .code_facts import Read, read_code
+from .captured_objects import ObjectReads, is_plain_object, read_version
+from .code_facts import TEXT_METHODS, Read, read_code
 
 if TYPE_CHECKING:
     from ..registry.types import Array
 
 NUMBERS = frozenset((int, float, bool, complex))
-MOST_BYTES = 1 << 16  # of an array of NumPy, whose content is part of the key
+MOST_BYTES = 1 << 16  # of arrays of NumPy, whose content is part of the key
+MOST_VALUES = 1 << 12  # in a key
+MOST_ITEMS = 1 << 9  # in lists and dicts, which are read at each call
 _TREE_KINDS = frozenset((None, type(None), tuple, list, dict))
 CONSTANTS = frozenset((str, bytes, type(None), type(...), DType))
 _PACKAGE = __name__.partition(".")[0] + "."
@@ -46,6 +48,8 @@ _STATE_OF_PARTS = (
 )
 _STATEFUL_PARTS = frozenset(_PACKAGE + part for part in _STATE_OF_PARTS.split())
 _PURE_MODULES = frozenset(("math", "cmath", "_functools", "numpy", "itertools"))
+# Attributes and functions that tell an array from a copy, besides the base of a view.
+_DETAILS_OF_ARRAYS = frozenset("flags ctypes shares_memory may_share_memory byte_bounds".split())
 _EFFECTS_OF_BUILTINS = frozenset(
     "ascii breakpoint compile delattr dir eval exec exit format fromfile getattr globals hasattr hash help id input "
     "locals open print quit repr setattr vars __build_class__ __import__".split()
@@ -104,7 +108,13 @@ class Captures:
         self._has_containers = self._changes_containers = self._compares_objects = False
         self._has_leaves = len(keys) > 1  # tensors that require gradients, which nothing records
         self.objects: dict[int, ObjectReads] = {}
+        self._order: list[ObjectReads] = []
+        self._arrays: list[Array] = []
         self._names: set[str] = set()  # of attributes that the functions read
+        self._classes: dict[
+            type, None
+        ] = {}  # of this package, whose members count, since they may be replaced
+        self._room = [MOST_VALUES, MOST_ITEMS, MOST_BYTES]
         self._of_modules: Captures | None = None
 
     def describe_input(self, x: Tensor) -> tuple[object, ...]:
@@ -125,7 +135,7 @@ class Captures:
 
     def make_key(self, *functions: object) -> tuple[object, ...]:
         """Make the key of functions; raises NoKey if one has none."""
-        key = (*map(self._key, functions), *self._object_items())
+        key = (*map(self._key, functions), *self._object_items(), *map(read_version, self._classes))
         inner = self._of_modules or self
         has_containers = self._has_containers or inner._has_containers
         if has_containers and (self._changes_containers or inner._changes_containers):
@@ -137,13 +147,25 @@ class Captures:
         """Whether a function may ask if two variables are one object."""
         return self._compares_objects or (self._of_modules or self)._compares_objects
 
+    def _take_room(self, of: int, amount: int) -> None:
+        """Count what a key holds; raises NoKey if it is too much to be compared and kept."""
+        self._room[of] -= amount
+        if self._room[of] < 0:
+            raise NoKey("too many values")
+
     def _key(self, value: object) -> object:
+        room = self._room
+        room[0] -= 1
+        if room[0] < 0:
+            raise NoKey("too many values")
         kind = type(value)
         if isinstance(value, Tensor):
             return self._tensor_key(value)
         if kind in NUMBERS:
             return describe_number(value)
         if kind in CONSTANTS:
+            if type(value) is str and "%" in value:
+                self._names |= TEXT_METHODS  # of operands
             return kind, value
         if kind is TreeDef:
             self.check_tree(cast(TreeDef, value))
@@ -174,32 +196,48 @@ class Captures:
             raise NoKey(f"a {type(value).__name__}")
         if self._of_modules is self:
             raise NoKey("an object of a module")
-        if id(value) not in self.objects:
-            self.objects[id(value)] = ObjectReads(value, is_pure_class)
+        reads = self.objects.get(id(value))
+        if reads is None:
+            reads = self.objects[id(value)] = ObjectReads(value, is_pure_class, len(self.objects))
+            self._order.append(reads)
+            self._classes.update(dict.fromkeys(reads.bases))
             self.held.append(type(value))
-        return id(type(value)), [*self.objects].index(id(value))
+        return id(type(value)), reads.number
 
     def _array_key(self, value: Array) -> object:
-        is_small = value.nbytes <= MOST_BYTES and not value.dtype.hasobject
-        if not is_small or not value.flags.forc or self._of_modules is self:
-            raise NoKey("an array of a module, a large one, or one with gaps")
+        if value.dtype.hasobject or not value.flags.forc or self._of_modules is self:
+            raise NoKey("an array of a module, one of objects, or one with gaps")
+        self._take_room(2, value.nbytes)
+        self._arrays.append(value)
         self._has_containers = True
         return np.ndarray, value.dtype, value.shape, value.strides, value.tobytes("K")
 
     def _object_items(self) -> Iterator[object]:
         """The keys of the attributes of the captured objects; those that they hold are captured in turn."""
-        count = -1
-        while count != (count := len(self.objects) + len(self._names)):
-            for number, reads in enumerate([*self.objects.values()]):
-                for name, value, is_own in reads.read_new(frozenset(self._names)):
-                    yield number, name, self._key(value) if is_own else self._module_key(value)
+        names, number = frozenset[str](), 0
+        while number < len(self._order) or len(names) < len(self._names):
+            if len(names) < len(self._names):
+                names, number = frozenset(self._names), 0
+                continue
+            for name, value, kind in self._order[number].read_new(names):
+                yield number, name, kind, self._key(value) if kind is None else self._module_key(value)
+            number += 1
         if self.objects and self.compares_objects:
             raise NoKey("copies of objects are other objects")
+        details = _DETAILS_OF_ARRAYS | (
+            {"base"} if any(array.base is not None for array in self._arrays) else set()
+        )
+        if self._arrays and not details.isdisjoint(self._names):
+            raise NoKey("copies of arrays are other arrays")
 
     def _container_key(self, value: Any) -> object:  # noqa: ANN401 - a container, by its type
         kind = type(value)
         self._has_containers |= kind is list or kind is dict
+        if kind is list or kind is dict:
+            self._take_room(1, len(value))
         if kind is dict:
+            if not all(map(_is_constant, value)):
+                raise NoKey("a dict whose keys are objects, of which copies are other keys")
             return kind, *map(self._key, value), *map(self._key, value.values())
         if kind is functools.partial:
             return kind, *map(self._key, (value.func, *value.args)), *map(self._key, value.keywords.items())
@@ -254,10 +292,18 @@ class Captures:
         if inner is None:
             inner = self._of_modules = Captures(self._keys)
             inner.held, inner._of_modules, inner._names = self.held, inner, self._names
+            inner._room = self._room
         key = inner._key(value)
         if inner.tensors:
             raise NoKey("a tensor of a module or a class")
         return key
+
+
+def _is_constant(value: object) -> bool:
+    kind = type(value)
+    return (
+        kind in NUMBERS or kind in CONSTANTS or (kind is tuple and all(map(_is_constant, cast(Any, value))))
+    )
 
 
 def _get_variable(function: FunctionType, read: Read) -> object:
@@ -350,75 +396,3 @@ def _only_computes(value: object) -> bool:
         issubclass(value, np.number | np.bool_) and value.__module__ == "numpy"
     )  # a date may be that of now
     return is_number or value.__module__ == "itertools" or is_plain_named_tuple(value) or value is Tensor
-
-
-class Substitution:
-    """Makes copies of functions that capture other tensors.
-
-    Args:
-        tensors: a substitute for each captured tensor, by its id.
-        objects: what is read of the captured objects, by their ids; their copies have these attributes.
-    """
-
-    def __init__(self, tensors: Mapping[int, Tensor], objects: Mapping[int, ObjectReads]):
-        self._tensors, self._objects = tensors, objects
-        self._functions: dict[int, FunctionType] = {}
-        self._copies: dict[int, tuple[object, dict[str, object]]] = {}
-
-    def has_changed_objects(self) -> bool:
-        """Whether an attribute of a copy of an object has been set."""
-        return any(has_changed(copy, own) for copy, own in self._copies.values())
-
-    def apply(self, value: Any) -> Any:  # noqa: ANN401 - of the same type
-        """The value with the captured tensors replaced, in containers and functions too."""
-        kind = type(value)
-        if kind is Tensor:
-            return self._tensors[id(value)]
-        if kind is FunctionType:
-            return self._copy_function(value)
-        if kind is list or kind is tuple:
-            return kind(map(self.apply, value))
-        if isinstance(value, tuple):
-            return kind(*map(self.apply, value))
-        if kind is dict:
-            return {name: self.apply(item) for name, item in value.items()}
-        if kind is functools.partial:
-            return functools.partial(*self.apply((value.func, *value.args)), **self.apply(value.keywords))
-        if kind is np.ndarray:
-            copy = value.copy("K")
-            copy.flags.writeable = False
-            return copy
-        if kind is MethodType:
-            return MethodType(value.__func__, self.apply(value.__self__))
-        if id(value) in self._objects:
-            return self._copy_object(value)
-        inner = find_function(value)
-        return value if inner is None else self._copy_function(inner)
-
-    def _copy_object(self, value: object) -> object:
-        if id(value) in self._copies:
-            return self._copies[id(value)][0]
-        copy: object = object.__new__(type(value))
-        own = self._copies.setdefault(id(value), (copy, {}))[1]  # before its attributes, which may hold it
-        for name, item in self._objects[id(value)].own.items():
-            own[name] = self.apply(item)
-            object.__setattr__(copy, name, own[name])
-        return copy
-
-    def _copy_function(self, function: FunctionType) -> FunctionType:
-        known = self._functions.get(id(function))
-        if known is not None:
-            return known
-        names = function.__globals__ if is_own(function) else dict(function.__globals__)
-        cells = None if function.__closure__ is None else tuple(CellType() for _ in function.__closure__)
-        copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-        self._functions[id(function)] = copy  # before its variables, which may hold it
-        copy.__defaults__ = self.apply(function.__defaults__)
-        copy.__kwdefaults__ = self.apply(function.__kwdefaults__)
-        for cell, own in zip(cells or (), function.__closure__ or ()):
-            cell.cell_contents = self.apply(own.cell_contents)
-        if not is_own(function):
-            for read in read_code(function.__code__).reads:
-                if read.is_global and read.name in names:
-                    names[read.name] = self.apply(names[read.name])
-        return copy

@@ -11,6 +11,7 @@ import dis
 import operator
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from types import CodeType
 
 from ..named_tuple import NamedTuple
@@ -28,7 +29,12 @@ MUTATING_METHODS = frozenset(
 _LOCAL_STORES = ("STORE_FAST", "STORE_SUBSCR", "STORE_SLICE", "DELETE_FAST", "DELETE_SUBSCR")
 _EFFECTS = ("STORE_", "DELETE_", "IMPORT_", "LOAD_BUILD_CLASS", "LOAD_NAME", "LOAD_LOCALS", "GET_AWAITABLE")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_GRADIENT_ATTRIBUTES = frozenset(("requires_grad", "is_leaf", "grad", "grad_fn", "zero_grad"))
+_GRADIENT_ATTRIBUTES = frozenset(
+    "requires_grad is_leaf grad grad_fn zero_grad requires_grad_ detach_ clip_grad_norm_ clip_grad_value_ "
+    "clip_grads_with_norm_".split()
+)
+TEXT_METHODS = frozenset(("__str__", "__repr__"))  # besides __format__, which every class has
+_FORMATTING = frozenset(("str", "format", "format_map"))
 
 
 class Read(NamedTuple):
@@ -48,7 +54,8 @@ class CodeFacts(NamedTuple):
         reads_gradients: whether it may ask what autograd knows about a tensor.
         compares_objects: whether it may ask if two variables are one object.
         reads: the globals and variables of enclosing functions that it reads.
-        attributes: the names of the attributes that it reads, and of the globals.
+        attributes: the names of the attributes that it reads, and of the globals; the methods that make texts, if it
+            may ask for the text of an object.
     """
 
     effect: str
@@ -68,14 +75,16 @@ def read_code(code: CodeType) -> CodeFacts:
     """
     outer = frozenset(code.co_freevars)
     effect, changes, gradients, compares, reads = "", False, False, False, dict[Read, None]()
+    attributes: frozenset[str] = frozenset()
     for part in _codes(code):
         instructions = list(dis.get_instructions(part))
         effect = effect or _find_effect(instructions, outer)
-        changes |= not MUTATING_METHODS.isdisjoint(part.co_names) or any(map(_changes_operand, instructions))
-        gradients |= not _GRADIENT_ATTRIBUTES.isdisjoint(part.co_names)
+        names = frozenset(part.co_names).union(*_find_patterns(instructions))
+        attributes |= names | (TEXT_METHODS if _makes_text(part, instructions) else frozenset())
+        changes |= not MUTATING_METHODS.isdisjoint(names) or any(map(_changes_operand, instructions))
+        gradients |= not _GRADIENT_ATTRIBUTES.isdisjoint(names)
         compares |= any(map(_compares_objects, instructions, instructions[1:]))
         reads.update(dict.fromkeys(_find_reads(instructions, outer)))
-    attributes = frozenset(name for part in _codes(code) for name in part.co_names)
     return CodeFacts(effect, changes, gradients, compares, tuple(reads), attributes)
 
 
@@ -84,6 +93,43 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+def _find_patterns(instructions: Sequence[dis.Instruction]) -> Iterator[tuple[str, ...]]:
+    """The names of the attributes that the patterns of ``match`` statements read."""
+    for operand, item in pairwise(instructions):
+        if item.opname == "MATCH_CLASS":
+            yield operand.argval
+
+
+def _makes_text(code: CodeType, instructions: Sequence[dis.Instruction]) -> bool:
+    """Whether code may ask for the text of an object: by a call, an f-string, or the operator ``%``."""
+    return (
+        not _FORMATTING.isdisjoint(code.co_names)
+        or any(item.opname.startswith("FORMAT_") for item in instructions)
+        or any(isinstance(constant, str) and "%" in constant for constant in code.co_consts)
+    )
+
+
+def passes_first_argument(code: CodeType) -> bool:
+    """Whether code may use its first argument otherwise than to read attributes, such as to call it.
+
+    >>> passes_first_argument((lambda cls, x: x * cls.factor).__code__)
+    False
+    >>> passes_first_argument((lambda cls, x: cls(x)).__code__)
+    True
+    """
+    first = code.co_varnames[0] if code.co_argcount else None
+    if first is None or first in code.co_cellvars:
+        return True
+    instructions = list(dis.get_instructions(code))
+    for item, after in pairwise(instructions):
+        loaded = item.argval if isinstance(item.argval, tuple) else (item.argval,)
+        if item.opname.startswith("LOAD_FAST") and first in loaded:
+            is_read = loaded.index(first) == len(loaded) - 1 and after.opname in _ATTRIBUTES
+            if not is_read or after.argval == "mro":
+                return True
+    return False
 
 
 def _changes_operand(item: dis.Instruction) -> bool:

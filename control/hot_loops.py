@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
+from weakref import ref
 
 from .. import config, lazy, pytree
 from ..eager.hot_calls import is_watched
@@ -33,9 +34,11 @@ from ..registry.dispatch.precedence import traces
 from ..registry.dispatch.state import NO_GRAD, PLAIN, current
 from ..registry.dtypes import default_float
 from ..tracer.graph import all_nodes
-from .captured_values import Captures, NoKey, RecordedTensor, Substitution, describe_number, is_own
+from .captured_objects import is_plain_object
+from .captured_values import Captures, NoKey, RecordedTensor, describe_number, is_own, is_pure_class
 from .structure import Leaves
 from .subgraph import ClosedGraph, body_trace, close_trace, new_input
+from .substitution import Substitution
 
 if TYPE_CHECKING:
     from ..jit.guards.versions import Versions
@@ -321,12 +324,16 @@ def find_call(
     return LoopCall(_find_loop(full_key, captures.held), functions, captures, carry, items, run)
 
 
-def _list_codes(function: object) -> Iterator[CodeType | None]:
-    """The code of a function, and of those that the functions of the package around it call; None for other objects."""
+def _list_codes(function: object) -> Iterator[CodeType | ref[type] | None]:
+    """The code of a function, and of those that the functions of the package around it call.
+
+    Of an object it is its class, and None if that is one of the package or in C.
+    """
     if isinstance(function, MethodType):
         function = function.__func__
     if not isinstance(function, FunctionType):
-        yield None
+        kind = type(function)
+        yield ref(kind) if is_plain_object(function, is_pure_class) and not is_pure_class(kind) else None
         return
     yield function.__code__
     if is_own(function):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ..eager.layers.vmap.strategies import StrategyCache
 from ..eager.tensor.tensor import Tensor
 from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
-from .captured_objects import find_value, is_plain_object, read_slots
+from .captured_objects import find_value, is_plain_object, list_slots, read_version
 from .captured_values import (
     CONSTANTS,
     NUMBERS,
@@ -43,14 +44,15 @@ _CHANGING = (tuple, list, dict, functools.partial, Tensor, np.ndarray, MethodTyp
 
 
 class Seen:
-    """The tensors, the functions and the objects that a check has met, in order."""
+    """The tensors that a check has met, in order, and the numbers of tensors, functions and objects, by their ids."""
 
-    __slots__ = ("functions", "objects", "tensors")
+    __slots__ = ("functions", "numbers", "objects", "tensors")
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
-        self.functions: list[object] = []
-        self.objects: list[object] = []
+        self.numbers: dict[int, int] = {}
+        self.functions: dict[int, int] = {}
+        self.objects: dict[int, int] = {}
 
 
 # Whether a value is as it was; adds what is in it to what was seen.
@@ -66,15 +68,20 @@ class Snapshot(NamedTuple):
 
     Attributes:
         check: compares another function with it.
+        classes: compares the classes of captured objects with what they were.
         order: the numbers of the captured tensors among those that the check meets.
     """
 
     check: Check
+    classes: Sequence[Callable[[], bool]]
     order: tuple[int, ...]
 
     def find_tensors(self, function: object) -> list[Tensor] | None:
         """The tensors that a function captures if it captures the same otherwise, else None."""
         seen = Seen()
+        for is_same in self.classes:
+            if not is_same():
+                return None
         return [seen.tensors[number] for number in self.order] if self.check(function, seen) else None
 
 
@@ -86,8 +93,9 @@ def make_snapshot(function: object, keys: Collection[int], captures: Captures) -
         keys: the key sets that captured tensors may have.
         captures: what it captures.
     """
+    maker = _Maker(keys, captures.objects)
     try:
-        check = _Maker(keys, captures.objects).of_value(function)
+        check = maker.of_value(function)
     except (NoSnapshot, RecursionError):
         return None
     seen = Seen()
@@ -96,7 +104,7 @@ def make_snapshot(function: object, keys: Collection[int], captures: Captures) -
     numbers = {id(x): number for number, x in enumerate(seen.tensors)}
     if numbers.keys() != {*map(id, captures.tensors)}:
         return None
-    return Snapshot(check, tuple(numbers[id(x)] for x in captures.tensors))
+    return Snapshot(check, maker.make_class_checks(), tuple(numbers[id(x)] for x in captures.tensors))
 
 
 class _Global(NamedTuple):
@@ -118,9 +126,15 @@ class _Maker:
 
     def __init__(self, keys: Collection[int], objects: Mapping[int, ObjectReads]):
         self._keys, self._reads = keys, objects
+        self._classes: dict[type, None] = {}
         self._objects: dict[int, int] = {}
         self._tensors: dict[int, int] = {}
         self._functions: dict[int, int] = {}
+
+    def make_class_checks(self) -> list[Callable[[], bool]]:
+        """Make the checks of the classes of the objects of which checks have been made, and of their bases."""
+        bases = dict.fromkeys(base for kind in self._classes for base in kind.__mro__ if base is not object)
+        return [*map(_check_of_bases, self._classes), *map(_check_of_members, bases)]
 
     def of_value(self, value: object) -> Check:
         """Make the check of a value; raises NoSnapshot if it may change."""
@@ -164,7 +178,11 @@ class _Maker:
             array = other._array
             if array.shape != shape or array.dtype is not dtype or not array.flags.c_contiguous:
                 return False
-            return _is_numbered(other, number, seen.tensors)
+            if not _is_numbered(other, number, seen.numbers):
+                return False
+            if number == len(seen.tensors):
+                seen.tensors.append(other)
+            return True
 
         return check
 
@@ -193,18 +211,18 @@ class _Maker:
     def _of_object(self, value: object) -> Check:
         known = self._objects.get(id(value))
         if known is not None:
-            return lambda other, seen: known < len(seen.objects) and seen.objects[known] is other
+            return lambda other, seen: seen.objects.get(id(other)) == known
         kind, reads = type(value), self._reads[id(value)]
-        if read_slots(kind):
+        if list_slots(kind):
             raise NoSnapshot
+        self._classes[kind] = None
         number = self._objects[id(value)] = len(self._objects)
         own = [(name, self.of_value(item)) for name, item in reads.own.items()]
         count, absent = (
-            len(own) if reads.takes_all else None,
+            len(own) if reads.bases else None,
             [*reads.absent, *(reads.members.keys() - reads.own)],
         )
-        mro = kind.__mro__
-        lines = [vars(base) for base in mro if not (is_pure_class(base) or base is object)]
+        lines = [vars(base) for base in kind.__mro__ if not (is_pure_class(base) or base is object)]
         names = {*reads.own, *absent} if lines else ()
         members = [(name, _find_member(lines, name)) for name in names]
         checks = [self.of_value(find_value(member)) for _, member in members if member is not _MISSING]
@@ -218,7 +236,7 @@ class _Maker:
             for name, one in own:
                 if name not in variables or not one(variables[name], seen):
                     return False
-            if any(name in variables for name in absent) or kind.__mro__ is not mro:
+            if any(name in variables for name in absent):
                 return False
             present = [member for name, member in members if _find_member(lines, name) is member]
             if len(present) != len(members):
@@ -231,7 +249,7 @@ class _Maker:
     def _of_function(self, function: FunctionType) -> Check:
         known = self._functions.get(id(function))
         if known is not None:
-            return lambda other, seen: known < len(seen.functions) and seen.functions[known] is other
+            return lambda other, seen: seen.functions.get(id(other)) == known
         number = self._functions[id(function)] = len(self._functions)
         code, names = function.__code__, function.__globals__
         cells = dict(zip(code.co_freevars, enumerate(function.__closure__ or ())))
@@ -279,6 +297,24 @@ def _find_member(lines: Sequence[Mapping[str, object]], name: str) -> object:
     return _MISSING
 
 
+def _check_of_bases(kind: type) -> Callable[[], bool]:
+    """The check of the bases of a class."""
+    bases = kind.__mro__
+    return lambda: kind.__mro__ is bases
+
+
+def _check_of_members(kind: type) -> Callable[[], bool]:
+    """The check of the names of the members of a class, and of its methods and properties."""
+    if is_pure_class(kind):
+        version = read_version(kind)
+        return lambda: read_version(kind) == version
+    members = vars(kind)
+    names = frozenset(members)
+    methods = {name: member for name, member in members.items() if hasattr(type(member), "__get__")}
+    known = [*methods.values()]
+    return lambda: members.keys() == names and all(map(operator.is_, map(members.get, methods), known))
+
+
 def _check_of_array(array: Array) -> Check:
     """The check of an array of NumPy: of the same layout, and with the same content."""
     dtype, layout, content = array.dtype, (array.shape, array.strides), array.tobytes("K")
@@ -294,14 +330,9 @@ def _check_of_array(array: Array) -> Check:
     return check
 
 
-def _is_numbered(value: object, number: int, known: list[Any]) -> bool:
-    """Whether a value is one that was met before, or the next one; adds the next one to those that are known."""
-    if number < len(known):
-        return known[number] is value
-    if any(one is value for one in known):
-        return False
-    known.append(value)
-    return True
+def _is_numbered(value: object, number: int, numbers: dict[int, int]) -> bool:
+    """Whether a value has a number; one that is met first has the next one."""
+    return numbers.setdefault(id(value), len(numbers)) == number
 
 
 def _check_of_number(value: object) -> Check:

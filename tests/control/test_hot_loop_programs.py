@@ -1,0 +1,403 @@
+"""Eager loops and maps of functions that capture objects, whose results depend on more than the attributes they name.
+
+A program calls ``repeat`` between changes of what it captures; its results are those of Python loops.
+"""
+
+import dataclasses
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import tandem as td
+from hot_loop_checks import XS, bits, fresh
+from tandem import config
+from tandem.control import captured_values, hot_loops
+from tandem.nn import functional as F
+
+pytestmark = [
+    pytest.mark.skipif(not config.flags.native, reason="native code is off"),
+    pytest.mark.usefixtures(fresh.__name__),
+]
+X = XS[0]
+CALLS = []
+FACTOR = 2.0
+
+
+def repeat(step):
+    """The results of loops and maps of a function, twice with compiled code if there is some."""
+    values = []
+    for _ in range(3):
+        values += bits([td.fori_loop(0, 3, step, X), td.vmap(lambda x: step(0, x))(XS)])
+    return values
+
+
+class Value:
+    number = 1.0
+
+    def __init__(self, number=2.0):
+        self.number = number
+
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+def objects_as_keys():
+    value = Value()
+    factors = {value: 2.0}
+    return repeat(lambda i, x: x * factors.get(value, 1.0) * value.number)
+
+
+@program
+def tensors_as_keys():
+    weight = td.ones(3)
+    factors = {weight: 2.0}
+    return repeat(lambda i, x: x * factors.get(weight, 1.0))
+
+
+@program
+def functions_as_keys():
+    def scale(x):
+        return x * 0.5
+
+    factors = {scale: 2.0}
+    return repeat(lambda i, x: scale(x) * factors.get(scale, 1.0))
+
+
+class Layer:
+    def __init__(self, activation):
+        self.activation, self.weight = activation, td.ones(3) * 2
+
+    def step(self, i, x):
+        x = self.activation(x) * self.weight
+        return x if self.activation == F.gelu or self.activation in (squash, F.relu) else x * 3.0
+
+
+def squash(x):
+    return td.tanh(x) * FACTOR
+
+
+@program
+def functions_that_are_compared():
+    return [repeat(Layer(activation).step) for activation in (F.gelu, squash, F.relu, F.silu)]
+
+
+@program
+def comparisons_of_a_dataclass():
+    @dataclasses.dataclass
+    class Options:
+        rate: float = 0.5
+
+        def __eq__(self, other):
+            CALLS.append(1)
+            return True
+
+    first, second = Options(0.1), Options(0.2)
+    return repeat(lambda i, x: x * 2 if first == second else x)
+
+
+@program
+def comparisons_that_are_inherited():
+    @dataclasses.dataclass
+    class Options:
+        rate: float = 0.5
+
+    class Special(Options):
+        pass
+
+    first, second = Special(0.1), Special(0.2)
+    return repeat(lambda i, x: x * 2 if first == second else x)
+
+
+class Text:
+    hidden = 1
+
+    def __init__(self):
+        self.hidden = 2
+
+    def __repr__(self):
+        return str(self.hidden)
+
+
+TEMPLATE = "%s"
+TEXTS = {
+    "call": lambda i, x: x * float(str(TEXT)),
+    "f-string": lambda i, x: x * float(f"{TEXT}"),
+    "operator": lambda i, x: x * float("%s" % TEXT),  # noqa: UP031
+    "operator with a variable": lambda i, x: x * float(TEMPLATE % TEXT),
+    "format": lambda i, x: x * float("{}".format(TEXT)),  # noqa: UP032
+}
+TEXT = Text()
+
+
+@program
+def texts():
+    results = []
+    for step in TEXTS.values():
+        for TEXT.hidden in (2, 3, 3, 4):
+            results += repeat(step)
+    return results
+
+
+@program
+def texts_with_effects():
+    class Counted:
+        def __str__(self):
+            CALLS.append(1)
+            return "2"
+
+    value = Counted()
+    return repeat(lambda i, x: x * float(str(value)))
+
+
+class Made:
+    def __init__(self, x):
+        CALLS.append(1)
+        self.x = x * FACTOR
+
+    @classmethod
+    def make(cls, x):
+        return cls(x)
+
+    def step(self, i, x):
+        return self.make(x).x
+
+
+@program
+def objects_that_methods_make():
+    global FACTOR
+    made, results = Made(1.0), []
+    for factor in (2.0, 0.5, 2.0):
+        FACTOR = factor
+        results += repeat(made.step)
+    return results
+
+
+@program
+def kinds_of_members():
+    class Model:
+        def step(self, i, x):
+            return self.scale(x)
+
+    def scale(*args):
+        return args[-1] * len(args)
+
+    model, results = Model(), []
+    for Model.scale in (staticmethod(scale), scale, classmethod(scale), staticmethod(scale)):
+        results += repeat(model.step)
+    del Model.scale
+    model.scale = scale
+    return results + repeat(model.step)
+
+
+@program
+def methods_that_are_added():
+    class Model:
+        def __init__(self):
+            self.factor = 2.0
+
+        def step(self, i, x):
+            return x * self.factor if self else x
+
+    model = Model()
+    results = repeat(model.step)
+    Model.__bool__ = lambda self: False
+    results += repeat(model.step)
+    del Model.__bool__
+    Model.__getattribute__ = lambda self, name: (
+        3.0 if name == "factor" else object.__getattribute__(self, name)
+    )
+    return results + repeat(model.step)
+
+
+@program
+def forward_methods_that_are_replaced():
+    class Layer(td.nn.Linear):
+        pass
+
+    td.nn.manual_seed(0)
+    results, own = [], td.nn.Linear.forward
+    try:
+        with td.no_grad():
+            for kind in (Layer, td.nn.Linear):
+                model = kind(3, 3)
+                mapped, step = td.vmap(model), lambda i, x, model=model: model(x)
+                results += [bits([mapped(XS) for _ in range(3)]), repeat(step)]
+                kind.forward = lambda self, x: x * 2
+                results += [bits([mapped(XS) for _ in range(3)]), repeat(step)]
+    finally:
+        td.nn.Linear.forward = own
+    return results
+
+
+@program
+def slots_that_are_hidden():
+    class Base:
+        __slots__ = ("factor",)
+
+        def step(self, i, x):
+            return x * self.factor
+
+    class Again(Base):
+        __slots__ = ("factor",)
+
+    class Property(Base):
+        __slots__ = ()
+
+        @property
+        def factor(self):
+            CALLS.append(1)
+            return 3.0
+
+    class Constant(Base):
+        __slots__ = ()
+        factor = 4.0
+
+    again = Again()
+    again.factor = 2.0
+    return [repeat(value.step) for value in (again, Property(), Constant())]
+
+
+@program
+def details_of_arrays():
+    array = np.ones(4, np.float32)[:3]
+    other = array[:]
+    return [
+        *repeat(lambda i, x: x * 2 if array.flags.writeable else x),
+        *repeat(lambda i, x: x * 2 if array.base is None else x),
+        *repeat(lambda i, x: x * 2 if np.shares_memory(array, other) else x),
+    ]
+
+
+@program
+def gradients_of_parameters():
+    model, results = td.nn.Linear(3, 3), []
+    td.nn.init.constant_(model.weight, 0.5)
+    td.nn.init.constant_(model.bias, 0.5)
+
+    def clip(i, x):
+        td.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        return model(x)
+
+    def freeze(i, x):
+        model.requires_grad_(False)
+        return model(x)
+
+    def match(i, x):
+        match model.weight:
+            case td.Tensor(requires_grad=True):
+                return x * 2
+        return x
+
+    for step in (clip, match, freeze):
+        for parameter in model.parameters():
+            parameter.grad = td.ones(parameter.shape)
+        with td.no_grad():
+            results += repeat(step)
+        results += bits([parameter.grad for parameter in model.parameters()])
+        results += [parameter.requires_grad for parameter in model.parameters()]
+    return results
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_python_loops(name):
+    results = []
+    for limit in (10**6, 0):
+        CALLS.clear()
+        with config.override(hot_loops=limit):
+            results.append((PROGRAMS[name](), len(CALLS)))
+    assert results[0] == results[1]
+
+
+class Records:
+    def __init__(self, numbers=(), arrays=()):
+        self.numbers, self.arrays = list(numbers), list(arrays)
+
+    def step(self, i, x):
+        return x * self.numbers[0]
+
+    def shift(self, i, x):
+        return x + self.arrays[0][0]
+
+
+def list_nested(depth):
+    return [list_nested(depth - 1)] * 8 if depth else (0.0,) * 8
+
+
+LISTS = list_nested(4)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Records([0.0] * 1000).step,
+        Records([0.0, *map(Value, range(1000))]).step,
+        Records(arrays=[np.zeros(2048, np.float32)] * 20).shift,
+        lambda i, x, values=LISTS: x + len(values),
+        lambda i, x, values=((0.0,) * 100,) * 100: x + len(values),
+    ],
+    ids=["numbers", "objects", "arrays", "lists", "tuples"],
+)
+def test_keys_have_limited_size(step):
+    with config.override(hot_loops=0):
+        td.fori_loop(0, 3, step, X)
+    assert not hot_loops._loops
+    assert len(hot_loops._rejected) == 1
+
+
+def test_classes_that_are_rejected_are_freed():
+    class Model:
+        def __init__(self):
+            self.seen = {1, 2}
+
+        def __call__(self, x):
+            return x * len(self.seen)
+
+    kind = weakref.ref(Model)
+    model = Model()
+    td.vmap(model)(XS)
+    assert len(hot_loops._rejected) == 1
+    del model, Model
+    gc.collect()
+    assert kind() is None
+
+
+def test_classes_with_slots_are_freed():
+    def use():
+        class Model:
+            __slots__ = ("factor",)
+
+            def step(self, i, x):
+                return x * self.factor
+
+        model = Model()
+        model.factor = 2.0
+        td.fori_loop(0, 3, model.step, X)
+        return weakref.ref(Model)
+
+    kinds = [use() for _ in range(2)]
+    hot_loops._loops.clear()
+    gc.collect()
+    assert [kind() for kind in kinds] == [None, None]
+
+
+def test_attributes_are_read_in_linear_time(monkeypatch):
+    reads = []
+
+    class Counted(captured_values.ObjectReads):
+        def read_new(self, names):
+            reads.append(self.number)
+            return super().read_new(names)
+
+    monkeypatch.setattr(captured_values, "ObjectReads", Counted)
+    first = last = Value()
+    for _ in range(100):
+        last.inner = last = Value()
+    td.fori_loop(0, 3, lambda i, x: x * first.inner.inner.number, X)
+    assert len(reads) <= 2 * 101
