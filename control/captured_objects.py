@@ -55,7 +55,7 @@ def is_plain_object(value: object, is_own: IsOwn) -> bool:
 def _is_plain_class(kind: type) -> bool:
     members = vars(kind)
     return (
-        kind.__module__.partition(".")[0] not in ("builtins", __name__.partition(".")[0])
+        str(kind.__module__).partition(".")[0] not in ("builtins", __name__.partition(".")[0])
         and _UNKNOWN_METHODS.isdisjoint(members)
         and not any(isinstance(member, _METHODS_IN_C) for member in members.values())
     )

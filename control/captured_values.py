@@ -185,6 +185,8 @@ class Captures:
     def _object_key(self, value: object) -> object:
         """The key of a callable, or of an instance of a class written in Python."""
         if isinstance(value, MethodType):
+            if find_function(value.__func__) is not None:
+                raise NoKey("a jitted method, which knows what its object was")
             return MethodType, self._key(value.__self__), self._module_key(value.__func__)
         inner = find_function(value)
         if inner is not None:
@@ -354,7 +356,7 @@ def is_pure_part(function: FunctionType) -> bool:
 
 def is_pure_class(kind: type) -> bool:
     """Whether a class belongs to these parts."""
-    return _is_pure_module(kind.__module__)
+    return _is_pure_module(str(kind.__module__))  # which may be anything
 
 
 def _is_pure_module(name: str) -> bool:

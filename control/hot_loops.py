@@ -245,7 +245,7 @@ class LoopCall:
             functions = [substitution.apply(function) for function in self._functions]
             results, structure = pytree.flatten(self._run(functions, init, items))
             is_known = all(isinstance(x, Tensor) and not is_weak(x) for x in results)
-            if not is_known or substitution.has_changed_objects():
+            if not is_known or substitution.has_changed_copies():
                 return None
             closed = close_trace(trace_, results)
         if trace_.masks or trace_.states or trace_.written:

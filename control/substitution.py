@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from types import CellType, FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ..eager.tensor.tensor import Tensor
 from .captured_objects import ObjectReads, has_changed, write_attribute
 from .captured_values import find_function, is_own
 from .code_facts import read_code
+
+if TYPE_CHECKING:
+    from ..registry.types import Array
 
 
 class Substitution:
@@ -29,10 +32,13 @@ class Substitution:
     def __init__(self, tensors: Mapping[int, Tensor], objects: Mapping[int, ObjectReads]):
         self._tensors, self._objects = tensors, objects
         self._functions: dict[int, FunctionType] = {}
+        self._arrays: list[tuple[Array, Array]] = []
         self._copies: dict[int, tuple[object, dict[str, object]]] = {}
 
-    def has_changed_objects(self) -> bool:
-        """Whether an attribute of a copy of an object has been set."""
+    def has_changed_copies(self) -> bool:
+        """Whether an attribute of a copy of an object has been set, or a copy of an array written to."""
+        if any(copy.tobytes() != array.tobytes() for copy, array in self._arrays):
+            return True  # as `np.add.at` does, though it is read-only
         return any(has_changed(copy, own) for copy, own in self._copies.values())
 
     def apply(self, value: Any) -> Any:  # noqa: ANN401 - of the same type
@@ -53,6 +59,7 @@ class Substitution:
         if kind is np.ndarray:
             copy = value.copy("K")
             copy.flags.writeable = False
+            self._arrays.append((copy, value))
             return copy
         if kind is MethodType:
             return MethodType(value.__func__, self.apply(value.__self__))

@@ -169,7 +169,7 @@ def node_of(kind: type) -> Node | None:
         return NAMEDTUPLE
     if dataclasses.is_dataclass(kind):
         return _make_dataclass_node(kind)
-    if kind.__module__.partition(".")[0] in _STABLE_MODULES:
+    if str(kind.__module__).partition(".")[0] in _STABLE_MODULES:
         leaf_types.add(kind)
     return None
 

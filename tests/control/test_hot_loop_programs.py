@@ -305,6 +305,38 @@ def gradients_of_parameters():
     return results
 
 
+@program
+def arrays_that_a_ufunc_writes():
+    array = np.ones(3, np.float32)
+
+    def step(i, x):
+        np.multiply.at(array, 0, 2.0)
+        return x * array
+
+    return repeat(step), array.tolist()
+
+
+@program
+def jitted_methods():
+    class Model:
+        factor = 2.0
+
+        @td.jit
+        def step(self, i, x):
+            return x * self.factor
+
+    model, results = Model(), []
+    for Model.factor in (2.0, 3.0):
+        results += repeat(model.step)
+    return results
+
+
+@program
+def classes_without_a_module():
+    kind = type("Model", (), {"__module__": None, "factor": 2.0, "step": lambda self, i, x: x * self.factor})
+    return repeat(kind().step)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_those_of_python_loops(name):
     results = []
