@@ -16,6 +16,8 @@ from types import FunctionType, MemberDescriptorType, MethodDescriptorType, Wrap
 from typing import Any, Generic, Protocol
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ..pytree.nodes import node_of
 from .code_facts import TEXT_METHODS, passes_first_argument
 
@@ -32,6 +34,7 @@ _UNUSED_METHODS = TEXT_METHODS | frozenset(
 _COMPARISONS = frozenset("__eq__ __lt__ __le__ __gt__ __ge__ __hash__".split())  # which dataclasses generate
 _METHODS_IN_C = (MethodDescriptorType, WrapperDescriptorType)
 _MOST_VERSIONS = 256  # classes whose versions are known
+_ARRAY_METHODS = frozenset(dir(np.ndarray))
 _UNKNOWN_CODE = (lambda cls: cls).__code__
 
 # Whether a class belongs to a part of this package whose functions only compute.
@@ -110,6 +113,11 @@ class ObjectReads:
                 yield name, find_value(member), type(member)
             elif not own:
                 self.absent.add(name)
+
+    def list_array_methods(self) -> Set[str]:
+        """The methods that functions of NumPy call by their names, such as ``max``."""
+        users = [base for base in type(self._value).__mro__ if base not in (*_ABSTRACT, *self.bases)]
+        return _ARRAY_METHODS.intersection(name for base in users for name in vars(base))
 
     def _list_first(self) -> set[str]:
         """The names that are read whether or not a function has them."""
@@ -219,15 +227,17 @@ def has_changed(copy: object, own: Mapping[str, object]) -> bool:
 
 
 def _list_operators(kind: type, is_own: IsOwn) -> Iterator[str]:
-    """The methods outside of this package that functions may call without naming them."""
+    """The methods outside of this package that functions may call without naming them, as ``**`` calls ``keys``."""
     for base in kind.__mro__:
         if base in _ABSTRACT or is_own(base):
             continue
         for name, member in vars(base).items():
-            is_operator = (
-                name.startswith("__") and name not in _UNUSED_METHODS and callable(find_value(member))
-            )
-            if is_operator and not (name in _COMPARISONS and _is_generated(member)):
+            is_special = name == "keys" or (name.startswith("__") and name not in _UNUSED_METHODS)
+            if (
+                is_special
+                and callable(find_value(member))
+                and not (name in _COMPARISONS and _is_generated(member))
+            ):
                 yield name
 
 

@@ -50,6 +50,7 @@ _STATEFUL_PARTS = frozenset(_PACKAGE + part for part in _STATE_OF_PARTS.split())
 _PURE_MODULES = frozenset(("math", "cmath", "_functools", "numpy", "itertools"))
 # Attributes and functions that tell an array from a copy, besides the base of a view.
 _DETAILS_OF_ARRAYS = frozenset("flags ctypes shares_memory may_share_memory byte_bounds".split())
+_READS_BY_TEXT = frozenset(("format", "format_map"))  # as "{0.rate}" does
 _EFFECTS_OF_BUILTINS = frozenset(
     "ascii breakpoint compile delattr dir eval exec exit format fromfile getattr globals hasattr hash help id input "
     "locals open print quit repr setattr vars __build_class__ __import__".split()
@@ -105,7 +106,7 @@ class Captures:
         self._keys = keys
         self._numbers: dict[int, int] = {}
         self._functions: dict[int, int] = {}
-        self._has_containers = self._changes_containers = self._compares_objects = False
+        self._has_containers = self._changes_containers = self._compares_objects = self._calls_numpy = False
         self._has_leaves = len(keys) > 1  # tensors that require gradients, which nothing records
         self.objects: dict[int, ObjectReads] = {}
         self._order: list[ObjectReads] = []
@@ -172,8 +173,8 @@ class Captures:
             return value
         if kind is StrategyCache:
             return kind  # it saves time, and nothing depends on it
-        if isinstance(value, FunctionType):
-            return self._function_key(value)
+        if kind is FunctionType:  # a proxy of one, which looks like it, has no key
+            return self._function_key(cast(FunctionType, value))
         if kind in (list, dict) or isinstance(value, (tuple, functools.partial)):
             return self._container_key(value)
         if isinstance(value, np.generic) and kind.__module__ == "numpy":
@@ -184,7 +185,7 @@ class Captures:
 
     def _object_key(self, value: object) -> object:
         """The key of a callable, or of an instance of a class written in Python."""
-        if isinstance(value, MethodType):
+        if type(value) is MethodType:
             if find_function(value.__func__) is not None:
                 raise NoKey("a jitted method, which knows what its object was")
             return MethodType, self._key(value.__self__), self._module_key(value.__func__)
@@ -192,6 +193,7 @@ class Captures:
         if inner is not None:
             return self._function_key(inner)
         if _only_computes(value):
+            self._calls_numpy |= isinstance(value, (_ArrayFunction, np.ufunc))
             self.held.append(value)
             return id(value)
         if not is_plain_object(value, is_pure_class):
@@ -224,8 +226,10 @@ class Captures:
             for name, value, kind in self._order[number].read_new(names):
                 yield number, name, kind, self._key(value) if kind is None else self._module_key(value)
             number += 1
-        if self.objects and self.compares_objects:
-            raise NoKey("copies of objects are other objects")
+            if number == len(self._order) and (self._of_modules or self)._calls_numpy | self._calls_numpy:
+                self._names.update(*[reads.list_array_methods() for reads in self._order])
+        if self.objects and (self.compares_objects or not _READS_BY_TEXT.isdisjoint(self._names)):
+            raise NoKey("copies of objects are other objects, and lack attributes that are not named")
         details = _DETAILS_OF_ARRAYS | (
             {"base"} if any(array.base is not None for array in self._arrays) else set()
         )
