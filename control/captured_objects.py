@@ -42,7 +42,7 @@ IsOwn = Callable[[type], bool]
 
 
 def is_plain_object(value: object, is_own: IsOwn) -> bool:
-    """Whether an object is of a class written in Python, whose attributes are present in the usual way.
+    """Whether an object is of a class written in Python, whose attributes are looked up in the usual way.
 
     It is not if it is a node of pytrees by functions of the user, which may read anything.
     """
