@@ -155,3 +155,16 @@ def test_views_and_writes_in_place(view):
         return td.stack([x[:, 1], x[:, 2] * 0.5, x[:, 0]], axis=1)
 
     check(lambda x: td.fori_loop(0, 7, rotate, x[:, :3] * 2), x)
+
+
+@needs_native
+@pytest.mark.parametrize("size", [3, 4, 7])
+def test_small_matrices_are_not_taken_apart_by_elements(size):
+    """Vectors along the batch would access each matrix once for each of its elements."""
+    x = rng.normal(size=(100, size, size)).astype(np.float32)
+
+    def add_transposed(x):
+        return (x + x.mT) * 0.5
+
+    check(add_transposed, x)
+    assert "@unpack4" not in td.jit(add_transposed).lower(td.asarray(x)).llvm_ir()

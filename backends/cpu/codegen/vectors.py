@@ -16,7 +16,7 @@ from ....registry.dtypes import DType
 from ..target import vector_target
 from .elementwise import lanes_below, pack_helper
 from .folds.reducers import Reducer, State
-from .interleaving import Interleaving
+from .interleaving import MOST_COLUMNS, Interleaving
 from .text import PARTS, Function, memory_type
 
 Pairs = list[tuple[str, str]]
@@ -52,12 +52,20 @@ def split_state(items: Sequence[Reducer], values: Sequence[str]) -> list[State]:
 def move_long_axis_last(
     shape: tuple[int, ...], strides: list[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Return the dimensions in an order whose last is long enough for vectors, if there is one."""
+    """Return the dimensions in an order whose last is long enough for vectors, if accesses along it are not slower."""
     if len(shape) < 2 or shape[-1] >= 8 or max(shape) < 64:
         return shape, strides
     longest = shape.index(max(shape))
+    if _cost_along(longest, strides) > _cost_along(len(shape) - 1, strides) * 8 / shape[-1]:
+        return shape, strides
     order = [d for d in range(len(shape)) if d != longest] + [longest]
     return tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides]
+
+
+def _cost_along(dim: int, strides: list[tuple[int, ...]]) -> int:
+    """The approximate cost of vectors along a dimension, in those of contiguous ones."""
+    along = [abs(s[dim]) for s in strides]
+    return sum(0 if not s else 1 if s == 1 else 2 if s <= MOST_COLUMNS else 8 for s in along)
 
 
 # -- loops over vectors -----------------------------------------------------------------------------------------------
