@@ -17,8 +17,8 @@ from typing import Any
 # A thread that takes two locks takes the earlier one first. Locks are held for a short time, or for compilation, and a
 # fork waits for that.
 ORDER = (
-    *("lazy imports", "gradients", "hot calls", "jit", "cuda graphs", "registry", "profiler"),
-    *("runtime", "levels", "engine", "jobs", "imports"),
+    *("lazy imports", "gradients", "hot calls", "jit", "minimum cuts", "cuda graphs", "registry"),
+    *("profiler", "runtime", "levels", "engine", "jobs", "imports"),
 )
 # ``threading`` exports it too; importing that module takes a millisecond.
 ThreadLocal = _thread._local
@@ -65,14 +65,33 @@ def is_any_owned() -> bool:
 
 def _acquire_all() -> None:
     conditions = () if is_any_owned() else fork_conditions  # others may wait for this thread
-    while True:
-        for lock in all_locks():
-            _held.append(lock)
-            lock.acquire()
-        if all(condition() for condition in conditions):
-            return
-        _release_all()
-        time.sleep(_RETRY_SECONDS)
+    with _Released():
+        while True:
+            for lock in all_locks():
+                _held.append(lock)
+                lock.acquire()
+            if all(condition() for condition in conditions):
+                return
+            _release_all()
+            time.sleep(_RETRY_SECONDS)
+
+
+class _Released:
+    """A context in which the lock of ``logging`` is released that a fork has acquired.
+
+    Hooks that are registered later run earlier: if ``logging`` was imported after this module, the fork holds its lock
+    while it waits here, perhaps for the import of a module that makes a logger.
+    """
+
+    def __enter__(self) -> None:
+        lock = getattr(sys.modules.get("logging"), "_lock", None)
+        self._lock: Any = lock if lock is not None and lock._is_owned() else None
+        if self._lock is not None:
+            self._lock.release()
+
+    def __exit__(self, *exception: object) -> None:
+        if self._lock is not None:
+            self._lock.acquire()
 
 
 def _release_all() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ... import lazy
+from ... import lazy, locks
 from ...lowering.cost_model import recompute_cost, store_cost
 from ...lowering.layout import is_view
 from ...lowering.passes.pipeline import (
@@ -26,6 +26,8 @@ from ...named_tuple import NamedTuple
 from ...tracer.graph import Graph, Node, Value
 
 networkx = lazy.Module("networkx")
+# networkx caches properties, and on Python 3.11 ``functools.cached_property`` has a lock, which a fork must not copy.
+_cut_lock = locks.make_lock("minimum cuts")
 
 PASSES = (remove_dead_code, simplify, canonicalize_views, merge_common_subexpressions, remove_dead_code)
 
@@ -175,7 +177,8 @@ def _find_minimum_cut(
                 _add_store(network, node, value, store_cost(value, value in results), excluded)
     for value in needed:
         network.add_edge(value, "backward")
-    _, (near, far) = networkx.minimum_cut(network, "forward", "backward")
+    with _cut_lock:
+        _, (near, far) = networkx.minimum_cut(network, "forward", "backward")
     again = {node for node in early if node in far}
     saved = {v for v in parameters if v in far}
     saved |= {v for node in early if node in near for v in node.outputs if v in far}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import tandem as td
 from tandem import background, locks
+from tandem.jit.derivatives import partition
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = os.environ.get("TANDEM_TEST_SEED", "0")
@@ -99,6 +100,55 @@ assert os.waitpid(child, 0)[1] == 0
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_fork_lets_an_import_take_the_lock_of_logging(tmp_path):
+    """The hook of ``logging``, which was imported later, has run before, and holds the lock."""
+    (tmp_path / "slow.py").write_text("import logging, time\ntime.sleep(0.3)\nlogging.getLogger('slow')\n")
+    program = f"""
+import os, sys, threading, time
+import tandem
+import logging
+from tandem import lazy
+sys.path.insert(0, {str(tmp_path)!r})
+importer = threading.Thread(target=lazy.module, args=("slow",))
+importer.start()
+time.sleep(0.1)
+child = os.fork()
+if not child:
+    assert not importer.is_alive() and not logging._lock._is_owned()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0 and not logging._lock._is_owned()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_fork_waits_for_minimum_cuts(monkeypatch):
+    """On Python 3.11 they hold the locks of cached properties."""
+    steps = []
+
+    def find_cut(network, source, target):
+        begun.set()
+        time.sleep(0.2)
+        steps.append("cut")
+        return minimum_cut(network, source, target)
+
+    minimum_cut, begun = partition.networkx.minimum_cut, threading.Event()
+    monkeypatch.setattr(partition.networkx, "minimum_cut", find_cut)
+    gradient = td.grad(td.jit(lambda x: (td.sin(x) * x).sum()))
+    thread = threading.Thread(target=gradient, args=(td.ones(3),))
+    thread.start()
+    assert begun.wait(20)
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    steps.append("forks")
+    os.waitpid(child, 0)
+    thread.join()
+    assert steps == ["cut", "forks"]
 
 
 # --- locks ------------------------------------------------------------------------------------------------
