@@ -70,6 +70,7 @@ class HotCalls:
 
     Attributes:
         is_enabled: whether calls may be compiled.
+        fall_back: runs the calls that the native entry does not take: :meth:`call`, or what counts fewer calls.
     """
 
     is_enabled = True
@@ -79,6 +80,7 @@ class HotCalls:
         self.counts: dict[object, int] = {}
         self.compiled_kinds = self.rejected_kinds = 0
         self.compiler: Any = None
+        self.fall_back: Callable[..., Any] = self.call
         self.recorders: list[Any] = []  # which run calls on tensors that require gradients
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -129,7 +131,7 @@ class HotCalls:
         make = compiler.Compiler  # imports its module, for which no lock may be held
         with _lock:
             if self.compiler is None:
-                self.compiler = make(self.function, self.call, self.traced, self.recorders)
+                self.compiler = make(self.function, self.fall_back, self.traced, self.recorders)
         if not self.compiler.is_canonical(args, kwargs):
             return REJECTED
         if self.compiler.compile(args, kwargs):

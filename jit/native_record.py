@@ -63,6 +63,7 @@ class GuardBuilder:
             else specialization.executable.entry()
         )
         self.results = list(self.convention.storages)  # the specs of the arrays to allocate
+        self.strides: dict[int, tuple[int, ...]] = {}  # in bytes, of those that are not C-contiguous
 
     def record(self, positional: int, names: tuple[str, ...]) -> SpecializationStruct:
         """Build the struct for calls with ``positional`` positional arguments and the keywords ``names``."""
@@ -99,7 +100,7 @@ class GuardBuilder:
         made.point(at.Specialization.names, keywords.record())
         made.point(at.Specialization.guards, self.guards.record())
         made.point(at.Specialization.build, self.build.record())
-        made.point(at.Specialization.output_table, make_output_table(self.results, self.arrays))
+        made.point(at.Specialization.output_table, make_output_table(self.results, self.strides, self.arrays))
         return made
 
     # -- guards ----------------------------------------------------------------------------------------------------
@@ -342,15 +343,17 @@ class GuardBuilder:
         if output.kind != "storage" or not alone or twice or not (output.same or self._fills(output)):
             raise NotNative("a result that is a view, a constant, or there twice")
         if layout is not None:
-            self.results[output.index] = self.results[output.index]._replace(shape=layout.shape)
+            spec = self.results[output.index] = self.results[output.index]._replace(shape=layout.shape)
+            if not layout.is_contiguous:
+                self.strides[output.index] = tuple(step * spec.dtype.itemsize for step in layout.strides)
         return output.index
 
     def _fills(self, output: Any) -> bool:
-        """Whether a view has all elements of a host result in order, so that the result can be made with its shape."""
+        """Whether a view has each element of a host result once, so that the result can be made with its layout."""
         layout = output.layout
-        if self.device is not None or layout is None or not layout.is_contiguous or layout.offset:
+        if self.device is not None or layout is None or layout.offset:
             return False
-        return bool(layout.size == self.results[output.index].size)
+        return bool(layout.size == self.results[output.index].size and layout.in_memory_order.is_contiguous)
 
 
 def _make_constructor(treedef: pytree.TreeDef) -> Function:

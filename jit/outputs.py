@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
+from ..eager.autograd.view_writes import Step
 from ..eager.layers.levels import LevelTensor
 from ..eager.tensor.weak_scalars import weak_scalar
 from ..errors import UnsupportedError
 from ..named_tuple import NamedTuple
 from ..operators.indexing.masks import MaskedElements
-from ..registry.operator import Operator
 from ..registry.values import describe
-from ..tracer.aliases import Aliases
+from ..tracer.aliases import Aliases, copies_memory
 from ..tracer.graph import Graph, Node, Value, values_in
 from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import TracerTensor
@@ -29,14 +29,6 @@ class CapturedValueError(UnsupportedError):
     """A result depends on a captured value of a surrounding transform, which is not an argument."""
 
 
-class ViewCall(NamedTuple):
-    """One view operator between an argument and a returned view; called eagerly, so that storage is shared."""
-
-    op: Operator
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-
 class Output(NamedTuple):
     """The source of one leaf of the result.
 
@@ -44,16 +36,23 @@ class Output(NamedTuple):
         kind: ``"result"`` (of the executable), ``"parameter"`` (what was passed for the graph's parameter, or the
             captured tensor itself) or ``"constant"``.
         number: of the result or parameter.
-        views: for parameters, the view operators to call, in order.
+        views: for parameters, the view operators to call eagerly, in order, so that storage is shared.
         value: the constant.
         weak: whether to return a weak scalar of the computed number.
     """
 
     kind: str
     number: int = 0
-    views: tuple[ViewCall, ...] = ()
+    views: tuple[Step, ...] = ()
     value: Any = None
     weak: bool = False
+
+
+class Parameters(NamedTuple):
+    """The parameters of a graph: the index of each, and those that are contiguous in memory when the graph runs."""
+
+    indices: dict[Value, int]
+    contiguous: set[Value]
 
 
 class OutputTree(NamedTuple):
@@ -105,18 +104,21 @@ def _read_contents(output: Output, parameters: Sequence[Any], results: Sequence[
     return _apply_views(parameters[output.number], output.views).clone()
 
 
-def _apply_views(tensor: Tensor, views: tuple[ViewCall, ...]) -> Any:
+def _apply_views(tensor: Tensor, views: tuple[Step, ...]) -> Any:
     for op, args, kwargs in views:
         tensor = op(tensor, *args, **kwargs)
     return tensor
 
 
-def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) -> OutputTree:
+def make_output_tree(
+    graph: Graph, tree: object, memories: Sequence[Aliases | None], written: dict[Aliases, int]
+) -> OutputTree:
     """Find the sources of the leaves of a traced function's result; sets ``graph.outputs``.
 
     Args:
         graph: the graph.
         tree: the returned value of the function.
+        memories: the memory of each of the graph's inputs; None for numbers.
         written: the arguments that it wrote, by their memory.
 
     Raises:
@@ -124,7 +126,8 @@ def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) ->
         LeakedTracerError: a result belongs to a trace that has ended.
     """
     leaves, treedef = pytree.flatten(tree)
-    parameters = {value: index for index, value in enumerate(graph.parameters)}
+    contiguous = {value for memory, value in zip(memories, graph.inputs) if memory and memory.is_contiguous}
+    parameters = Parameters({value: index for index, value in enumerate(graph.parameters)}, contiguous)
     computed: dict[Value, int] = {}
     leaf_outputs = []
     for leaf in leaves:
@@ -132,8 +135,7 @@ def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) ->
         graph.outputs.append(value)
         memory = leaf._aliases if type(leaf) is TracerTensor else None
         if memory in written:  # the argument itself, or a view of it: it is written before results are made
-            steps = tuple(ViewCall(*step) for step in memory.path_of(leaf))
-            leaf_outputs.append(Output("parameter", written[memory], steps))
+            leaf_outputs.append(Output("parameter", written[memory], memory.path_of(leaf)))
         else:
             leaf_outputs.append(_make_leaf_output(leaf, value, parameters, computed))
     writes = tuple(
@@ -143,7 +145,7 @@ def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) ->
 
 
 def _make_leaf_output(
-    leaf: object, value: object, parameters: dict[Value, int], computed: dict[Value, int]
+    leaf: object, value: object, parameters: Parameters, computed: dict[Value, int]
 ) -> Output:
     """Find the source of a leaf that is not a written argument."""
     if type(value) is not Value:
@@ -168,19 +170,21 @@ def _to_value(leaf: Any) -> object:
     return leaf
 
 
-def _make_output(value: Value, parameters: dict[Value, int], computed: dict[Value, int]) -> Output:
+def _make_output(value: Value, parameters: Parameters, computed: dict[Value, int]) -> Output:
     root, views = _find_view_base(value)
-    if root in parameters:
-        return Output("parameter", parameters[root], views)
+    index = parameters.indices.get(root)
+    is_copy = root in parameters.contiguous and copies_memory(root, views)
+    if index is not None and not is_copy:
+        return Output("parameter", index, views)
     return Output("result", computed.setdefault(value, len(computed)))
 
 
-def _find_view_base(value: Value) -> tuple[Value, tuple[ViewCall, ...]]:
+def _find_view_base(value: Value) -> tuple[Value, tuple[Step, ...]]:
     """The base of a chain of views, and the view calls that lead from it to the value."""
-    views: list[ViewCall] = []
+    views: list[Step] = []
     while value.node is not None and _is_plain_view(value.node):
         node = value.node
-        views.append(ViewCall(node.op, node.args[1:], node.kwargs))
+        views.append(Step(node.op, node.args[1:], node.kwargs))
         value = node.args[0]
     return value, tuple(reversed(views))
 

@@ -74,7 +74,7 @@ def specialize(
         trace.writes_states = True
         result = arguments.call(fn, unflatten_arguments(bound.treedef, call.leaves), bound.statics)
         memories = find_written(trace, call.memories)
-        output_tree = make_output_tree(trace.graph, result, memories)
+        output_tree = make_output_tree(trace.graph, result, call.memories, memories)
     graph = trace.graph
     made = make_specialization(
         fn, bound, call, graph, copy_with_outputs(graph, output_tree.computed), output_tree

@@ -32,6 +32,12 @@ class Layout(NamedTuple):
         return Layout(self.shape, strides, self.offset)
 
     @property
+    def in_memory_order(self) -> Layout:
+        """The layout with the axes in the order of their strides, the largest first."""
+        axes = sorted(zip(self.shape, self.strides, strict=True), key=lambda axis: -axis[1])
+        return Layout(tuple(size for size, _ in axes), tuple(step for _, step in axes), self.offset)
+
+    @property
     def is_contiguous(self) -> bool:
         """Whether the elements are in row-major order without gaps from the start of the buffer."""
         same = proves_equal(self.canonical(), contiguous(self.shape).canonical())

@@ -7,7 +7,7 @@ recompute the other views from the root.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.view_writes import Step
@@ -80,22 +80,27 @@ def register_view(
         if is_traced:
             aliases.add(source)
     path = (*aliases.path_of(source), Step(op, args[1:], kwargs))
-    if op.name != _RESHAPE or not aliases.is_contiguous or _is_view(aliases.root, path):
+    if not (aliases.is_contiguous and copies_memory(aliases.root, path)):
         aliases.add(result, path)
 
 
-def _is_view(root: Value, path: tuple[Step, ...]) -> bool:
-    """Whether eager calls along a path of views of contiguous memory return a view: a reshape may copy."""
+def copies_memory(root: Value, path: Iterable[Step]) -> bool:
+    """Whether an eager call along a path of views of contiguous memory has to copy, as a reshape may.
+
+    A view whose operator declares no rule is taken for one.
+    """
     itemsize = root.spec.dtype.itemsize
     layout: ViewLayout | None = ViewLayout(root.shape, row_major_strides(root.shape), 0, itemsize)
     for step in path:
         rule = getattr(step.op.decl, "view", None)
-        layout = None if rule is None else rule(layout, *step.args, **step.kwargs)
-        if layout is None:
+        if rule is None:
             return False
+        layout = rule(layout, *step.args, **step.kwargs)
+        if layout is None:
+            return True
         itemsize = layout.itemsize or itemsize
         layout = layout._replace(itemsize=itemsize)
-    return True
+    return False
 
 
 _RESHAPE = "td::reshape"  # of memory that is not known to be contiguous it may copy

@@ -16,6 +16,7 @@ from ...eager.autograd.autograd_meta import AutogradMeta
 from ...eager.autograd.engine import Pass
 from ...eager.autograd.lifted_captures import capture_lifters
 from ...eager.autograd.node import Node
+from ...eager.autograd.view_writes import Step
 from ...eager.layers.levels import Level, LevelTensor, open_level, wrap_level
 from ...eager.tensor.dunders import by_name
 from ...lowering.passes.pipeline import remove_dead_code
@@ -29,7 +30,7 @@ from ...tracer.tensor import TracerTensor, make_tracer
 from ...tracer.trace import Trace, current_trace
 from ..arguments import Arguments, BoundArguments
 from ..failed_writes import collect_writes
-from ..outputs import Output, OutputTree, ViewCall, make_output_tree
+from ..outputs import Output, OutputTree, make_output_tree
 from ..specialization import Specialization
 from ..specialize import DYNAMIC, copy_with_outputs, make_specialization, open_trace, unflatten_arguments
 from ..writes import find_written
@@ -117,7 +118,7 @@ def specialize_joint(
             result = arguments.call(fn, unflatten_arguments(bound.treedef, args), bound.statics)
             tree, metas = unwrap_result(recording.level, result)
         memories = find_written(trace, call.memories)
-        output_tree = make_output_tree(trace.graph, tree, memories)
+        output_tree = make_output_tree(trace.graph, tree, call.memories, memories)
         output_tree, roots = _find_gradient_roots(output_tree, metas, trace.graph)
         sources = [*((index, inputs[index]) for index in wanted), *recording.captured.values()]
         count, steps = len(trace.graph.inputs), len(trace.graph.nodes)
@@ -222,7 +223,7 @@ def _find_gradient_roots(
     return output_tree._replace(leaves=tuple(leaves), computed=tuple(computed)), roots
 
 
-def _is_view_chain(meta: AutogradMeta, views: tuple[ViewCall, ...]) -> bool:
+def _is_view_chain(meta: AutogradMeta, views: tuple[Step, ...]) -> bool:
     """Whether an autograd graph consists of exactly these views of a leaf."""
     node: Any = meta.node
     for view in reversed(views):

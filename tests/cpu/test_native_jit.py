@@ -263,6 +263,24 @@ def test_unsupported_calls_fall_back_to_python():
     assert why == make_native_specialization(f._specializations[0], f._arguments, (1, ()))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.permute((0, 2, 1)).reshape(-1),  # copies the argument
+        lambda x: td.repeat(x, 2, 1),
+        lambda x: (x + 1).permute((2, 0, 1)),
+        lambda x: (x * 2).reshape(4, 3, 2).permute((1, 2, 0)),
+        lambda x: (x + 1)[:, None].T,
+        lambda x: (x[:0] + 1).permute((1, 2, 0)),
+    ],
+)
+def test_results_with_all_elements_of_their_memory_are_native(f):
+    x = td.asarray(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
+    result = check_native(td.jit(f), x)
+    np.testing.assert_array_equal(result.numpy(), f(x).numpy())
+    assert result.strides == f(x).strides
+
+
 def test_a_changed_registry_or_cache_between_calls():
     f = td.jit(lambda x: x + 1.0)
     for _ in range(5):

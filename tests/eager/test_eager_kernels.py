@@ -7,6 +7,7 @@ from optable import arrays_of, errors_of, generator, rows, table, to_tensors
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.runtime import rt_base as rt
+from tandem.eager.hot_calls import COMPILED
 from tandem.registry import native_type
 from tandem.registry.function import functions
 
@@ -145,7 +146,12 @@ def test_calls_on_plain_tensors_are_native(name):
     for _ in range(4):
         function(*args)
     assert native_type.entry_of(function)
-    record = native_layer.stubs().kernels[op].record
-    before = record.get(rt.OperatorEntry.calls)
-    function(*args)
-    assert record.get(rt.OperatorEntry.calls) == before + 1
+    stub = native_layer.stubs().kernels[op]
+    if stub.hot_calls is not None and COMPILED in stub.hot_calls.counts.values():
+        return
+    before = stub.record.get(rt.OperatorEntry.calls)
+    for _ in range(260):  # Python counts the first calls, and passes them on
+        function(*args)
+    records = (stub.record, stub.sampled_record) if stub.sampled_record else (stub.record,)
+    calls = [record.get(rt.OperatorEntry.calls) for record in records]
+    assert sum(calls) == before + 260 and all(calls)

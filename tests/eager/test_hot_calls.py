@@ -269,6 +269,45 @@ def test_contiguous_views_of_intermediates_are_compiled(name):
     assert COMPILED in stub.hot_calls.counts.values()
 
 
+@pytest.mark.parametrize("name", ["quantile", "percentile", "repeat", "tile"])
+def test_transposed_and_copied_results_are_compiled(name):
+    x, second = td.asarray(np.random.default_rng(0).standard_normal((3, 4))), 2
+    if "ile" in name and name != "tile":
+        second = td.asarray([0.3, 0.8])
+    function, args = getattr(td, name), (x, second, *([] if name == "tile" else [1]))
+    with config.override(hot_composites=10**9, hot_calls=10**9):
+        first = function(*args)
+    for _ in range(5):
+        hot = function(*args)
+    assert bits([first]) == bits([hot]) and first.strides == hot.strides
+    assert COMPILED in native_layer.stubs().kernels[function.operator].hot_calls.counts.values()
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.float64])
+def test_decompositions_of_hot_calls_are_compiled(dtype):
+    x = td.asarray(np.linspace(0.1, 9, 40), dtype=dtype)
+    with config.override(hot_composites=10**9, hot_calls=10**9):
+        first = [td.special.polygamma(n, x) for n in range(4)]
+    for _ in range(3):
+        hot = [td.special.polygamma(n, x) for n in range(4)]
+    assert bits(first) == bits(hot)
+    counts = native_layer.stubs().kernels[td.special.polygamma.operator].hot_calls.counts
+    assert set(counts.values()) == {COMPILED}
+
+
+def test_eager_kernels_run_calls_that_are_not_compiled():
+    stub, x = native_layer.stubs().kernels[td.repeat.operator], td.asarray([1.0, 2.0])
+    for _ in range(3):
+        td.repeat(x, 2)
+    with config.override(hot_composites=10**9):
+        for count in range(3, 400):  # Python counts the first of them, and then a few
+            assert td.repeat(x, count).tolist() == [1.0] * count + [2.0] * count
+    calls = stub.sampled_record.calls
+    assert 0 < calls < 200
+    assert td.repeat(x, 2).tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert stub.sampled_record.calls == calls
+
+
 def test_strided_views_of_intermediates_run_operator_by_operator():
     x = td.asarray(np.random.default_rng(0).standard_normal((4, 9)))
     for _ in range(5):

@@ -63,6 +63,36 @@ def test_returned_view_of_argument_shares_its_storage(view):
     np.testing.assert_array_equal(found.numpy(), view(x).numpy())
 
 
+@pytest.mark.parametrize(
+    "copy", [lambda x: x.T.reshape(-1), lambda x: td.tile(x, 2), lambda x: td.repeat(x, 3, 0)[1:].T]
+)
+def test_reshape_that_copies_an_argument(copy):
+    x = tensor(3, 4)
+    f = jit(copy)
+    for _ in range(3):
+        result = f(x)
+        np.testing.assert_array_equal(result.numpy(), copy(x).numpy())
+        assert not np.shares_memory(result.numpy(), x.numpy())
+    result += 1
+    np.testing.assert_array_equal(f(x).numpy(), copy(x).numpy())
+
+
+def test_strides_decide_whether_a_reshape_copies():
+    x = tensor(3, 4)
+    f = jit(lambda x: x.T.reshape(-1))
+    for given, shares in ((x, False), (x.T, True), (x, False)):
+        assert np.shares_memory(f(given).numpy(), x.numpy()) == shares
+        np.testing.assert_array_equal(f(given).numpy(), given.numpy().T.reshape(-1))
+
+
+def test_gradient_of_a_reshape_that_copies():
+    x, weights = tensor(2, 3).requires_grad_(), tensor(12)
+    for _ in range(3):
+        x.grad = None
+        (jit(lambda x: td.tile(x, 2).reshape(-1))(x) * weights).sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), weights.numpy().reshape(2, 2, 3).sum(1))
+
+
 def test_a_view_of_an_intermediate():
     f = jit(lambda x: ((x * 2).T, (x * 2)[0]))
     turned, row = f(tensor(2, 3))

@@ -60,7 +60,8 @@ def make_eager_kernel(op: Operator, usual: Callable[..., Any]) -> Callable[..., 
 
     Native twin: backends/cpu/fastpath/entries/rt_kernels.py:array_kernel_call
 
-    Operators whose result size depends on data cannot be compiled: without it, a body runs operator by operator.
+    Without it, the body of a composite runs operator by operator until its calls are compiled, which they never are if
+    the size of the result depends on data.
 
     Args:
         op: the operator.

@@ -186,7 +186,9 @@ def allocate_results(frame: jit_layout.CallFrame, spec: jit_layout.Specializatio
     g, table = frame.globals_, spec.output_table
     for i in range(spec.outputs):
         item: jit_layout.Output = table + i * sizeof(jit_layout.Output)
-        array: capi.Ndarray = rt_memory.new_array(g, item.descr, item.rank, item.dims, item.nbytes)
+        array: capi.Ndarray = rt_memory.new_laid_out(
+            g, item.descr, item.rank, item.dims, item.strides, item.nbytes
+        )
         if unlikely(array == NULL):
             return False
         rt_guards.adopt_reference(frame, array)

@@ -28,12 +28,18 @@ class KernelEntry(base.OperatorEntry):
     results: i64  # which results need no check
     check: ptr  # the function that checks others
     numpy: ptr  # the module, the first argument of functions of arrays
+    is_sampled: i64  # 1: Python runs some of the calls, which it counts by their kinds
+    seen: i64  # calls, if it is
 
 
 # `KernelEntry.results`: a number of tensors (0: None, 1: a tensor, else a tuple of so many); or one of these
 ANY_RESULT, ASK_PYTHON = -1, -2
 
 MOST_ARGUMENTS = 16
+ALL_SAMPLED, SAMPLE_MASK = (
+    256,
+    63,
+)  # the first calls of which Python counts each, later ones of which it counts a few
 BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING, ANYTHING, INTEGERS = (
     1,
     2,
@@ -80,7 +86,7 @@ def array_kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, f
     """
     g: base.Globals = entry.globals_
     kernel, total = entry.kernel, entry.count
-    if unlikely(not is_plain_call(entry, args, count, kwnames, flags)):
+    if unlikely(is_counted(entry) or not is_plain_call(entry, args, count, kwnames, flags)):
         return Outcome.FALL_BACK
     values = stack(MOST_ARGUMENTS * 8 + 8)
     store(ptr, values, 0, entry.numpy)
@@ -100,6 +106,15 @@ def array_kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, f
         entry.calls += 1
         return base.make_tensor(g, result)
     return wrap_each(entry, g, result)
+
+
+@native
+def is_counted(entry: KernelEntry) -> bool:
+    """Return whether Python runs a call in order to count it."""
+    if entry.is_sampled == 0:
+        return False
+    entry.seen += 1
+    return entry.seen <= ALL_SAMPLED or (entry.seen & SAMPLE_MASK) == 0
 
 
 @noinline

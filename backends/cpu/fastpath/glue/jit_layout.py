@@ -47,6 +47,7 @@ class Output(Struct):
     descr: ptr
     rank: i64
     dims: ptr
+    strides: ptr  # in bytes; NULL: C-contiguous
     nbytes: i64
     at: i64
 

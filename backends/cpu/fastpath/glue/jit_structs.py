@@ -6,7 +6,7 @@ import ctypes
 import functools
 import struct
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .....named_tuple import NamedTuple
@@ -107,14 +107,24 @@ def make_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
     return StructMemory(at.ArrayGuard, descr=spec.dtype.np, rank=len(spec.shape), dims=dims, at=slot)
 
 
-def make_output_table(storages: Sequence[TensorSpec], first: int) -> StructMemory:
-    """Return the structs of the results to allocate; their data pointers go to the slots from ``first`` on."""
+def make_output_table(
+    storages: Sequence[TensorSpec], strides: Mapping[int, Sequence[int]], first: int
+) -> StructMemory:
+    """Return the structs of the results to allocate.
+
+    Args:
+        storages: their shapes and dtypes.
+        strides: the strides in bytes of results that are not C-contiguous, by their index.
+        first: the slot of the first one's data pointer; the others follow.
+    """
     result = StructMemory(sizeof(at.Output) * max(len(storages), 1))
     for number, spec in enumerate(storages):
         dims, nbytes = make_int64_array(spec.shape), spec.size * spec.dtype.itemsize
         fields = {"rank": len(spec.shape), "dims": dims, "nbytes": nbytes, "at": first + number}
         for name, value in {"descr": spec.dtype.np, **fields}.items():
             result.store(number * sizeof(at.Output) + getattr(at.Output, name), value)
+        if number in strides:
+            result.store(number * sizeof(at.Output) + at.Output.strides, make_int64_array(strides[number]))
     return result
 
 

@@ -93,7 +93,8 @@ class KernelStruct(EntryStruct):
     operator: Operator
     kernel: Any
 
-    def __init__(self, process: StructMemory, op: Operator) -> None:
+    def __init__(self, process: StructMemory, op: Operator, fall_back: Any = None) -> None:
+        """Make the struct; ``fall_back`` counts some calls, and runs those that the entry does not take."""
         positional, keyword, converters = op.binder.positional, op.binder.keyword, op.binder.converters
         arguments = (*positional, *keyword)
         self.operator, self.kernel = op, None
@@ -106,7 +107,8 @@ class KernelStruct(EntryStruct):
         super().__init__(
             at.KernelEntry,
             process,
-            op,
+            op if fall_back is None else fall_back,
+            is_sampled=int(fall_back is not None),
             failed=partial(raise_kernel_error, op),
             check=partial(check_result, op),
             least=sum(argument.default is MISSING for argument in positional),
@@ -154,11 +156,13 @@ def can_be_served(op: Operator) -> bool:
 def is_compilable(op: Operator) -> bool:
     """Return whether compiled code computes an operator without Python, and it only computes from its arguments.
 
-    These are composites, operators that create tensors, and those whose kernel is a function in C or LLVM IR.
+    These are composites, operators that create tensors or declare a decomposition, and those whose kernel is a function
+    in C or LLVM IR; not the random ones with a decomposition, whose seeds seldom repeat.
     """
     decl, schema = op.decl, op.schema
-    composed = decl is not None and decl.kind in ("composite", "creation")
-    if composed and (decl.explicit or decl.effects or has_eager_kernel(op)):
+    is_decomposed = decl is not None and decl.decomposition is not None and decl.kind != "random"
+    composed = decl is not None and (decl.kind in ("composite", "creation") or is_decomposed)
+    if composed and (decl.explicit or decl.effects):
         return False
     if not (composed or has_machine_code(op)):
         return False
@@ -180,10 +184,13 @@ class KernelStub(ColdCallable):
 
     The entry is installed at the first call if another operator has loaded it, else when the function is hot. An
     operator that is compiled has it in a callable of its own: the entry of the function runs calls that are compiled as
-    a whole (eager/hot_calls.py:HotCalls).
+    a whole (eager/hot_calls.py:HotCalls), and may leave the others to a second entry, which counts fewer calls.
     """
 
     record: KernelStruct | None = None
+    sampled_record: KernelStruct | None = (
+        None  # of calls that are counted, if an eager kernel computes the others
+    )
 
     def __init__(self, runtime: Runtime, function: Any) -> None:
         self.operator: Operator = function.operator
@@ -210,9 +217,24 @@ class KernelStub(ColdCallable):
                 record.entry = self.runtime.entry(self.entry_kind)
                 # the function keeps the struct alive, which its entry reads
                 self.record = self.callable.native_record = record
+                self._install_sampled_entry()
         except (RuntimeError, OSError, SyntaxError, ImportError):
             return  # the stubs of hotter operators have warned already
         self.follow()
+
+    def _install_sampled_entry(self) -> None:
+        """Install an entry that runs an eager kernel, and leaves some calls to Python, which counts them.
+
+        It is that of the function until calls are compiled, and then runs the calls of other kinds.
+        """
+        if self.hot_calls is None or self.sampled_record is not None or not has_eager_kernel(self.operator):
+            return
+        other = TargetCallable(self.hot_calls.call)
+        record = KernelStruct(self.runtime.process, self.operator, self.hot_calls.call)
+        self.sampled_record = other.native_record = self.function.native_record = record
+        self.hot_calls.fall_back = other
+        for target in (other, self.function):
+            native_type.set_entry(target, self.runtime.entry(self.entry_kind), record.address)
 
     def follow(self) -> None:
         """Update the struct: the operator's kernels may have changed; the registry's lock is held."""
@@ -244,4 +266,6 @@ class KernelStub(ColdCallable):
         record = self.record
         if record is not None and (kernel is not record.kernel or kernel is None):
             record.put(kernel)
+            if self.sampled_record is not None:
+                self.sampled_record.put(kernel)
             native_type.set_entry(self.callable, 0 if kernel is None else record.entry, record.address)
