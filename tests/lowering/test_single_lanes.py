@@ -28,6 +28,11 @@ LINES = [
         "  %b = shufflevector <2 x float> %a, <2 x float> poison, <1 x i32> <i32 1>",
         "  %b = extractelement <2 x float> %a, i64 1",
     ),
+    (
+        "  %b = shufflevector <1 x float> splat (float 1.0), <1 x float> %a, <2 x i32> <i32 0, i32 1>",
+        "  %b.first = insertelement <2 x float> poison, float 1.0, i64 0\n"
+        "  %b = insertelement <2 x float> %b.first, float %a, i64 1",
+    ),
 ]
 WIDE = "declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, <16 x i1>, <16 x float>)"
 

@@ -84,7 +84,7 @@ def _write_line(line: str) -> str | None:
     for pattern, written in _MOVES:
         line = pattern.sub(written, line)
     if not _SINGLE.search(line):
-        return line if _WIDE.search(line) else _SPLAT.sub(r"\1", line)
+        return _SPLAT.sub(r"\1", line)
     if line.startswith("declare") and ".vector.reduce." in line:
         return ""  # its calls are moves
     if "shufflevector" in line or ".masked." in line or ".reduce." in line or _WIDE.search(line):
