@@ -19,7 +19,8 @@ from .reducers import IndexReducer, RowFold, State
 
 COLUMNS = 1024  # columns whose partial results are in memory at a time
 DEPTH = 16  # rows of a block of columns
-BLOCK_BYTES = 8192  # of a row, which are copied, or searched for an index, at a time
+BLOCK_BYTES = 8192  # of a row, which are copied at a time, and searched for an index
+LINE_BYTES = 32768  # of a contiguous row, which are searched for an index
 LONG_BYTES = (
     4096  # of a row from which on its vectors are aligned: loads across cache lines take twice the time
 )
@@ -40,7 +41,7 @@ class _UnorderedLoop(FoldLoop):
 
     def __init__(self, module: Module, row: RowFold, out: DType):
         super().__init__(module, row, out)
-        self.block = BLOCK_BYTES // row.source.itemsize
+        self.block, self.line = BLOCK_BYTES // row.source.itemsize, LINE_BYTES // row.source.itemsize
         self.lanes = vector_target().vector_bytes // max(row.source.itemsize, row.dtype.itemsize)
 
     def write(self, name: str) -> None:
@@ -142,12 +143,17 @@ class _UnorderedLoop(FoldLoop):
 
     def _fold_long_row(self, start: str) -> str:
         """Return the combined value of a long contiguous row, whose elements up to an aligned vector are one part."""
-        f, size = self.f, self.source.itemsize
-        before = f.op(f"sub i64 0, {f.op(f'ptrtoint ptr {start} to i64')}")
-        lead = f.op(f"udiv i64 {f.op(f'and i64 {before}, {vector_target().vector_bytes - 1}')}, {size}")
+        f, lead = self.f, self._unaligned_elements(start)
         first = self._fold_part(start, "0", lead, "1")
         rest = self._fold_part(start, lead, self.folded, "1")
         return self.values.collapse(f, self.values.step(f, [first], rest, ""))
+
+    def _unaligned_elements(self, start: str) -> str:
+        """Return the elements of a row before the first one at the address of an aligned vector."""
+        f = self.f
+        before = f.op(f"sub i64 0, {f.op(f'ptrtoint ptr {start} to i64')}")
+        size = f.op(f"and i64 {before}, {vector_target().vector_bytes - 1}")
+        return f.op(f"udiv i64 {size}, {self.source.itemsize}")
 
     def _fold_part(self, x: str, first: str, limit: str, lines: str) -> str:
         """Return the combined value of a block of a line, or of whole lines, as a vector of one lane."""
@@ -188,11 +194,22 @@ class _UnorderedLoop(FoldLoop):
         return line.carried
 
     def _find_extremum(self, item: IndexReducer, start: str) -> str:
-        """Return the index of the extremum of a row: find the block with it, then its first index there."""
+        """Return the index of the extremum of a row: find the block with it, then its first index there.
+
+        The first block of a long contiguous row is shorter, so that the others are aligned.
+        """
         f = self.f
-        with f.loop("0", self.folded, str(self.block), item.carried(f, item.initial(f))) as block:
-            extremum = self._fold_part(start, block.index, str(self.block), "1")
-            block.next = item.step(f, block.carried, extremum, f.broadcast(block.index, "i64"))
+        f.module.declare("llvm.smax.i64", "i64", "i64", "i64")
+        is_short = f.op(f"icmp slt i64 {self.folded}, {LONG_BYTES // self.source.itemsize}")
+        keeps_blocks = f.op(f"or i1 {is_short}, {self.strided}")
+        size = f.op(f"select i1 {self.strided}, i64 {self.block}, i64 {self.line}")
+        missing = f.op(f"sub i64 {self._unaligned_elements(start)}, {size}")
+        before = f.op(f"select i1 {keeps_blocks}, i64 0, i64 {missing}")
+        with f.loop(before, self.folded, size, item.carried(f, item.initial(f))) as block:
+            first = f.op(f"call i64 @llvm.smax.i64(i64 {block.index}, i64 0)")
+            limit = f.op(f"sub i64 {f.op(f'add i64 {block.index}, {size}')}, {first}")
+            extremum = self._fold_part(start, first, limit, "1")
+            block.next = item.step(f, block.carried, extremum, f.broadcast(first, "i64"))
         best, first = (
             f.op(f"extractelement <1 x {REGISTER[d]}> {value}, i64 0")
             for d, value in zip(item.state, block.carried, strict=True)
@@ -201,7 +218,8 @@ class _UnorderedLoop(FoldLoop):
 
     def _search(self, item: IndexReducer, start: str, best: str, first: str) -> str:
         """Return the index of the first ``best`` in a row from the block on that begins at ``first``."""
-        f, count = self.f, self.minimum(self.f.op(f"sub i64 {self.folded}, {first}"), self.block)
+        f, most = self.f, self.f.op(f"select i1 {self.strided}, i64 {self.block}, i64 {self.line}")
+        count = self.minimum(f.op(f"sub i64 {self.folded}, {first}"), most)
         # the copy of the only block of a row is there already
         again = f.op(f"and i1 {self.strided}, {f.op(f'icmp sgt i64 {self.folded}, {self.block}')}")
         x = self.contiguous(f.address(start, f.op(f"mul i64 {first}, {self.step}")), count, again)
