@@ -3625,6 +3625,24 @@ def sort_complex(
 ) -> Tensor:
     """The elements along the last axis as complex numbers, sorted by real parts, then by imag..."""
 
+@overload
+def sort_values(
+    self: _TensorLike,
+    *,
+    axis: _b.int = -1,
+    descending: _b.bool = False,
+) -> Tensor:
+    """The elements in sorted order along an axis; numbers that compare equal are in any order."""
+
+@overload
+def sort_values(
+    self: _TensorLike,
+    *,
+    dim: _b.int = -1,
+    descending: _b.bool = False,
+) -> Tensor:
+    """The elements in sorted order along an axis; numbers that compare equal are in any order."""
+
 def spacing(
     self: _TensorLike,
 ) -> Tensor:

@@ -16,6 +16,7 @@ linker.py: linker for x86-64 objects
 loop_cost.py: estimated run times of eager loops
 loop_writer.py: scan, while_loop and switch in compiled graphs
 native_kernels/: inner loops of NumPy and SciPy, and emitted ones
+numpy_sorting.py: addresses of the functions that NumPy sorts with
 object_table.py: tables of constants and callables; errors of bounds checks
 random_bits.py: Philox in emitted code
 scans.py: scans in compiled graphs

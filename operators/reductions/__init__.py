@@ -5,7 +5,7 @@ scans.py: cumsum and cumprod
 cumulative.py: cumulative_sum and cumulative_prod
 segments.py: segment_sum, segment_prod, segment_max, segment_min
 complex_folds.py: sums and products of complex numbers in compiled code
-sorting.py: argsort, sort and argtopk
+sorting.py: argsort, sort, argtopk and sort_values
 extrema.py: max, min, cummax, cummin with indices; aminmax
 order_statistics.py: kthvalue, topk, mode
 partitions.py: lexsort, partition, argpartition, sort_complex

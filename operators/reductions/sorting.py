@@ -1,15 +1,15 @@
-"""argsort, sort and argtopk; ``sort.dim`` returns the indices too, as in PyTorch."""
+"""argsort, sort, argtopk and sort_values; ``sort.dim`` returns the indices too, as in PyTorch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...errors import ValueArgumentError
-from ...registry.dtypes import DEFAULT_INT, REAL, bool_, is_half
+from ...registry.dtypes import DEFAULT_INT, REAL, bfloat16, bool_, float32, is_half
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims
 from ..declare.declaration import ErrorInput, TensorSample
-from ..declare.derivatives import NotDifferentiable
+from ..declare.derivatives import NotDifferentiable, Rule
 from ..declare.kinds import array_op, composite
 from ..declare.named_results import ValuesAndIndices
 from ..declare.native_kernel import NativeKernel, NativeLoop
@@ -26,7 +26,7 @@ _TEXT = """
         self: a real tensor of at least one axis; NaN comes last.
         axis: the axis to sort along.
         descending: whether to sort from the largest to the smallest element.
-        stable: whether equal elements keep their order; sorting is always stable.
+        stable: whether equal elements keep their order; {stable}
 
     Returns:
         A new tensor of the same shape{dtype}.
@@ -66,7 +66,7 @@ argsort = array_op(
     _shape_rule,
     _kernel,
     doc="The positions of the elements in sorted order along an axis."
-    + _TEXT.format(dtype=", int64")
+    + _TEXT.format(dtype=", int64", stable="sorting is always stable.")
     + "\n    >>> td.argsort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 0]\n",
     reference="references.arrays.argsort",
     dtypes=_ORDERED,
@@ -153,10 +153,79 @@ argtopk = array_op(
 )
 
 
+def _values_shape_rule(self: TensorSpec, *, axis: int = -1, descending: bool = False) -> TensorSpec:
+    spec = spec_of(self)
+    _shape_rule(spec, axis=axis)
+    return spec
+
+
+def _values_kernel(xp: ArrayModule, self: Array, *, axis: int, descending: bool) -> Array:
+    values = xp.sort(self.astype(xp.float32) if is_half(self.dtype) else self, axis).astype(self.dtype)
+    result: Array = xp.flip(values, axis) if descending else values
+    return result
+
+
+def _values_vjp(g: Tensor, self: Tensor, axis: int, descending: bool) -> Tensor:
+    order = argsort(self, axis=axis, descending=descending)
+    return take_along_axis(g, argsort(order, axis=axis), axis)
+
+
+sort_values = array_op(
+    "gather",
+    "sort_values(Tensor self, *, int axis=-1, bool descending=False) -> Tensor",
+    _values_shape_rule,
+    _values_kernel,
+    doc="""The elements in sorted order along an axis; numbers that compare equal are in any order.
+
+    Args:
+        self: a real tensor of at least one axis; NaN is the largest number.
+        axis: the axis to sort along.
+        descending: whether to sort from the largest to the smallest element.
+
+    Returns:
+        A new tensor of the same shape and dtype.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        DTypeError: the tensor is complex.
+
+    >>> td.ops.td.sort_values(td.asarray([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """,
+    reference="references.arrays.sort",
+    dtypes=_ORDERED,
+    derivative=Rule(
+        vjp={"self": _values_vjp},
+        jvp={
+            "self": lambda t, self, axis, descending: take_along_axis(
+                t, argsort(self, axis=axis, descending=descending), axis
+            )
+        },
+    ),
+    native=NativeKernel(
+        (
+            NativeLoop("tandem", "sort_values", lambda self, *, descending, **options: not descending),
+            NativeLoop("tandem", "sort_values_descending", lambda self, *, descending, **options: descending),
+        ),
+        failure="sort: there is no memory for the elements",
+        widen={bfloat16: float32},
+        error=MemoryError,
+        axis=lambda self, *, axis, **options: axis,
+    ),
+    batching=_batched,
+    samples="samples.reductions.sorting_samples",
+    errors="samples.reductions.sorting_errors",
+    method=False,
+)
+
+
 @composite(
     "sort(Tensor self, *, int axis=-1, bool descending=False, bool stable=True) -> Tensor",
     doc="The elements in sorted order along an axis."
-    + _TEXT.format(dtype=" and dtype")
+    + _TEXT.format(
+        dtype=" and dtype",
+        stable="False is several times faster, and\n            may exchange 0.0 and -0.0, and different NaNs.",
+    )
     + "\n    >>> td.sort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 3]\n",
     reference="references.arrays.sort",
     samples="samples.reductions.sorting_samples",
@@ -164,6 +233,10 @@ argtopk = array_op(
     dtypes=_ORDERED,
 )
 def sort(self: Tensor, *, axis: int, descending: bool, stable: bool) -> Tensor:
+    dtype = spec_of(self).dtype
+    # equal integers are the same; those of one byte are sorted faster by counting
+    if not stable or (dtype.is_integer and dtype.itemsize > 1):
+        return sort_values(self, axis=axis, descending=descending)
     return take_along_axis(self, argsort(self, axis=axis, descending=descending, stable=stable), axis)
 
 

@@ -15,6 +15,7 @@ from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
+from ..numpy_sorting import find_sort_function
 from . import (
     rt_convolution,
     rt_geometry,
@@ -84,6 +85,15 @@ def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
     return {"N": sizes[0]}
 
 
+def _sort_function(dtype: DType) -> dict[str, int]:
+    address = find_sort_function(dtype.np)
+    return {"NUMPY_sort": address} if address else {}
+
+
+def _is_sorted_by_numpy(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0].kind != "c" and dtypes[0] is not dt.bfloat16 and len({*dtypes}) == 1
+
+
 _INFINITY_BITS = {dt.float16: 0x7C00, dt.bfloat16: 0x7F80, dt.float32: 0x7F800000, dt.float64: 0x7FF << 52}
 
 
@@ -129,6 +139,22 @@ LOOPS = {
     "argtopk_descending": EmittedLoop(
         rt_sorting.argtopk, "(n)->(k)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
+    "sort_values": EmittedLoop(
+        rt_sorting.sort_values,
+        "(n)->(n)",
+        _is_sorted_by_numpy,
+        _key_constants,
+        rt_loops.Failures.COUNT,
+        _sort_function,
+    ),
+    "sort_values_descending": EmittedLoop(
+        rt_sorting.sort_values,
+        "(n)->(n)",
+        _is_sorted_by_numpy,
+        _variant("DESCENDING"),
+        rt_loops.Failures.COUNT,
+        _sort_function,
+    ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
     "qr": EmittedLoop(
         rt_lapack.qr, "(m,n)->(m,k),(k,n)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
@@ -153,7 +179,7 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
         return None
     imports = {} if loop.imports is None else loop.imports(dtypes[0])
     if loop.imports is not None and not imports:
-        return "SciPy does not publish LAPACK's functions"
+        return "NumPy's or LAPACK's functions that it calls are not found"
     constants = loop.constants(dtypes, sizes)
     types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * min(dtypes[0].itemsize, 8)}"))
     code = compile_function(name, types, tuple(sorted(constants.items())), tuple(imports.items()))

@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from ..fastpath.compiler.dsl import (
     NULL,
+    extern,
+    i32,
     i64,
     load,
     native,
@@ -23,6 +25,8 @@ from ..fastpath.compiler.dsl import (
     unlikely,
 )
 from ..fastpath.runtime import capi
+
+sort_numbers = extern("NUMPY_sort", "i32(ptr, i64, ptr)")  # sorts contiguous elements where they are
 
 T: TypeAlias = int  # type parameters
 U: TypeAlias = int
@@ -285,6 +289,51 @@ def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
             store(i64, out, i * load(i64, steps, 24), load(i64, order, i * 8))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
+        capi.free(room)
+
+
+@native
+def copy_line(source: ptr, step: i64, to: ptr, to_step: i64, count: i64) -> None:
+    """Copy elements with the given distances in bytes."""
+    if step == SIZE and to_step == SIZE:
+        capi.memcpy(to, source, count * SIZE)
+        return
+    for i in range(count):
+        store(U, to, i * to_step, load(U, source, i * step))
+
+
+@native
+def reverse_line(line: ptr, count: i64) -> None:
+    """Reverse contiguous elements."""
+    for i in range(count // 2):
+        last = count - 1 - i
+        element = load(U, line, i * SIZE)
+        store(U, line, i * SIZE, load(U, line, last * SIZE))
+        store(U, line, last * SIZE, element)
+
+
+@native
+def sort_values(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `sort_values`, (n)->(n), by NumPy's function; it counts a failure if an allocation fails."""
+    source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
+    step, out_step = load(i64, steps, 16), load(i64, steps, 24)
+    room: ptr = NULL
+    if out_step != SIZE and count > 1:
+        room = capi.malloc(count * SIZE)
+        if room == NULL:
+            store(i64, data, 0, load(i64, data, 0) + 1)
+            return
+    for _ in range(load(i64, dims, 0)):
+        line = out if room == NULL else room
+        copy_line(source, step, line, SIZE, count)
+        if sort_numbers(line, count, NULL) != i32(0):
+            store(i64, data, 0, load(i64, data, 0) + 1)
+        if DESCENDING:
+            reverse_line(line, count)
+        if room != NULL:
+            copy_line(room, SIZE, out, out_step, count)
+        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
+    if room != NULL:
         capi.free(room)
 
 

@@ -1,0 +1,86 @@
+"""Sorting without the order of equal elements: NumPy's functions in eager, hot and compiled calls."""
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem import config
+
+native = pytest.mark.skipif(not config.flags.native, reason="native code is off")
+rng = np.random.default_rng(5)
+DTYPES = ["bool_", "int8", "uint16", "int32", "uint64", "float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unstable_sort_of_any_layout(dtype, axis, descending):
+    x = td.asarray(50 * rng.standard_normal((40, 70))).astype(getattr(td, dtype))
+    f = lambda x: td.sort(x, axis=axis, descending=descending, stable=False)  # noqa: E731
+    compiled = td.jit(f)
+    for given in (x, x.T, x[::-1, ::2], x[:, :1], x[:0]):
+        wanted = td.sort(given, axis=axis, descending=descending).tolist()
+        with config.override(hot_calls=1, hot_composites=1):
+            results = [f(given) for _ in range(5)]
+        for result in (*results, compiled(given)):
+            assert result.dtype is x.dtype and result.tolist() == wanted
+
+
+def test_calls_have_the_same_bits():
+    x = rng.choice(np.asarray([0.0, -0.0, 1.0, np.nan, -np.nan, -np.inf], np.float32), 5000)
+    given, f = td.asarray(x), lambda x: td.sort(x, stable=False)
+    results = [f(given).numpy().tobytes(), td.jit(f)(given).numpy().tobytes()]
+    with config.override(hot_calls=1, hot_composites=1):
+        results += [f(given).numpy().tobytes() for _ in range(5)]
+    assert len(set(results)) == 1
+    np.testing.assert_array_equal(f(given).numpy(), np.sort(x))
+
+
+def test_gradients_follow_the_elements():
+    x = td.asarray(rng.standard_normal((3, 50)))
+    slopes = td.asarray(rng.standard_normal((3, 50)))
+    for descending in (False, True):
+
+        def total(x, stable, descending=descending):
+            return (td.sort(x, axis=1, stable=stable, descending=descending) * slopes).sum()
+
+        wanted = td.grad(total)(x, True).tolist()
+        assert td.grad(total)(x, False).tolist() == wanted
+        assert td.jit(td.grad(total), static_argnames=("stable",))(x, False).tolist() == wanted
+    moved = td.jvp(lambda x: td.sort(x, stable=False), (x,), (slopes,))[1]
+    assert moved.tolist() == td.jvp(td.sort, (x,), (slopes,))[1].tolist()
+    mapped = td.vmap(lambda x: td.sort(x, stable=False))(x)
+    assert mapped.tolist() == td.sort(x, axis=1).tolist()
+
+
+@native
+def test_missing_numpy_function_leaves_the_kernel(monkeypatch):
+    from tandem.backends.cpu.native_kernels import emitted, plans, providers
+
+    monkeypatch.setattr(emitted, "find_sort_function", lambda dtype: 0)
+    monkeypatch.setattr(providers._find, "results", {})
+    monkeypatch.setattr(providers, "faults", {})
+    monkeypatch.setattr(plans, "_plans", {})
+    x = td.asarray(rng.standard_normal(77))
+    f = lambda x: td.sort(x, stable=False)  # noqa: E731
+    assert td.jit(f)(x).tolist() == f(x).tolist() == sorted(x.tolist())
+    assert "not found" in providers.faults["tandem.sort_values"]
+
+
+@pytest.mark.parametrize("start", range(4))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8])
+def test_index_of_the_extremum_of_long_rows(dtype, start):
+    """Blocks of a row begin at aligned addresses: the extremum may be next to any of their borders."""
+    base = np.zeros(70_000, dtype)
+    x = base[start:]
+    size = 64 // base.itemsize
+    lead = -(x.ctypes.data // base.itemsize) % size
+    for border in (0, lead, *range(lead, x.size, 32768 // base.itemsize), x.size - 1):
+        for at in {max(border - 1, 0), min(border, x.size - 1), min(border + 1, x.size - 1)}:
+            for value, f in ((1, td.argmax), (-1, td.argmin)):
+                x[at] = value
+                assert f(td.asarray(x)).item() == at
+                x[at] = 0
+    if np.issubdtype(dtype, np.floating):
+        x[[100, 40_000]] = np.nan
+        assert td.argmax(td.asarray(x)).item() == td.argmin(td.asarray(x)).item() == 100
+    assert td.argmax(td.asarray(np.full(70_000, -1, dtype))).item() == 0
