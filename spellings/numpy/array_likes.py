@@ -51,8 +51,10 @@ def accept_lists(function: Any) -> Any:  # noqa: ANN401
         return ListFunction(function, operator) if _takes_tensors(operator.schema) else function
     is_written = isinstance(function, FunctionType)
     annotations = function.__annotations__.items() if is_written else ()
-    takes_tensors = any(name != "return" and "Tensor" in str(annotation) for name, annotation in annotations)
-    return _convert_first(function) if takes_tensors else function
+    if not any(name != "return" and "Tensor" in str(annotation) for name, annotation in annotations):
+        return function
+    target = getattr(function, "without_options", None)
+    return _convert_first(function) if target is None else ConvertingFunction(function, target.operator)
 
 
 def find_operator(function: Any) -> Operator | None:  # noqa: ANN401
@@ -73,6 +75,9 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
     """The function of an operator that also takes lists, and the options of ufuncs.
 
     It has the native entry of the operator's function, and converts the arguments of calls that were refused.
+
+    Attributes:
+        own_names: the keywords that it handles itself, or that :attr:`function` does where it is written in Python.
     """
 
     def __init__(self, function: Function, operator: Operator) -> None:
@@ -80,8 +85,10 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         self.function, self.operator = function, operator
         self._is_inexact = getattr(operator.decl, "result", "") == "float"
         self._tensors = [argument.type.core == "Tensor" for argument in operator.schema.positional]
-        if isinstance(function, OperatorFunction):
-            add_wrapper(self, function)
+        target = getattr(function, "without_options", function)
+        self.own_names = ("dtype", *getattr(function, "options", ()))
+        if isinstance(target, OperatorFunction):
+            add_wrapper(self, target)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the function; with tensors in place of lists if it refuses the arguments."""
@@ -113,6 +120,32 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
 
     def __reduce__(self) -> str:
         return str(self.__qualname__)  # pickled by its name
+
+
+def name_operator(target: Any, *options: str) -> Callable[[Function], Function]:  # noqa: ANN401
+    """Mark a function written in Python: calls without these options are calls of an operator's function.
+
+    The native entry passes such calls to the operator, which refuses arguments that it does not take by position.
+    """
+
+    def mark(function: Function) -> Function:
+        vars(function).update(without_options=target, options=options)
+        return function
+
+    return mark
+
+
+@accept_entries
+class ConvertingFunction(ListFunction):
+    """A function written in Python, which converts lists before it calls its operator."""
+
+    def __init__(self, function: Function, operator: Operator) -> None:
+        self._call = _convert_first(function)
+        super().__init__(function, operator)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Call the function with tensors in place of lists."""
+        return self._call(*args, **kwargs)
 
 
 def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:

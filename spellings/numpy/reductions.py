@@ -13,6 +13,7 @@ from ..operators.elementwise import arithmetic, selection
 from ..operators.elementwise.exponential import sqrt
 from ..operators.reductions import extrema, folds, statistics
 from ..operators.shape.views import broadcast_to
+from .array_likes import name_operator
 
 if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _with_mask(function: Reduction, identity: object, combine: Reduction | None) -> Reduction:
-    """A reduction that takes ``where`` and ``initial``.
+    """A reduction that takes ``where`` and ``initial``; calls without these are calls of the reduction of tandem.
 
     Args:
         function: the reduction of tandem.
@@ -47,7 +48,7 @@ def _with_mask(function: Reduction, identity: object, combine: Reduction | None)
             return selection.where(shaped, initial, construct.asarray(initial, spec_of(a).dtype), out=out)
         return combine(function(a, *args, **kwargs), initial, out=out)
 
-    return reduce
+    return name_operator(function, "initial", "where")(reduce)
 
 
 sum = _with_mask(folds.sum, 0, arithmetic.add)
@@ -60,6 +61,7 @@ amax = _with_mask(extrema.amax, None, selection.maximum)
 amin = _with_mask(extrema.amin, None, selection.minimum)
 
 
+@name_operator(statistics.mean, "dtype", "out", "where")
 def mean(
     a: Tensor,
     axis: Axes = None,
@@ -98,6 +100,7 @@ def _count(x: Tensor, where: Tensor, axis: Axes, keepdims: bool) -> Tensor:
     return statistics.count_nonzero(broadcast_to(where, spec_of(x).shape), axis, keepdims=keepdims)
 
 
+@name_operator(statistics.var, "dtype", "out", "where", "ddof")
 def var(
     a: Tensor,
     axis: Axes = None,
@@ -118,6 +121,8 @@ def var(
     Source: ``numpy.var``.
     """
     x, ddof = construct.asarray(a, dtype), ddof if correction is None else correction
+    if where is None and out is None:
+        return statistics.var(x, axis, correction=ddof, keepdims=keepdims)
     if where is None:
         return statistics.var(x, axis, correction=ddof, keepdims=keepdims, out=out)
     centred = arithmetic.abs(arithmetic.sub(x, mean(x, axis, keepdims=True, where=where)))
@@ -125,6 +130,7 @@ def var(
     return arithmetic.div(total, arithmetic.sub(_count(x, where, axis, keepdims), ddof), out=out)
 
 
+@name_operator(statistics.std, "dtype", "out", "where", "ddof")
 def std(
     a: Tensor,
     axis: Axes = None,
@@ -140,4 +146,7 @@ def std(
 
     Source: ``numpy.std``.
     """
+    if where is None and out is None:
+        x, ddof = construct.asarray(a, dtype), ddof if correction is None else correction
+        return statistics.std(x, axis, correction=ddof, keepdims=keepdims)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, correction=correction), out=out)

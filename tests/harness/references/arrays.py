@@ -24,7 +24,9 @@ def argtopk(x: Array, k: int, *, axis: int = -1, descending: bool = True) -> Arr
 
 def sort(x: Array, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements in sorted order."""
-    wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x  # NaN of bfloat16
+    wide = (
+        x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+    )  # NaN of bfloat16
     result = np.sort(wide, axis=axis).astype(x.dtype)
     return np.flip(result, axis) if descending else result
 

@@ -7,6 +7,7 @@ rt_cached_views.py: views of one tensor, and lists of them, whose layouts are ke
 rt_copies.py: strided copies
 rt_elementwise.py: elementwise operators, ``cast``, ``astype``
 rt_fills.py: ``full``, ``zeros``, ``ones``
+rt_forward.py: functions of ``tandem.numpy``, which pass calls to an operator
 rt_gathers.py: ``index``, ``take``
 rt_guards.py: guards of jitted functions
 rt_inplace.py: in-place elementwise operators

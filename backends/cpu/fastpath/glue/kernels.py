@@ -218,6 +218,7 @@ class KernelStub(ColdCallable):
                 # the function keeps the struct alive, which its entry reads
                 self.record = self.callable.native_record = record
                 self._install_sampled_entry()
+            self.install_wrappers()
         except (RuntimeError, OSError, SyntaxError, ImportError):
             return  # the stubs of hotter operators have warned already
         self.follow()

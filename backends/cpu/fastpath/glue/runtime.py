@@ -23,6 +23,7 @@ rt_backward = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
 rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
 rt_fills = lazy.Module(".backends.cpu.fastpath.entries.rt_fills")
+rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 rt_gathers = lazy.Module(".backends.cpu.fastpath.entries.rt_gathers")
 rt_inplace = lazy.Module(".backends.cpu.fastpath.entries.rt_inplace")
 rt_jit = lazy.Module(".backends.cpu.fastpath.entries.rt_jit")
@@ -78,6 +79,7 @@ GROUPS = (
     Group(rt_jit, {"jitted": "jitted_call", "recorded": "recorded_call"}),
     Group(rt_kernels, {"kernel_call": "kernel_call"}),
     Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
+    Group(rt_forward, {"forward": "forward"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),
     Group(rt_subscript, {"subscript": "subscript"}, SHAPED),

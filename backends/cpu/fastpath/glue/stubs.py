@@ -18,6 +18,7 @@ from ..... import config, lazy
 from .....eager.hot_calls import find_size
 from .....eager.tensor.tensor import Tensor
 from .....eager.tensor.weak_scalars import is_function
+from .....errors import ArgumentError
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
@@ -26,8 +27,9 @@ from .....registry.operator import Operator, lock
 from ..runtime import capi
 from ..runtime import rt_base as rt
 from .runtime import Runtime
-from .structs import OperatorStruct, StructMemory
+from .structs import EntryStruct, OperatorStruct, StructMemory
 
+rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
@@ -117,6 +119,7 @@ class ColdCallable:
     def __init__(self, runtime: Runtime, function: Any, python: Any, name: str) -> None:
         self.runtime, self.function, self.python, self.name = runtime, function, python, name
         self.cold_calls, self.failure = 0, ""
+        self.wrappers: list[Any] = []
         function.target = self.call_cold
 
     @property
@@ -158,6 +161,22 @@ class ColdCallable:
 
     def _install(self) -> None:
         raise NotImplementedError
+
+    def add_wrapper(self, wrapper: Any) -> None:
+        """Let a callable that converts the arguments which this one refuses pass its calls on by native code."""
+        self.wrappers.append(wrapper)
+        if self.function.target != self.call_cold:
+            self.install_wrappers()
+
+    def install_wrappers(self) -> None:
+        """Install the entries of callables that pass calls on, which stay installed."""
+        for wrapper in self.wrappers:
+            if not native_type.entry_of(wrapper):
+                fall_back = MethodType(type(wrapper).__call__, wrapper)
+                fields = {"target": self.function, "refusal": ArgumentError, "own_names": wrapper.own_names}
+                record = EntryStruct(rt_forward.ForwardEntry, self.runtime.process, fall_back, **fields)
+                wrapper.native_record = record
+                native_type.set_entry(wrapper, self.runtime.entry("forward"), record.address)
 
     def read_kernels(self) -> list[Any]:
         """Return the current kernels of the operators that the native code implements."""
@@ -270,6 +289,10 @@ class Stub(ColdCallable):
     def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with the callables that serve calls without it."""
         return OperatorStruct(self.runtime.process, fall_back, miss, NAMES)
+
+    def add_wrapper(self, wrapper: Any) -> None:
+        """Let a callable that converts arguments share the entry, which leaves calls on numbers alone to it."""
+        self.add_method(wrapper, False, takes_numbers=False)
 
     def add_method(self, method: Any, swapped: bool, takes_numbers: bool = True) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
@@ -390,6 +413,14 @@ class LoopStub(ViewListStub):
         self.patch_points[0].miss = self.make_plan
         self._slots: dict[object, StructMemory] = {}  # by struct and default dtype
         self._stamp: object = None  # of the default dtype that the entries have the plans of
+
+    def add_wrapper(self, wrapper: Any) -> None:
+        """Let a callable that converts arguments pass its calls on: plans are those of the function's entry."""
+        ColdCallable.add_wrapper(self, wrapper)
+
+    def _install(self) -> None:
+        super()._install()
+        self.install_wrappers()
 
     def more_fields(self) -> dict[str, Any]:
         """Return the class of the struct and values of its fields."""

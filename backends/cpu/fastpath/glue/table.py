@@ -243,6 +243,8 @@ class Stubs:
         stub, op = make_stub(self.runtime, function), function.operator
         if stub is None:
             self.kernels[op] = KernelStub(self.runtime, function)
+            for wrapper in wrappers.get(function, ()):
+                self.kernels[op].add_wrapper(wrapper)
             if has_eager_kernel(op):
                 self._with_eager_kernels.append(self.kernels[op])
             return
@@ -253,14 +255,15 @@ class Stubs:
             stub.views = self._views
             self._view_callers.append(stub)
         for wrapper in wrappers.get(function, ()):
-            stub.add_method(wrapper, False, takes_numbers=False)
+            stub.add_wrapper(wrapper)
         self.watch(stub)
 
     def add_wrapper(self, function: Any, wrapper: Any) -> None:
         """Let a callable share the entry of the function that it wraps (a listener of wrappers)."""
-        stub = self.by_operator.get(function.operator)
+        op = function.operator
+        stub = self.by_operator.get(op) or self.kernels.get(op)
         if stub is not None:
-            stub.add_method(wrapper, False, takes_numbers=False)
+            stub.add_wrapper(wrapper)
             stub.follow()
 
     def watch(self, stub: Stub) -> None:
