@@ -15,11 +15,12 @@ from .....registry.dispatch.keys import DispatchKey, keyset
 from .....registry.dtypes import DType, bool_, default_listeners
 from .....registry.function import function_listeners, wrapper_listeners, wrappers
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
+from .caching_stubs import LoopStub, ViewListStub, ViewStub
 from .kernels import KernelStub, has_eager_kernel
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
-from .stubs import FillStub, LoopStub, Stub, ViewListStub, ViewStub
+from .stubs import FillStub, Stub
 
 # Imported when a loop is looked for: code that is found in the disk cache does not need what writes it.
 folds = lazy.Module(".backends.cpu.fastpath.glue.folds")

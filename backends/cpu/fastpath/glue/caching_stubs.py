@@ -1,0 +1,113 @@
+"""Stubs of operators whose entries remember what they computed for earlier calls: layouts of views, plans of loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..... import lazy
+from .....eager.tensor.tensor import Tensor
+from .....eager.tensor.weak_scalars import is_function
+from .....registry.dtypes import default_float, default_stamp
+from ..runtime import capi
+from ..runtime import rt_base as rt
+from .structs import OperatorStruct, StructMemory
+from .stubs import ColdCallable, Stub
+
+loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
+rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
+plans = lazy.Module(".backends.cpu.native_kernels.plans")
+
+
+class ViewStub(Stub):
+    """The native entry of a view that remembers layouts."""
+
+    def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
+        """Return the struct of an entry, with memory for the layouts."""
+        names = tuple(argument.name for argument in self.operator.schema.arguments)
+        result = OperatorStruct(self.runtime.process, fall_back, miss, names, **self.more_fields())
+        result.point(rt.OperatorEntry.variants, self.find_slots(result))
+        return result
+
+    def more_fields(self) -> dict[str, Any]:
+        """Return the class of the struct and values of its fields, where it is not an `OperatorEntry`."""
+        return {}
+
+    def find_slots(self, record: OperatorStruct) -> StructMemory:
+        """Return the memory for the layouts of a struct."""
+        return self.make_slots()
+
+    def make_slots(self) -> StructMemory:
+        """Return memory for the layouts."""
+        return StructMemory(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE)
+
+
+class ViewListStub(ViewStub):
+    """The native entry of an operator that returns a list of views."""
+
+    def make_slots(self) -> StructMemory:
+        """Return memory for the keys, and keep a list that owns the layouts with it."""
+        slots, size = rt_cached_views.SLOTS, rt_cached_views.LIST_SLOT_SIZE
+        result, owned = StructMemory(slots * size), [None] * slots
+        result.kept.append(owned)
+        items = capi.PyList(id(owned)).items
+        for slot in range(slots):
+            result.set(slot * size + rt_cached_views.CachedList.item, items + 8 * slot)
+        return result
+
+
+class LoopStub(ViewListStub):
+    """The native entry of an operator that declares a native kernel; it remembers plans of calls."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.patch_points[0].miss = self.make_plan
+        self._slots: dict[object, StructMemory] = {}  # by struct and default dtype
+        self._stamp: object = None  # of the default dtype that the entries have the plans of
+
+    def add_wrapper(self, wrapper: Any) -> None:
+        """Let a callable that converts arguments pass its calls on: plans are those of the function's entry."""
+        ColdCallable.add_wrapper(self, wrapper)
+
+    def _install(self) -> None:
+        super()._install()
+        self.install_wrappers()
+
+    def more_fields(self) -> dict[str, Any]:
+        """Return the class of the struct and values of its fields."""
+        arguments = self.operator.schema.positional
+        bits = sum(1 << index for index, argument in enumerate(arguments) if argument.type.core == "Tensor")
+        return {"layout": loop_calls.LoopEntry, "operands": bits}
+
+    def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
+        """Return the struct of an entry; the registry's lock is held, as while the default dtype changes."""
+        self._stamp = default_stamp()
+        return super().make_struct(fall_back, miss)
+
+    def clear_variants(self) -> None:
+        """Change to the plans of another default dtype, which dtypes of results follow from."""
+        changes = loop_calls.LoopEntry.changes
+        for point in self.patch_points:
+            if point.record is not None:
+                point.record.set(changes, point.record.get(changes) + 1)
+                point.record.replace(rt.OperatorEntry.variants, self.find_slots(point.record))
+        self._stamp = default_stamp()
+
+    def find_slots(self, record: OperatorStruct) -> StructMemory:
+        """Return the memory for the plans of a struct with the default dtype."""
+        key = record.address, default_float()
+        if key not in self._slots:
+            self._slots[key] = self.make_slots()
+        return self._slots[key]
+
+    def make_plan(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the plan of a call, see `rt_loops.LoopPlan`.
+
+        Returns:
+            A `bytes` object; None if Python runs such calls; an ellipsis if the default dtype has changed meanwhile.
+        """
+        has_tensors = any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
+        if not has_tensors and is_function(self.operator, args, kwargs):
+            return None  # Python computes functions of numbers alone in double precision
+        stamp, named = default_stamp(), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
+        plan = plans.find_plan(self.operator, plans.take_arrays(args), named)
+        return plan if stamp == self._stamp == default_stamp() else ...
