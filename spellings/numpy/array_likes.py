@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, update_wrapper, wraps
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Converter = Callable[[object], object]
 
+F = TypeVar("F", bound=Callable[..., Any])
 _NUMBERS = frozenset((int, float, complex))
 _LISTS = (list, tuple)
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
@@ -91,7 +92,10 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
             add_wrapper(self, target)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Call the function; with tensors in place of lists if it refuses the arguments."""
+        """Call the function; with tensors in place of lists if it refuses the arguments.
+
+        Native twin: backends/cpu/fastpath/entries/rt_forward.py:forward
+        """
         if args and type(args[0]) in _NUMBERS:
             args = _convert_numbers(args, self._tensors, self._is_inexact)
         if "dtype" in kwargs:
@@ -122,13 +126,13 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         return str(self.__qualname__)  # pickled by its name
 
 
-def name_operator(target: Any, *options: str) -> Callable[[Function], Function]:  # noqa: ANN401
+def name_operator(target: Any, *options: str) -> Callable[[F], F]:  # noqa: ANN401
     """Mark a function written in Python: calls without these options are calls of an operator's function.
 
     The native entry passes such calls to the operator, which refuses arguments that it does not take by position.
     """
 
-    def mark(function: Function) -> Function:
+    def mark(function: F) -> F:
         vars(function).update(without_options=target, options=options)
         return function
 

@@ -26,7 +26,7 @@ def docstrings(tree, prefix=""):
 def find_twins():
     """The twins that each function names: {(path, function): {(path, function)}}."""
     twins = {}
-    for folder in ("backends", "eager", "jit", "operators", "registry"):
+    for folder in ("backends", "eager", "jit", "operators", "registry", "spellings"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text()
             if "twin" in text:
