@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from ....registry.dtypes import DType
 from .text import REGISTER, Function, Module
+
+_SPLAT = re.compile(r"splat \(i\d+ (-?\d+)\)$")
+
+
+def _constant(b: str) -> int:
+    """Return the constant in every lane of a vector; 0 for a register."""
+    splat = _SPLAT.match(b)
+    return int(splat[1]) if splat else 0
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
 
 
 def _select(f: Function, condition: str, vec: str, a: str, b: str) -> str:
@@ -12,6 +26,8 @@ def _select(f: Function, condition: str, vec: str, a: str, b: str) -> str:
 
 def _safe_divisor(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
     """Return (whether b is 0, b with 1 in place of divisors that trap): 0, and -1 under the most negative value."""
+    if _constant(b) not in (0, -1):
+        return "splat (i1 false)", b
     vec = f.vec(REGISTER[dtype])
     zero = f.op(f"icmp eq {vec} {b}, zeroinitializer")
     unsafe = zero
@@ -24,9 +40,12 @@ def _safe_divisor(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
 
 
 def _quotient(f: Function, dtype: DType, a: str, b: str) -> str:
-    """Return the truncated quotient. Up to 32 bits a float division is exact enough, and it vectorizes."""
+    """Return the truncated quotient. Up to 32 bits a float division is exact enough, and it vectorizes.
+
+    LLVM divides by a constant with multiplications and shifts.
+    """
     vec, sign = f.vec(REGISTER[dtype]), "s" if dtype.kind == "i" else "u"
-    if dtype.bits == 64:
+    if dtype.bits == 64 or _constant(b):
         return f.op(f"{sign}div {vec} {a}, {b}")
     wide = f.vec("float" if dtype.bits <= 16 else "double")
     x, y = (f.op(f"{sign}itofp {vec} {v} to {wide}") for v in (a, b))
@@ -52,7 +71,10 @@ def _crosses(f: Function, dtype: DType, rest: str, divisor: str) -> str:
 
 def floordiv(f: Function, dtype: DType, a: str, b: str) -> str:
     """Return the quotient rounded down, as NumPy; 0 where b is 0."""
-    vec = f.vec(REGISTER[dtype])
+    vec, number = f.vec(REGISTER[dtype]), _constant(b)
+    if _is_power_of_two(number):
+        shift = f.splat(number.bit_length() - 1, dtype)
+        return f.op(f"{'a' if dtype.kind == 'i' else 'l'}shr {vec} {a}, {shift}")
     zero, safe, quotient, rest = _divide(f, dtype, a, b)
     if dtype.kind == "i":
         less = f.op(f"sub {vec} {quotient}, {f.splat(1, dtype)}")
@@ -62,7 +84,9 @@ def floordiv(f: Function, dtype: DType, a: str, b: str) -> str:
 
 def remainder(f: Function, dtype: DType, a: str, b: str) -> str:
     """Return the remainder with the sign of b; 0 where b is 0."""
-    vec = f.vec(REGISTER[dtype])
+    vec, number = f.vec(REGISTER[dtype]), _constant(b)
+    if _is_power_of_two(number):
+        return f.op(f"and {vec} {a}, {f.splat(number - 1, dtype)}")
     _, safe, _, rest = _divide(f, dtype, a, b)
     if dtype.kind == "u":
         return rest
