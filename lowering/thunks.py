@@ -214,8 +214,20 @@ def transpose_layout(layout: Layout) -> Layout:
 
 def _select_copies(kind: str, node: Node, layouts: list[Layout], around: ScheduleContext) -> Sequence[bool]:
     """For each operand, whether it must be copied before the call."""
-    chosen = None if kind == "loop" else around.resolution.target.copies(node, layouts)
+    if kind == "loop":
+        first = _count_carries(node)  # a loop may write the memory of its carries, so they fill it
+        return [
+            not IS_ACCEPTED[kind](layout if index < first else layout._replace(offset=0))
+            for index, layout in enumerate(layouts)
+        ]
+    chosen = around.resolution.target.copies(node, layouts)
     return [not IS_ACCEPTED[kind](layout) for layout in layouts] if chosen is None else chosen
+
+
+def _count_carries(node: Node) -> int:
+    """The number of operands of a loop that are carries; all operands of a branch."""
+    name = node.op.schema.name
+    return len(node.inputs) if name == "switch" else len(node.args[1 if name == "scan" else 2])
 
 
 def _update_thunk(name: str, node: Node, around: ScheduleContext) -> KernelThunk:

@@ -193,7 +193,7 @@ class MainWriter:
             self.cell_of[value] = register
         return self.cell_of[value]
 
-    def _move_pointer(self, value: Value, start: int) -> str:
+    def move_pointer(self, value: Value, start: int) -> str:
         """Return the register with the address of the first byte of a value's buffer that a kernel works on."""
         pointer = self.pointer(value)
         if not start:
@@ -278,9 +278,7 @@ class MainWriter:
             calls = self.calls[structure]
             self.module.kernels[structure] = kernel.name, write_fused(self.module, kernel, calls=calls)
         name, scratch = self.module.kernels[structure]
-        pointers = [
-            self._move_pointer(value, starts.get(param, 0)) for param, value in enumerate(step.params)
-        ]
+        pointers = [self.move_pointer(value, starts.get(param, 0)) for param, value in enumerate(step.params)]
         table, lines = self.fill_table(pointers, number)
         self.lines += lines
         memory = "null"

@@ -101,8 +101,10 @@ class LoopWriter:
     def write(self) -> None:
         """Write the loop or branch."""
         self.operands = [
-            "null" if number in self.step.counted else str(self.writer.pointer(root))
-            for number, (root, _) in enumerate(self.step.operands)
+            "null"
+            if number in self.step.counted
+            else self.writer.move_pointer(root, layout.offset * root.spec.dtype.itemsize)
+            for number, (root, layout) in enumerate(self.step.operands)
         ]
         for value in (*self.node.outputs, *self.step.temporaries):
             self.writer.pointer(value)

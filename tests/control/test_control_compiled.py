@@ -348,3 +348,25 @@ def test_map_in_batches(size, count):
     for found in (f(xs), td.jit(f)(xs)):
         for one, two in zip(td.tree.leaves(found), wanted, strict=True):
             np.testing.assert_allclose(one.numpy(), two.numpy())
+
+
+def test_items_within_an_array_are_read_in_place():
+    x, table = td.asarray(np.arange(12.0)), td.asarray(np.arange(24.0).reshape(6, 4))
+
+    def program(x, table):
+        def step(c, item):
+            return c + item * table[2:, 1][1], c
+
+        last, all_of_them = td.scan(step, x[3], x[2:])
+        middle = td.while_loop(
+            lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + table[s[0] + 1]), (0, table[5])
+        )
+        return last, all_of_them, middle, td.cond(x[0] < 1, lambda a: a * 2, lambda a: a, x[5:])
+
+    compiled = td.jit(program)
+    for one, two in zip(td.tree.leaves(compiled(x, table)), td.tree.leaves(program(x, table)), strict=True):
+        np.testing.assert_array_equal(one.numpy(), two.numpy())
+
+    total = td.jit(lambda x: td.scan(lambda c, item: (c + item, None), x[0], x[2:])[0])
+    if config.flags.native:
+        assert "_copy2" not in str(total.lower(x).kernels())
