@@ -324,6 +324,11 @@ def inline_and_rematerialize(lowered: Lowered) -> None:
         lowered.steps = _rematerialize.rematerialize(inlined, lowered.storages)
 
 
+def _has_index_maps(step: Thunk) -> bool:
+    """Whether a step is a kernel that reads or writes at integer positions."""
+    return isinstance(step, KernelThunk) and any(stage.has_index_maps() for stage in step.kernel.stages)
+
+
 def _drop_unread_ranges(lowered: Lowered) -> list[Thunk]:
     """The steps without kernels of ranges that loops count themselves."""
     read = {value for step in lowered.steps for value in reads_and_writes(step)[0]} | set(lowered.storages)
@@ -349,6 +354,14 @@ def inline_reads(lowered: Lowered) -> None:
     """Compute values at the points where kernels read them, where that is cheaper than storing them."""
     if lowered.native and lowered.resolution.target.indexes and len(lowered.steps) > 1:
         _inline_reads.inline_reads(lowered)
+
+
+def count_positions(lowered: Lowered) -> None:
+    """Compute constant ranges where they are positions: consecutive ones are vectors in memory."""
+    steps, constants = lowered.steps, lowered.folded
+    if lowered.native and constants and any(map(_has_index_maps, steps)):
+        counted = iter(_inline_producers.inline_ranges(filter(_has_index_maps, steps), constants))
+        lowered.steps = [next(counted) if _has_index_maps(step) else step for step in steps]
 
 
 def update_in_place(lowered: Lowered) -> None:
@@ -378,6 +391,7 @@ STAGES: tuple[Stage, ...] = (
     inline_and_rematerialize,
     store_into_destinations,
     inline_reads,
+    count_positions,
     update_in_place,
     assign_memory,
 )

@@ -125,6 +125,8 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
     if not isinstance(step, KernelThunk) or producer.value not in step.params or producer.step is step:
         return None
     composed = Composition(step.kernel, step.params, producer.value)
+    if {b.name for b in composed.reads} & _indexed_buffers(step.kernel):
+        return None  # it is read at other positions than the current point
     sizes = (*step.kernel.outer, *step.kernel.inner)
     for read in composed.reads:
         match = find_read(producer, sizes, read)
@@ -132,6 +134,12 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
             return None
     nodes = (*producer.step.nodes, *step.nodes)
     return KernelThunk(composed.finish(), tuple(composed.values), step.temporaries, nodes, step.updated)
+
+
+def _indexed_buffers(kernel: FusedKernel) -> set[str]:
+    """The names of the buffers that a kernel reads at integer positions."""
+    exprs = (e for stage in kernel.stages for e in stage.exprs())
+    return {e.payload.buffer for e in exprs if e.op == "gather"}
 
 
 def find_read(

@@ -3,6 +3,7 @@
 casts.py: conversions between dtypes
 columns.py: stages that reduce leading dimensions
 complex_nodes.py: nodes on complex numbers
+consecutive.py: positions that count along the last dimension
 elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans
 functions/: polynomials of exp, log, sin, erf, pow and other elementary functions
@@ -23,6 +24,7 @@ user.py: calls of users' scalar functions
 vector_product.py: matrix-vector and dot products (gemv)
 row_vectors.py: kernels with short rows
 interleaving.py: loads and stores of all columns of rows with few elements
+vector_stage.py: vectors of a stage along its last dimension
 vectors.py: loop over whole vectors
 window_tiles.py: micro-kernel of convolutions with large kernels
 """

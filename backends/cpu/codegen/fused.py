@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from .... import lazy
 from ....errors import LoweringError, UnsupportedError
-from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse, roots_of
+from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
@@ -21,12 +21,11 @@ from .casts import check_emittable, emit_cast
 from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
-from .index_maps import BoundsChecks, Check, update_row
-from .interleaving import interleave
-from .nodes import emit_exprs
+from .index_maps import BoundsChecks, Check
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
-from .vectors import Access, Use, VectorLoop, move_long_axis_last, split_state, vector_loop
+from .vector_stage import VectorStage, computed_roots, find_consecutive
+from .vectors import Access, Pairs, Use, VectorLoop, move_long_axis_last, split_state
 
 _columns = lazy.Module(".backends.cpu.codegen.columns")
 _row_vectors = lazy.Module(".backends.cpu.codegen.row_vectors")
@@ -202,13 +201,13 @@ class StagePrinter:
         is_short = is_ordered(fold, dtype) and self.count <= block_length(dtype)
         return block_reducer(fold, dtype) if is_short else make_reducer(fold, dtype)
 
-    def _is_updated_by_element(self, update: Update) -> bool:
+    def is_updated_by_element(self, update: Update) -> bool:
         """Return whether the points along the last dimension may update the same element."""
-        return self.shape[-1] > 1 and (
-            not self.uses[update.map.buffer].strides[-1] or any(map(self._varies, update.indices))
-        )
+        if self.shape[-1] == 1 or find_consecutive(self, update) is not None:
+            return False
+        return not self.uses[update.map.buffer].strides[-1] or any(map(self.varies, update.indices))
 
-    def _varies(self, root: Expr) -> bool:
+    def varies(self, root: Expr) -> bool:
         """Return whether an expression may vary along the last dimension."""
         return any(
             (e.op == "index" and e.payload == self.dims[-1])
@@ -218,10 +217,10 @@ class StagePrinter:
         )
 
     def _lanes(self) -> int:
-        if any(map(self._is_updated_by_element, self.updates)):
+        if any(map(self.is_updated_by_element, self.updates)):
             return 1
         widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
-        lanes = lanes_for([root for s in self.stage.body for root in roots_of(s)], widest)
+        lanes = lanes_for(computed_roots(self), widest)
         last, is_costly = self.shape[-1], _COSTLY.intersection(e.op for e in self.exprs)
         if self.reduces and not is_costly and last >= 8 * lanes:
             lanes *= 4  # several accumulators hide the latency of adding
@@ -352,53 +351,11 @@ class StagePrinter:
         uses: dict[str, Use],
         offset: str,
         count: str,
-        carried: list[tuple[str, str]],
+        carried: Pairs,
         reduce: Callable[[VectorLoop, list[str], dict[Expr, str]], list[str]],
     ) -> list[str]:
         """Write the loop over vectors: loads, expressions, stores; loop invariants come before it."""
-        f = self.f
-        fixed, read = self.hoist_invariants(uses)
-        accesses = {e.payload if e.op == "load" else e: self.make_access(use) for e, use in read.items()}
-        stored = [s for s in self.stage.body if isinstance(s, Store)]
-        stores = [(s, self.make_access(uses[s.buffer], writes=True)) for s in stored]
-        rows = {
-            s: self._locate_update(s, uses, fixed) for s in self.updates if f.lanes > 1 or self.shape[-1] == 1
-        }
-        roots = [root for s in self.stage.body for root in roots_of(s)]
-        tail = self.shape[-1] % f.lanes
-        interleave([(uses[e.payload], accesses[e.payload]) for e in read if e.op == "load"], tail)
-        interleave([(uses[s.buffer], access) for s, access in stores], tail)
-
-        def body(loop: VectorLoop, values: list[str]) -> list[str]:
-            f.gather = lambda e, indices: self.checks.gather(e, indices, uses[e.payload.buffer], loop)
-            registers = {key: access.load() for key, access in accesses.items()}
-            known = fixed | {e: registers[e.payload if e.op == "load" else e] for e in read}
-            if self.indexed:
-                last = f.op(f"add i64 {offset}, {loop.index}")
-                known |= self.index_leaves(last)
-            emit_exprs(f, roots, known)
-            after = reduce(loop, values, known)
-            for s, access in stores:
-                access.store(emit_cast(f, known[s.value], s.value.dtype, access.dtype))
-            for update in self.updates:
-                if update in rows:
-                    update_row(f, update, known[update.value], *rows[update])
-                else:
-                    self.checks.update(update, known, uses[update.map.buffer], loop)
-            return after
-
-        used = [*accesses.values(), *[a for _, a in stores]]
-        for update, (old, new) in rows.items():
-            used += [old, new] if update.combine else [new]
-        return vector_loop(f, count, tail, used, carried, body)
-
-    # -- integer positions -----------------------------------------------------------------------------------------
-    def _locate_update(
-        self, s: Update, uses: dict[str, Use], fixed: dict[Expr, str]
-    ) -> tuple[Access, Access]:
-        """Return the accesses that read and write the elements along the last dimension."""
-        use = self.checks.locate(uses[s.map.buffer], s.map, [fixed[one] for one in s.indices])
-        return self.make_access(use), self.make_access(use, writes=True)
+        return VectorStage(self, uses, offset, count, carried, reduce).write()
 
     def make_access(self, use: Use, writes: bool = False) -> Access:
         stride = use.strides[-1]
@@ -407,41 +364,3 @@ class StagePrinter:
         if writes and not stride:
             raise self._error(f"{use.buffer.name} is stored to but does not vary along the last dimension")
         return Access(self.f, use.buffer.dtype, use.base, stride, writes=writes)
-
-    def index_leaves(self, last: str) -> dict[Expr, str]:
-        """Return registers of the ``index`` leaves; ``last`` is the vector's position along the last dimension."""
-        f, result = self.f, {}
-        for e in self.exprs:
-            if e.op == "index" and e.payload == self.dims[-1]:
-                vec = f.vec("i64")
-                result[e] = f.op(f"add {vec} {f.broadcast(last, 'i64')}, {f.lane_numbers()}")
-            elif e.op == "index":
-                result[e] = f.broadcast(self.indices[e.payload], "i64")
-        return result
-
-    def hoist_invariants(self, uses: dict[str, Use]) -> tuple[dict[Expr, str], dict[Expr, Use]]:
-        """Return the registers of values constant along the last dimension, and the uses that are read along it."""
-        fixed: dict[Expr, str] = {}
-        read: dict[Expr, Use] = {}
-        for e in self.exprs:
-            if e.op == "load" or (e.op == "gather" and all(a in fixed for a in e.args)):
-                use = uses[e.payload] if e.op == "load" else uses[e.payload.buffer]
-                if e.op == "gather":
-                    use = self.checks.locate(use, e.payload, [fixed[a] for a in e.args])
-                if use.strides[-1]:
-                    read[e] = use
-                else:
-                    fixed[e] = self.f.load_splat(e.dtype, use.base)
-            elif e.op in ("row", "scalar"):
-                fixed[e] = self.leaf(e)
-            elif e.op not in ("index", "gather") and all(a in fixed for a in e.args):
-                emit_exprs(self.f, [e], fixed)
-        return fixed, read
-
-    def leaf(self, e: Expr) -> str:
-        """Return a row value or run-time scalar in every lane."""
-        f = self.f
-        if e.op == "row":
-            value, dtype = self.row_values[e.payload]
-            return f.broadcast(value, REGISTER[dtype])
-        return f.load_splat(e.dtype, f.address("%scalars", str(8 * e.payload)))

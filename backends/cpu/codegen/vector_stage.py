@@ -1,0 +1,250 @@
+"""The loop over vectors along the last dimension of a stage: loads, expressions, stores.
+
+Loop invariants come before it. A stage that reads or writes at consecutive positions has two loops, of which one runs:
+see :mod:`.consecutive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....lowering.fusion.loop_ir import IndexMap, Store, Update, roots_of
+from ....operators.scalar_ir.expr import Expr
+from . import consecutive
+from .casts import emit_cast
+from .consecutive import Consecutive
+from .index_maps import update_row
+from .interleaving import interleave
+from .nodes import emit_exprs
+from .text import REGISTER
+from .vectors import Access, Pairs, Use, VectorLoop, vector_loop
+
+if TYPE_CHECKING:
+    from .fused import StagePrinter
+
+Indexed = Expr | Update
+"""A gather or an update."""
+
+
+def map_of(access: Indexed) -> IndexMap:
+    """Return the index map of a gather or an update."""
+    result: IndexMap = access.map if isinstance(access, Update) else access.payload
+    return result
+
+
+def indices_of(access: Indexed) -> tuple[Expr, ...]:
+    """Return the indices of a gather or an update."""
+    return access.indices if isinstance(access, Update) else access.args
+
+
+def find_consecutive(stage: StagePrinter, access: Indexed) -> Consecutive | None:
+    """Return the consecutive positions that an access has along the last dimension; None if it has others."""
+    index_map = map_of(access)
+    result = consecutive.find_consecutive(indices_of(access), stage.varies, stage.dims[-1])
+    if result is None or stage.uses[index_map.buffer].strides[-1]:
+        return None
+    axis = index_map.axes[result.axis]
+    return result if axis.stride == 1 and axis.size >= stage.shape[-1] else None
+
+
+def consecutive_accesses(stage: StagePrinter) -> dict[Indexed, Consecutive]:
+    """Return the accesses of a stage at consecutive positions."""
+    accesses = [e for e in stage.exprs if e.op == "gather"] + stage.updates if stage.shape[-1] > 1 else []
+    positions = {access: find_consecutive(stage, access) for access in accesses}
+    return {access: one for access, one in positions.items() if one is not None}
+
+
+def computed_roots(stage: StagePrinter) -> list[Expr]:
+    """Return the expressions that a stage evaluates in vectors: all but positions that are consecutive."""
+    consecutive, known = consecutive_accesses(stage), dict[Expr, Expr]()
+    for e in stage.exprs:
+        args = () if e in consecutive else tuple(known[a] for a in e.args)
+        known[e] = Expr(e.op, args, e.dtype, e.payload)
+    return [
+        known[root] for s in stage.stage.body for root in ((s.value,) if s in consecutive else roots_of(s))
+    ]
+
+
+class VectorStage:
+    """The vectors of a stage along its last dimension.
+
+    Args:
+        stage: the stage.
+        uses: its buffers at the start of the dimension.
+        offset: the position of the first element along the dimension.
+        count: the number of elements.
+        carried: the values that the loop carries.
+        reduce: takes a vector and returns the next carried values.
+    """
+
+    def __init__(
+        self,
+        stage: StagePrinter,
+        uses: dict[str, Use],
+        offset: str,
+        count: str,
+        carried: Pairs,
+        reduce: Callable[[VectorLoop, list[str], dict[Expr, str]], list[str]],
+    ):
+        self.stage, self.f, self.uses, self.offset, self.count = stage, stage.f, uses, offset, count
+        self.carried, self.reduce = carried, reduce
+        self.consecutive = consecutive_accesses(stage)
+
+    def write(self) -> list[str]:
+        """Write the loop; return the carried values after it."""
+        fixed, read = self.hoist_invariants()
+        if not self.consecutive:
+            return self._write_loop(fixed, read, {})
+        firsts = {access: self._first_position(one, fixed) for access, one in self.consecutive.items()}
+        condition = self._in_bounds(firsts)
+        if not condition:
+            return self._write_consecutive(fixed, read, firsts)
+        f = self.f
+        vectors, elements, end = (f.fresh(name) for name in ("consecutive", "elements", "end"))
+        f.branch(condition, vectors, elements)
+        f.label(vectors)
+        one, one_block = self._write_consecutive(fixed, read, firsts), f.block
+        f.jump(end)
+        f.label(elements)
+        with f.width(1 if self.stage.updates else f.lanes):
+            two, two_block = self._write_loop(*self.hoist_invariants(), {}), f.block
+        f.jump(end)
+        f.label(end)
+        return [
+            f.op(f"phi {type_} [ {a}, %{one_block} ], [ {b}, %{two_block} ]")
+            for (type_, _), a, b in zip(self.carried, one, two, strict=True)
+        ]
+
+    # -- consecutive positions -------------------------------------------------------------------------------------
+    def _first_position(self, one: Consecutive, fixed: dict[Expr, str]) -> str:
+        """Return the first position along the last dimension, i64."""
+        f, total = self.f, "0"
+        for e in one.terms:
+            term = f.op(f"extractelement {f.vec('i64')} {fixed[e]}, i64 0")
+            total = f.op(f"add i64 {total}, {term}")
+        return total
+
+    def _in_bounds(self, firsts: dict[Indexed, str]) -> str:
+        """Return the condition that no position is out of bounds or negative; empty if that is known."""
+        f, size, result = self.f, self.stage.shape[-1], ""
+        for access, first in firsts.items():
+            index_map, one = map_of(access), self.consecutive[access]
+            if one.is_in_bounds(index_map, size):
+                continue
+            last = index_map.axes[one.axis].size - size
+            holds = f.op(f"icmp ule i64 {first}, {last}")
+            result = f.op(f"and i1 {result}, {holds}") if result else holds
+        return result
+
+    def _write_consecutive(
+        self, fixed: dict[Expr, str], read: dict[Expr, Use], firsts: dict[Indexed, str]
+    ) -> list[str]:
+        """Write the loop in which consecutive positions are vectors in memory."""
+        located = {access: self._locate_consecutive(access, first, fixed) for access, first in firsts.items()}
+        more = {access: use for access, use in located.items() if isinstance(access, Expr)}
+        return self._write_loop(fixed, read | more, located)
+
+    def _locate_consecutive(self, access: Indexed, first: str, fixed: dict[Expr, str]) -> Use:
+        """Return the use of a buffer that begins at the first of the positions."""
+        f, number = self.f, self.consecutive[access].axis
+        index_map, indices = map_of(access), indices_of(access)
+        use = self.uses[index_map.buffer]
+        others = [at for at in range(len(indices)) if at != number]
+        if others:
+            rest = index_map._replace(axes=tuple(index_map.axes[at] for at in others))
+            use = self.stage.checks.locate(use, rest, [fixed[indices[at]] for at in others])
+        position = f.op(f"add i64 {first}, {self.offset}")
+        base = f.address(use.base, f.op(f"mul i64 {position}, {use.buffer.dtype.itemsize}"))
+        return use._replace(base=base, strides=(*use.strides[:-1], 1))
+
+    # -- the loop --------------------------------------------------------------------------------------------------
+    def _write_loop(
+        self, fixed: dict[Expr, str], read: dict[Expr, Use], located: dict[Indexed, Use]
+    ) -> list[str]:
+        """Write one loop over vectors."""
+        f, stage, uses = self.f, self.stage, self.uses
+        accesses = {e.payload if e.op == "load" else e: stage.make_access(use) for e, use in read.items()}
+        stored = [s for s in stage.stage.body if isinstance(s, Store)]
+        stores = [(s, stage.make_access(uses[s.buffer], writes=True)) for s in stored]
+        rows = {
+            s: self._update_accesses(s, fixed, located)
+            for s in stage.updates
+            if f.lanes > 1 or stage.shape[-1] == 1
+        }
+        roots = [root for s in stage.stage.body for root in roots_of(s)]
+        tail = stage.shape[-1] % f.lanes
+        interleave([(uses[e.payload], accesses[e.payload]) for e in read if e.op == "load"], tail)
+        interleave([(uses[s.buffer], access) for s, access in stores], tail)
+
+        def body(loop: VectorLoop, values: list[str]) -> list[str]:
+            f.gather = lambda e, indices: stage.checks.gather(e, indices, uses[e.payload.buffer], loop)
+            registers = {key: access.load() for key, access in accesses.items()}
+            known = fixed | {e: registers[e.payload if e.op == "load" else e] for e in read}
+            if stage.indexed:
+                known |= self._index_leaves(f.op(f"add i64 {self.offset}, {loop.index}"))
+            emit_exprs(f, roots, known)
+            after = self.reduce(loop, values, known)
+            for s, access in stores:
+                access.store(emit_cast(f, known[s.value], s.value.dtype, access.dtype))
+            for update in stage.updates:
+                if update in rows:
+                    update_row(f, update, known[update.value], *rows[update])
+                else:
+                    stage.checks.update(update, known, uses[update.map.buffer], loop)
+            return after
+
+        used = [*accesses.values(), *[a for _, a in stores]]
+        for update, (old, new) in rows.items():
+            used += [old, new] if update.combine else [new]
+        return vector_loop(f, self.count, tail, used, self.carried, body)
+
+    def _update_accesses(
+        self, s: Update, fixed: dict[Expr, str], located: dict[Indexed, Use]
+    ) -> tuple[Access, Access]:
+        """Return the accesses that read and write the elements along the last dimension."""
+        use = located.get(s)
+        if use is None:
+            use = self.stage.checks.locate(self.uses[s.map.buffer], s.map, [fixed[one] for one in s.indices])
+        return self.stage.make_access(use), self.stage.make_access(use, writes=True)
+
+    # -- leaves ----------------------------------------------------------------------------------------------------
+    def _index_leaves(self, last: str) -> dict[Expr, str]:
+        """Return registers of the ``index`` leaves; ``last`` is the vector's position along the last dimension."""
+        f, stage, result = self.f, self.stage, {}
+        for e in stage.exprs:
+            if e.op == "index" and e.payload == stage.dims[-1]:
+                vec = f.vec("i64")
+                result[e] = f.op(f"add {vec} {f.broadcast(last, 'i64')}, {f.lane_numbers()}")
+            elif e.op == "index":
+                result[e] = f.broadcast(stage.indices[e.payload], "i64")
+        return result
+
+    def hoist_invariants(self) -> tuple[dict[Expr, str], dict[Expr, Use]]:
+        """Return the registers of values constant along the last dimension, and the uses that are read along it."""
+        stage, fixed = self.stage, dict[Expr, str]()
+        read: dict[Expr, Use] = {}
+        for e in stage.exprs:
+            if e.op == "load" or (e.op == "gather" and all(a in fixed for a in e.args)):
+                use = self.uses[e.payload] if e.op == "load" else self.uses[e.payload.buffer]
+                if e.op == "gather":
+                    use = stage.checks.locate(use, e.payload, [fixed[a] for a in e.args])
+                if use.strides[-1]:
+                    read[e] = use
+                else:
+                    fixed[e] = self.f.load_splat(e.dtype, use.base)
+            elif e.op in ("row", "scalar"):
+                fixed[e] = self._leaf(e)
+            elif e.op == "index" and e.payload != stage.dims[-1]:
+                fixed[e] = self.f.broadcast(stage.indices[e.payload], "i64")
+            elif e.op not in ("index", "gather") and all(a in fixed for a in e.args):
+                emit_exprs(self.f, [e], fixed)
+        return fixed, read
+
+    def _leaf(self, e: Expr) -> str:
+        """Return a row value or run-time scalar in every lane."""
+        f = self.f
+        if e.op == "row":
+            value, dtype = self.stage.row_values[e.payload]
+            return f.broadcast(value, REGISTER[dtype])
+        return f.load_splat(e.dtype, f.address("%scalars", str(8 * e.payload)))
