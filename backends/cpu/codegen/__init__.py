@@ -1,6 +1,7 @@
 """Scalar expressions and loops as LLVM IR text, on explicit vectors.
 
 casts.py: conversions between dtypes
+checked_blocks.py: updates of many single elements
 columns.py: stages that reduce leading dimensions
 complex_nodes.py: nodes on complex numbers
 consecutive.py: positions that count along the last dimension

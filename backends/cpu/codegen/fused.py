@@ -29,6 +29,7 @@ from .vectors import Access, Pairs, Use, VectorLoop, move_long_axis_last, split_
 
 _columns = lazy.Module(".backends.cpu.codegen.columns")
 _row_vectors = lazy.Module(".backends.cpu.codegen.row_vectors")
+_checked_blocks = lazy.Module(".backends.cpu.codegen.checked_blocks")
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a stage
@@ -177,9 +178,13 @@ class StagePrinter:
         self.indices: dict[int, str] = {}
         self.reduces = [s for s in stage.body if isinstance(s, Reduce)]
         self.updates = [s for s in stage.body if isinstance(s, Update)]
-        self.count = math.prod(shape)
+        self.bases, self.count = bases, math.prod(shape)
         self.direct_dtype = self._direct_dtype()
         self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
+
+    def with_body(self, stage: Stage) -> StagePrinter:
+        """Return a printer of another stage at the same row."""
+        return StagePrinter(self.f, self.kernel, stage, self.bases, self.row_values, self.checks)
 
     def _direct_dtype(self) -> DType | None:
         """Return the dtype of ordered folds that can use the vectors of the stage's loop; None to buffer their rows."""
@@ -297,6 +302,9 @@ class StagePrinter:
     ) -> list[State]:
         """Write the last dimension, in blocks if it is long and a float sum runs along it."""
         f, size = self.f, self.shape[-1]
+        if _checked_blocks.has_checked_blocks(self):
+            _checked_blocks.write_checked_blocks(self, uses)
+            return states
         ordered = [block_length(x.dtype) for x in items if isinstance(x, (FloatSum, BufferedRow))]
         block = min(ordered, default=size)
         start = f.op(f"mul i64 {position}, {size}")

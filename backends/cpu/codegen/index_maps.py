@@ -21,6 +21,7 @@ from .vectors import load_at_offsets
 if TYPE_CHECKING:
     from .vectors import Access, Use, VectorLoop
 
+UNLIKELY = '!prof !{!"branch_weights", i32 1000, i32 1}'
 STATUS_BYTES = 24  # int64 number of the failed check plus one; int64 index; MXCSR
 
 
@@ -37,18 +38,24 @@ class BoundsChecks:
     Attributes:
         checks: the checks; their numbers are indices of this list.
         offset: bytes from the kernel's scratch pointer to its status; None if nothing is checked.
+        passed: the index maps whose indices have been checked already: they are in bounds, and not negative.
     """
 
     def __init__(self, f: Function):
         self.f = f
         self.checks: list[Check] = []
         self.offset: int | None = None
+        self.passed: frozenset[IndexMap] = frozenset()
         self._status = ""
 
     def check(self, values: str, index_map: IndexMap, axis: IndexedAxis, mask: str | None) -> str:
         """Wrap negative indices along an axis and check bounds; lanes outside of ``mask`` are not checked."""
         f = self.f
+        if index_map in self.passed:
+            return values
         vec, size = f.vec("i64"), f"splat (i64 {axis.size})"
+        if f.lanes == 1 and mask is None:
+            return self._check_one(values, index_map, axis)
         negative = f.op(f"icmp slt {vec} {values}, zeroinitializer")
         wrapped = f.op(
             f"select {f.vec('i1')} {negative}, {vec} {f.op(f'add {vec} {values}, {size}')}, {vec} {values}"
@@ -64,6 +71,27 @@ class BoundsChecks:
         self._report(values, failed, Check(index_map, axis))
         f.label(passed)
         return wrapped
+
+    def _check_one(self, value: str, index_map: IndexMap, axis: IndexedAxis) -> str:
+        """Check one index: a single comparison if it is in bounds and not negative."""
+        f, vec, size = self.f, self.f.vec("i64"), f"splat (i64 {axis.size})"
+        before, fail, passed = f.block, f.fresh("out_of_bounds"), f.fresh("in_bounds")
+        wraps = f.fresh("negative")
+        f.branch(self._is_below(value, size), passed, f"{wraps}, {UNLIKELY}")
+        f.label(wraps)
+        wrapped = f.op(f"add {vec} {value}, {size}")
+        negative = f.op(f"icmp slt {vec} {value}, zeroinitializer")
+        valid = f.op(f"and {f.vec('i1')} {negative}, {f.op(f'icmp ult {vec} {wrapped}, {size}')}")
+        f.branch(f.op(f"extractelement {f.vec('i1')} {valid}, i64 0"), passed, fail)
+        f.label(fail)
+        self._report(value, "true", Check(index_map, axis))
+        f.label(passed)
+        return f.op(f"phi {vec} [ {value}, %{before} ], [ {wrapped}, %{wraps} ]")
+
+    def _is_below(self, value: str, size: str) -> str:
+        f = self.f
+        below = f.op(f"icmp ult {f.vec('i64')} {value}, {size}")
+        return f.op(f"extractelement {f.vec('i1')} {below}, i64 0")
 
     def _report(self, values: str, failed: str, check: Check) -> None:
         """Emit the failure path of a check: store the index in the status, return the check's number plus one."""
