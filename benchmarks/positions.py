@@ -15,7 +15,7 @@ from rows import Finding, Row, beside, warmed
 from tandem import lazy
 from tandem.cli.overhead.measure import Case
 
-STEPS, WIDTH, VOCABULARY = 1000, 16, 100_000
+STEPS, WIDTH, VOCABULARY, LONG = 1000, 16, 100_000, 100_000
 BOUNDS = {"jax": 1.0, "numba": 1.5}
 RANDOM = np.random.default_rng(0)
 
@@ -26,6 +26,14 @@ def rows(np_: Any, control: Any, a: Any) -> Any:
 
 def columns(np_: Any, control: Any, a: Any) -> Any:
     return control.fori_loop(1, STEPS, lambda i, a: a.at[:, i].set(a[:, i - 1] * 0.5 + 1), a)
+
+
+def recurrence(np_: Any, control: Any, v: Any, b: Any) -> Any:
+    return control.fori_loop(1, v.shape[0], lambda i, v: v.at[i].set(v[i - 1] * 0.5 + b[i, 0]), v)
+
+
+def histogram(np_: Any, control: Any, counts: Any, numbers: Any) -> Any:
+    return counts.at[numbers].add(1.0)
 
 
 def in_while(np_: Any, control: Any, v: Any) -> Any:
@@ -54,6 +62,28 @@ def embedding(np_: Any, control: Any, table: Any, numbers: Any) -> Any:
 
 def scatter_add(np_: Any, control: Any, table: Any, numbers: Any, rows: Any) -> Any:
     return table.at[numbers].add(rows)
+
+
+def numba_recurrence(v: Any, b: Any) -> Any:
+    v = v.copy()
+    for i in range(1, v.shape[0]):
+        v[i] = v[i - 1] * np.float32(0.5) + b[i, 0]
+    return v
+
+
+def numba_columns(a: Any) -> Any:
+    a = a.copy()
+    for i in range(1, a.shape[1]):
+        for k in range(a.shape[0]):
+            a[k, i] = a[k, i - 1] * np.float32(0.5) + np.float32(1)
+    return a
+
+
+def numba_histogram(counts: Any, numbers: Any) -> Any:
+    counts = counts.copy()
+    for i in range(numbers.shape[0]):
+        counts[numbers[i]] += np.float32(1)
+    return counts
 
 
 def numba_rows(a: Any) -> Any:
@@ -116,10 +146,18 @@ def row(
 
 ROWS = [
     row("row i = row i - 1 * .5 + 1 in a fori_loop, 1,000 rows of 16", rows, (STEPS, WIDTH), loop=numba_rows),
-    row("the same with columns", columns, (WIDTH, STEPS)),
+    row("the same with columns", columns, (WIDTH, STEPS), loop=numba_columns),
+    row(
+        "element i = element i - 1 * .5 + b[i] in a fori_loop of 10^5 steps",
+        recurrence,
+        (LONG,),
+        (LONG, 1),
+        loop=numba_recurrence,
+    ),
     row("element i *= 2 in a while_loop of 1,000 steps", in_while, (STEPS,), loop=numba_while),
     row("sum of elements i in a scan over 1,000 integers i", gathered_sum, (STEPS,), (STEPS,)),
     row("element i, j from its neighbours in nested loops, 200 x 200", nested, (200, 200), loop=numba_nested),
     row("1,000 rows of a table of 100,000 x 16", embedding, (VOCABULARY, WIDTH), (STEPS,), below=VOCABULARY),
+    row("10^5 numbers counted in 256 bins", histogram, (256,), (LONG,), below=256, loop=numba_histogram),
     row("1,000 rows added into a table of 1,000 x 16", scatter_add, (STEPS, WIDTH), (STEPS,), (STEPS, WIDTH)),
 ]

@@ -15,6 +15,7 @@ from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
 from ..registry.dtypes import DType
 from ..registry.values import SCALARS, TensorSpec, describe, traced_number_types
+from ..tracer.trace import is_tracing
 
 if TYPE_CHECKING:
     from ..registry.types import Pytree
@@ -50,7 +51,10 @@ def to_tensor(leaf: object) -> Tensor:
     if type(leaf) in traced_number_types:
         dtype = asarray(cast("TracerScalar", leaf).python_type(0)).dtype
         return by_name("full")((), leaf, dtype=dtype)
-    return asarray(leaf)
+    tensor = asarray(leaf)
+    if type(leaf) in (bool, int, float) and is_tracing():  # a constant of the graph, not a captured tensor
+        return by_name("full")((), leaf, dtype=tensor.dtype)
+    return tensor
 
 
 def flatten_tensors(name: str, role: str, tree: Pytree) -> Leaves:

@@ -22,6 +22,8 @@ from .thunks import NodeThunk
 if TYPE_CHECKING:
     from .lower import Lowered, Output
 
+MAX_STEP = 64  # of a counter: 2**56 steps do not overflow
+
 Lower = Callable[[Graph, Sequence[Value], Sequence[int]], Any]
 
 
@@ -191,6 +193,20 @@ def _find_result(number: int, bodies: tuple[Body, ...]) -> int | None:
     numbers = {tuple(n for n, one in enumerate(body.sources) if one == source) for body in bodies}
     (first, *others) = numbers
     return first[0] if not others and len(first) == 1 else None
+
+
+def find_step(graph: Graph, carry: int) -> int | None:
+    """The small integer that each iteration of a body adds to a carry; None if it changes in another way."""
+    before, after = graph.inputs[carry], graph.outputs[carry]
+    if not isinstance(after, Value) or after.node is None or not before.spec.dtype.is_integer:
+        return None
+    sign = {"td::add.Tensor": 1, "td::sub.Tensor": -1}.get(after.node.op.name)
+    numbers = [one for one in after.node.args if one is not before]
+    if sign is None or len(numbers) != 1 or type(numbers[0]) is not int or after.spec != before.spec:
+        return None
+    if sign < 0 and after.node.args[0] is not before:
+        return None
+    return sign * numbers[0] if abs(numbers[0]) <= MAX_STEP and not before.shape else None
 
 
 def _make_doubles(out: Value) -> tuple[Value, Value]:

@@ -126,6 +126,16 @@ def find_uniform_number(tensor: Tensor) -> bool | int | float | None:
     return number if isinstance(number, (bool, int, float)) else None
 
 
+def find_constant_number(
+    value: Value, resolution: KernelSelection, folded: list[tuple[Value, Any]]
+) -> bool | int | float | None:
+    """The number that all elements of a value equal, if it is a result of ``full`` or a uniform folded constant."""
+    if value.node in resolution.choices and resolution.choices[value.node].kind == "constant":
+        return uniform_constant(value.node)
+    tensor = next((tensor for constant, tensor in folded if constant is value), None)
+    return None if tensor is None else find_uniform_number(tensor)
+
+
 def find_constant_numbers(
     graph: Graph, resolution: KernelSelection, folded: list[tuple[Value, Any]]
 ) -> dict[Value, bool | int | float]:

@@ -14,6 +14,7 @@ gil.py: release of the GIL in compiled graphs
 kernels/: eager kernels, by NumPy
 linker.py: linker for x86-64 objects
 loop_cost.py: estimated run times of eager loops
+loop_counters.py: integers that loops count, and numbers of iterations
 loop_writer.py: scan, while_loop and switch in compiled graphs
 native_kernels/: inner loops of NumPy and SciPy, and emitted ones
 numpy_sorting.py: addresses of the functions that NumPy sorts with

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...lowering.loop_bodies import Body
+from ...registry.dtypes import bool_
 from ...tracer.graph import Value
 
 if TYPE_CHECKING:
@@ -83,3 +84,22 @@ class BodyCall:
         pointer = self.loop.new_register()
         self.loop.emit(f"{pointer} = load ptr, ptr {self.loop.offset_pointer(f'%{self.name}_c', 8 * index)}")
         return pointer
+
+
+def emit_branch_index(loop: LoopWriter) -> str:
+    """Return the index of the branch to take.
+
+    Negative values become 0; ``switch`` takes the last branch for larger values.
+    """
+    value = loop.node.args[1]
+    dtype = bool_ if value.weak is bool else value.spec.dtype
+    kind = f"i{8 * dtype.itemsize}"
+    raw, wide, low, result = (loop.new_register() for _ in range(4))
+    loop.emit(f"{raw} = load {kind}, ptr {loop.operands[0]}")
+    if kind == "i64":
+        loop.emit(f"{wide} = add i64 {raw}, 0")
+    else:
+        loop.emit(f"{wide} = {'sext' if dtype.kind == 'i' else 'zext'} {kind} {raw} to i64")
+    loop.emit(f"{low} = icmp slt i64 {wide}, 0")
+    loop.emit(f"{result} = select i1 {low}, i64 0, i64 {wide}")
+    return result

@@ -35,7 +35,7 @@ _CHECK = """  %pending = call ptr @PyErr_Occurred()
 DECLARATIONS = """
 declare void @gil_release(ptr)
 declare void @gil_acquire(ptr)
-declare i64 @gil_poll(ptr, ptr)
+declare i64 @gil_poll(ptr, ptr, i64, i64)
 """
 
 

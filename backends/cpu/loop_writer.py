@@ -12,9 +12,9 @@ from typing import Any
 
 from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.loop_bodies import Body, LoopThunk
-from ...registry.dtypes import bool_
 from ...tracer.graph import Value
-from .body_calls import BodyCall
+from . import loop_counters
+from .body_calls import BodyCall, emit_branch_index
 from .step_cost import estimate_body
 from .target import IS_X86, MXCSR_FLUSH
 
@@ -42,6 +42,8 @@ class LoopWriter:
         self._count = 0
         self.operands: list[str] = []
         self.cells: dict[int, str] = {}
+        self.fixed: set[int] = set()  # carries whose memory stays the same
+        self.length: int | str | None = None  # the number of iterations, if it is known when the loop begins
         flush = self.node.kwargs.get("flush", False)
         self.flushes = flush and IS_X86 and not any(map(_has_callback, step.bodies))
 
@@ -148,80 +150,124 @@ class LoopWriter:
         self.emit(f"{result} = select i1 {is_one}, ptr {two}, ptr {one}")
         return result
 
-    def _begin_loop(self, carried: int) -> list[str]:
-        """Write the head of a loop; return the registers of the carries."""
+    def _begin_loop(
+        self, carried: int, length: int | None = None, bound: loop_counters.Bound | None = None
+    ) -> list[str]:
+        """Write the head of a loop of known length, or until a bound; return the registers of the carries.
+
+        It is two loops: the inner one runs without calls until the next poll is due, or to the end of a loop of known
+        length. So LLVM keeps an element that a step stores in a register for the next step.
+        """
+        self.cells = {j: cell for j in range(carried) if (cell := self._reserve_cell(j))}
         firsts = [self._first_carry(j) for j in range(carried)]
-        self.cells = {
-            j: self._copy_to_cell(j, first)
-            for j, first in enumerate(firsts)
-            if nbytes_of(self.node.outputs[j]) <= self.writer.cell_bytes and j not in self.step.owned
-        }
-        self._start_timer()
+        self.fixed = {j for j in range(carried) if self.step.bodies[-1].sources[j] == ("input", j)}
+        state = [
+            self.cells.get(j, firsts[j] if j in self.fixed else f"%{self.name}_c{j}") for j in range(carried)
+        ]
+        first_poll = self._start_timer()
+        counters = loop_counters.load_counters(self, carried)
+        self.length = length
+        if bound is not None and bound.counter in counters:
+            pointers = [*firsts, *self.operands[carried:]]
+            self.length = loop_counters.count_iterations(self, counters[bound.counter], bound, pointers)
+        first_stop = self._first_stop(first_poll)
         self.jump("pre")
         self.label("pre")
+        self.jump("turn")
+        self.label("turn")
+        changing = [j for j in range(carried) if j not in self.cells and j not in self.fixed]
+        name = self.name
+        for j in changing:
+            self.emit(f"%{name}_t{j} = phi ptr [ {firsts[j]}, %{name}_pre ], [ {state[j]}, %{name}_polled ]")
+        self.emit(f"%{name}_it = phi i64 [ 0, %{name}_pre ], [ %{name}_i, %{name}_polled ]")
+        self.emit(f"%{name}_stop = phi i64 [ {first_stop}, %{name}_pre ], [ %{name}_later, %{name}_polled ]")
         self.jump("head")
         self.label("head")
-        state = [self.cells.get(j, f"%{self.name}_c{j}") for j in range(carried)]
-        for j, (register, first) in enumerate(zip(state, firsts)):
-            if j not in self.cells:
-                after = f"[ %{self.name}_d{j}, %{self.name}_next ]"
-                self.emit(f"{register} = phi ptr [ {first}, %{self.name}_pre ], {after}")
-        i = f"%{self.name}_i"
-        self.emit(f"{i} = phi i64 [ 0, %{self.name}_pre ], [ {i}n, %{self.name}_next ]")
-        self.emit(f"{i}n = add i64 {i}, 1")
+        for j in changing:
+            after = f"[ %{name}_d{j}, %{name}_next ]"
+            self.emit(f"{state[j]} = phi ptr [ %{name}_t{j}, %{name}_turn ], {after}")
+        self.emit(f"%{name}_i = phi i64 [ %{name}_it, %{name}_turn ], [ %{name}_in, %{name}_next ]")
+        self.emit(f"%{name}_m = icmp ult i64 %{name}_i, %{name}_stop")
+        self.emit(f"br i1 %{name}_m, label %{name}_go, label %{name}_pause")
+        self.label("go")
+        loop_counters.bound_iteration(
+            self, loop_counters.MOST_ITERATIONS if self.length is None else self.length
+        )
+        loop_counters.store_counters(self, counters)
         return state
 
-    def _copy_to_cell(self, index: int, first: str) -> str:
-        """Copy the first value of a small carry to memory of all iterations, so that LLVM keeps it in a register."""
-        cell: str = self.writer.pointer(self.step.doubles[index][0])
-        self.copy(cell, first, nbytes_of(self.node.outputs[index]))
-        return cell
+    def _reserve_cell(self, index: int) -> str:
+        """Return memory for a small carry in all iterations, which LLVM replaces by a register; empty for others."""
+        size = nbytes_of(self.node.outputs[index])
+        if not 0 < size <= self.writer.cell_bytes:
+            return ""
+        if index not in self.step.in_place:
+            return str(self.writer.pointer(self.step.doubles[index][0]))
+        cell = f"%{self.name}_cell{index}"
+        return cell if self.writer.allocate_cell(cell, size) else ""
 
     def _first_carry(self, index: int) -> str:
-        """Return the pointer to the first value of a carry: a copy if the body writes the memory of the carry."""
-        operand = self.operands[index]
-        if index not in self.step.owned:
+        """Return the pointer to the first value of a carry: a copy if it has a cell or if the body writes it."""
+        operand, pointer = self.operands[index], self.cells.get(index)
+        if pointer is None and index not in self.step.owned:
             return operand
         out = self.node.outputs[index]
-        target = out if index in self.step.in_place else self.step.doubles[index][0]
-        pointer: str = self.writer.pointer(target)
-        self.copy(pointer, operand, nbytes_of(out))
+        if pointer is None:
+            target = out if index in self.step.in_place else self.step.doubles[index][0]
+            pointer = str(self.writer.pointer(target))
+        number = loop_counters.constant_number(self, index)
+        if number is not None and index in self.cells:
+            self.emit(f"store i{8 * out.spec.dtype.itemsize} {number}, ptr {pointer}")  # so LLVM knows it
+        else:
+            self.copy(pointer, operand, nbytes_of(out))
         return pointer
 
-    def _start_timer(self) -> None:
-        """Initialize the iteration of the next poll and the loop's state for `rt_gil.gil_poll`."""
+    def _start_timer(self) -> int:
+        """Initialize the loop's state for `rt_gil.gil_poll`; return the iteration of the first poll."""
         each = 2.0 + sum(estimate_body(body.lowered) for body in self.step.bodies)
         first = max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
-        self.reserve_slots(f"%{self.name}_due", 1)
-        self.emit(f"store i64 {first}, ptr %{self.name}_due")
         self.allocate_scratch(f"%{self.name}_timer", 16)
         self.emit(f"store [2 x i64] [ i64 0, i64 {first} ], ptr %{self.name}_timer")
+        return first
+
+    def _first_stop(self, first_poll: int) -> int | str:
+        """Return the iteration at which the first run of the inner loop ends."""
+        if not isinstance(self.length, str):
+            return first_poll if self.length is None else min(first_poll, self.length)
+        stop = self.new_register()
+        self.emit(f"{stop} = call i64 @llvm.umin.i64(i64 {first_poll}, i64 {self.length})")
+        return stop
 
     def _poll(self) -> None:
         """Write the poll: other threads run and Python handles signals, so that an endless loop can be interrupted."""
-        due, is_due, interval, sign, failed, after = (self.new_register() for _ in range(6))
-        self.emit(f"{due} = load i64, ptr %{self.name}_due")
-        self.emit(f"{is_due} = icmp uge i64 %{self.name}_in, {due}")
-        self.emit(f"br i1 {is_due}, label %{self.name}_poll, label %{self.name}_next")
-        self.label("poll")
+        is_failed, failed = self.new_register(), self.new_register()
+        self.label("pause")
+        if self.length is not None:
+            self.emit(f"%{self.name}_all = icmp uge i64 %{self.name}_i, {self.length}")
+            self.emit(f"br i1 %{self.name}_all, label %{self.name}_done, label %{self.name}_poll")
+            self.label("poll")
         self._restore_mode()  # signal handlers must see denormal numbers as usual
-        self.emit(f"{interval} = call i64 @gil_poll(ptr %state, ptr %{self.name}_timer)")
-        self.emit(f"{sign} = lshr i64 {interval}, 63")
-        self.emit(f"{failed} = trunc i64 {sign} to i32")
+        last = loop_counters.MOST_ITERATIONS if self.length is None else self.length
+        arguments = f"ptr %state, ptr %{self.name}_timer, i64 %{self.name}_i, i64 {last}"
+        self.emit(f"%{self.name}_later = call i64 @gil_poll({arguments})")
+        self.emit(f"{is_failed} = icmp eq i64 %{self.name}_later, 0")
+        self.emit(f"{failed} = zext i1 {is_failed} to i32")
         self.return_if_failed(failed)
         self._resume_flush()
-        self.emit(f"{after} = add i64 %{self.name}_in, {interval}")
-        self.emit(f"store i64 {after}, ptr %{self.name}_due")
-        self.jump("next")
+        self.jump("polled")
+        self.label("polled")
+        self.jump("turn")
 
     def _end_loop(self, state: Sequence[str], after: Sequence[str]) -> None:
         """Write the end of a loop: the next carries, and the copies of the final ones to the outputs."""
-        self._poll()
+        self.jump("next")
         self.label("next")
         for j, pointer in enumerate(after):
-            if j not in self.cells:
+            if j not in self.cells and j not in self.fixed:
                 self.emit(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
+        self.emit(f"%{self.name}_in = add nuw nsw i64 %{self.name}_i, 1")
         self.jump("head")
+        self._poll()
         self.label("done")
         for index, (register, output) in enumerate(zip(state, self.node.outputs)):
             if index in self.cells:
@@ -246,7 +292,7 @@ class LoopWriter:
         call = BodyCall(self, body, f"{self.name}_b")
         first = carried + items
         call.prepare({i: self.operands[i] for i in range(first, len(self.operands))})
-        state = self._begin_counted(carried, length)
+        state = self._begin_loop(carried, length)
         at = f"%{self.name}_i"
         if reverse:
             at = self.new_register()
@@ -271,15 +317,6 @@ class LoopWriter:
             source = call.source(carried + k, inputs, targets)
             self.copy(row, source, nbytes_of(body.graph.outputs[carried + k]))
         self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
-
-    def _begin_counted(self, carried: int, length: int) -> list[str]:
-        """Write the head of a loop of known length, and begin its body."""
-        state = self._begin_loop(carried)
-        i = f"%{self.name}_i"
-        self.emit(f"{i}m = icmp slt i64 {i}, {length}")
-        self.emit(f"br i1 {i}m, label %{self.name}_body, label %{self.name}_done")
-        self.label("body")
-        return state
 
     def _item_pointer(self, pointer: str, size: int, at: str) -> str:
         """Return the pointer to item ``at`` of a stacked value."""
@@ -354,19 +391,24 @@ class LoopWriter:
         fixed = {i: self.operands[i] for i in range(carried, len(self.operands))}
         asks.prepare(fixed)
         call.prepare(fixed)
-        state = self._begin_loop(carried)
+        state = self._begin_loop(carried, bound=loop_counters.find_bound(self.step, carried))
         inputs = {**dict(enumerate(state)), **fixed}
         dynamic = dict(enumerate(state))
-        flag = [self.writer.pointer(self.step.flag)]
-        asks.call(dynamic, flag)
-        byte, holds = self.new_register(), self.new_register()
-        self.emit(f"{byte} = load i8, ptr {asks.source(0, inputs, flag)}")
-        self.emit(f"{holds} = icmp ne i8 {byte}, 0")
-        self.emit(f"br i1 {holds}, label %{self.name}_body, label %{self.name}_done")
-        self.label("body")
+        if self.length is None:
+            self._ask(asks, inputs, dynamic)
         targets = self._storage_pointers(body, carried, state, [])
         call.call(dynamic, targets)
         self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
+
+    def _ask(self, condition: BodyCall, inputs: dict[int, str], dynamic: dict[int, str]) -> None:
+        """Leave the loop unless the condition holds."""
+        flag = [self.writer.pointer(self.step.flag)]
+        condition.call(dynamic, flag)
+        byte, holds = self.new_register(), self.new_register()
+        self.emit(f"{byte} = load i8, ptr {condition.source(0, inputs, flag)}")
+        self.emit(f"{holds} = icmp ne i8 {byte}, 0")
+        self.emit(f"br i1 {holds}, label %{self.name}_body, label %{self.name}_done")
+        self.label("body")
 
     def _switch(self) -> None:
         bodies = self.step.bodies
@@ -378,7 +420,7 @@ class LoopWriter:
             self.copy(fixed[operand - 1], self.operands[operand], nbytes_of(value))
         for call in calls:
             call.prepare(fixed)
-        index, last = self._branch_index(), len(bodies) - 1
+        index, last = emit_branch_index(self), len(bodies) - 1
         cases = " ".join(f"i64 {i}, label %{self.name}_case{i}" for i in range(last))
         self.emit(f"switch i64 {index}, label %{self.name}_case{last} [ {cases} ]")
         for i, call in enumerate(calls):
@@ -395,21 +437,3 @@ class LoopWriter:
                 )
             self.jump("done")
         self.label("done")
-
-    def _branch_index(self) -> str:
-        """Return the index of the branch to take.
-
-        Negative values become 0; ``switch`` takes the last branch for larger values.
-        """
-        value = self.node.args[1]
-        dtype = bool_ if value.weak is bool else value.spec.dtype
-        kind = f"i{8 * dtype.itemsize}"
-        raw, wide, low, result = (self.new_register() for _ in range(4))
-        self.emit(f"{raw} = load {kind}, ptr {self.operands[0]}")
-        if kind == "i64":
-            self.emit(f"{wide} = add i64 {raw}, 0")
-        else:
-            self.emit(f"{wide} = {'sext' if dtype.kind == 'i' else 'zext'} {kind} {raw} to i64")
-        self.emit(f"{low} = icmp slt i64 {wide}, 0")
-        self.emit(f"{result} = select i1 {low}, i64 0, i64 {wide}")
-        return result

@@ -66,8 +66,8 @@ def gil_acquire(state: CallState) -> None:
 
 
 @native
-def gil_poll(state: CallState, loop: LoopState) -> i64:
-    """Return the iterations until the next poll; -1 (GIL held, exception set) if a signal handler raised."""
+def gil_poll(state: CallState, loop: LoopState, iteration: i64, length: i64) -> i64:
+    """Return the iteration of the next poll, at most ``length``; 0 (GIL held, exception set) if a handler raised."""
     time = now()
     if state.start == 0:
         state.start = time
@@ -78,13 +78,13 @@ def gil_poll(state: CallState, loop: LoopState) -> i64:
     if state.main != 0 and time - state.checked >= SIGNAL_PERIOD:
         gil_acquire(state)
         if capi.PyErr_CheckSignals() != 0:
-            return -1
+            return 0
         time = now()  # acquiring the GIL may have taken long
         state.checked = time
     if state.saved == NULL and time - state.start >= SHORT:
         gil_release(state)
     loop.timed = time
-    return interval
+    return iteration + interval if interval < length - iteration else length
 
 
 @native
