@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from .... import lazy
 from ....errors import LoweringError, UnsupportedError
-from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse
+from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse, roots_of
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
@@ -179,6 +179,7 @@ class StagePrinter:
         self.reduces = [s for s in stage.body if isinstance(s, Reduce)]
         self.updates = [s for s in stage.body if isinstance(s, Update)]
         self.bases, self.count = bases, math.prod(shape)
+        self.has_index_maps = bool(self.updates or occurrences["gather"])
         self.direct_dtype = self._direct_dtype()
         self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
 
@@ -225,7 +226,10 @@ class StagePrinter:
         if any(map(self.is_updated_by_element, self.updates)):
             return 1
         widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
-        lanes = lanes_for(computed_roots(self), widest)
+        if self.has_index_maps:
+            lanes = lanes_for(computed_roots(self), widest)
+        else:
+            lanes = lanes_for([root for s in self.stage.body for root in roots_of(s)], widest)
         last, is_costly = self.shape[-1], _COSTLY.intersection(e.op for e in self.exprs)
         if self.reduces and not is_costly and last >= 8 * lanes:
             lanes *= 4  # several accumulators hide the latency of adding
@@ -302,7 +306,7 @@ class StagePrinter:
     ) -> list[State]:
         """Write the last dimension, in blocks if it is long and a float sum runs along it."""
         f, size = self.f, self.shape[-1]
-        if _checked_blocks.has_checked_blocks(self):
+        if self.updates and _checked_blocks.has_checked_blocks(self):
             _checked_blocks.write_checked_blocks(self, uses)
             return states
         ordered = [block_length(x.dtype) for x in items if isinstance(x, (FloatSum, BufferedRow))]

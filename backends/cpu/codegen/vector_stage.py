@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from .... import lazy
 from ....lowering.fusion.loop_ir import IndexMap, Store, Update, roots_of
 from ....operators.scalar_ir.expr import Expr
-from . import consecutive
 from .casts import emit_cast
-from .consecutive import Consecutive
 from .index_maps import update_row
 from .interleaving import interleave
 from .nodes import emit_exprs
@@ -21,7 +20,10 @@ from .text import REGISTER
 from .vectors import Access, Pairs, Use, VectorLoop, vector_loop
 
 if TYPE_CHECKING:
+    from .consecutive import Consecutive
     from .fused import StagePrinter
+
+_consecutive = lazy.Module(".backends.cpu.codegen.consecutive")
 
 Indexed = Expr | Update
 """A gather or an update."""
@@ -41,7 +43,9 @@ def indices_of(access: Indexed) -> tuple[Expr, ...]:
 def find_consecutive(stage: StagePrinter, access: Indexed) -> Consecutive | None:
     """Return the consecutive positions that an access has along the last dimension; None if it has others."""
     index_map = map_of(access)
-    result = consecutive.find_consecutive(indices_of(access), stage.varies, stage.dims[-1])
+    result: Consecutive | None = _consecutive.find_consecutive(
+        indices_of(access), stage.varies, stage.dims[-1]
+    )
     if result is None or stage.uses[index_map.buffer].strides[-1]:
         return None
     axis = index_map.axes[result.axis]
@@ -89,7 +93,7 @@ class VectorStage:
     ):
         self.stage, self.f, self.uses, self.offset, self.count = stage, stage.f, uses, offset, count
         self.carried, self.reduce = carried, reduce
-        self.consecutive = consecutive_accesses(stage)
+        self.consecutive = consecutive_accesses(stage) if stage.has_index_maps else {}
 
     def write(self) -> list[str]:
         """Write the loop; return the carried values after it."""
