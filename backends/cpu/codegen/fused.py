@@ -30,6 +30,7 @@ from .vectors import Access, Pairs, Use, VectorLoop, move_long_axis_last, split_
 _columns = lazy.Module(".backends.cpu.codegen.columns")
 _row_vectors = lazy.Module(".backends.cpu.codegen.row_vectors")
 _checked_blocks = lazy.Module(".backends.cpu.codegen.checked_blocks")
+MAX_SHORT_ROW = 12  # elements of a row that may be computed side by side with others
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a stage
@@ -75,7 +76,8 @@ def write_fused(
         if reduction.value.dtype in PARTS:
             raise UnsupportedError(f"reductions of {reduction.value.dtype.name} are not emitted")
     printer = Printer(module, kernel)
-    if _row_vectors.has_short_rows(kernel):
+    is_short = bool(kernel.outer) and 1 < math.prod(kernel.inner) <= MAX_SHORT_ROW
+    if is_short and _row_vectors.has_short_rows(kernel):
         _row_vectors.RowVectors(printer.f, kernel, printer.bases).write()
     else:
         printer.rows(0)

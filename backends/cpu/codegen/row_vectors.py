@@ -37,7 +37,6 @@ from .vectors import Access, Use, VectorLoop, vector_loop
 if TYPE_CHECKING:
     from .folds.reducers import Reducer, State
 
-MOST_POINTS = 12  # elements of a row
 MOST_NODES = 512  # of all points together
 LEAST_VECTORS = 2  # of rows
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a row
@@ -46,11 +45,11 @@ Element = tuple[str, int]  # a buffer, and the offset of an element from the fir
 
 
 def has_short_rows(kernel: FusedKernel) -> bool:
-    """Whether a kernel's rows are to be computed side by side."""
+    """Whether the rows of a kernel, which have few elements, are to be computed side by side."""
     points, statements = math.prod(kernel.inner), [s for stage in kernel.stages for s in stage.body]
     exprs = [e for stage in kernel.stages for e in stage.exprs()]
     stored = {s.buffer for s in statements if isinstance(s, Store)}
-    if not 1 < points <= MOST_POINTS or points * len(exprs) > MOST_NODES or not kernel.outer:
+    if points * len(exprs) > MOST_NODES:
         return False
     if not any(isinstance(s, Reduce) for s in statements) or not all(
         isinstance(s, (Store, Reduce)) for s in statements
