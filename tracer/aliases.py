@@ -80,7 +80,7 @@ def register_view(
         if is_traced:
             aliases.add(source)
     path = (*aliases.path_of(source), Step(op, args[1:], kwargs))
-    if not (aliases.is_contiguous and copies_memory(aliases.root, path)):
+    if not (op.name == _RESHAPE and aliases.is_contiguous and copies_memory(aliases.root, path)):
         aliases.add(result, path)
 
 

@@ -288,22 +288,25 @@ def test_decompositions_of_hot_calls_are_compiled(dtype):
     x = td.asarray(np.linspace(0.1, 9, 40), dtype=dtype)
     with config.override(hot_composites=10**9, hot_calls=10**9):
         first = [td.special.polygamma(n, x) for n in range(4)]
+    counts = native_layer.stubs().kernels[td.special.polygamma.operator].hot_calls.counts
+    before = dict(counts)
     for _ in range(3):
         hot = [td.special.polygamma(n, x) for n in range(4)]
     assert bits(first) == bits(hot)
-    counts = native_layer.stubs().kernels[td.special.polygamma.operator].hot_calls.counts
-    assert set(counts.values()) == {COMPILED}
+    assert {count for key, count in counts.items() if before.get(key) != count} <= {COMPILED}
+    assert COMPILED in counts.values()
 
 
 def test_eager_kernels_run_calls_that_are_not_compiled():
     stub, x = native_layer.stubs().kernels[td.repeat.operator], td.asarray([1.0, 2.0])
     for _ in range(3):
         td.repeat(x, 2)
+    before = stub.sampled_record.calls
     with config.override(hot_composites=10**9):
         for count in range(3, 400):  # Python counts the first of them, and then a few
             assert td.repeat(x, count).tolist() == [1.0] * count + [2.0] * count
     calls = stub.sampled_record.calls
-    assert 0 < calls < 200
+    assert before < calls < before + 200
     assert td.repeat(x, 2).tolist() == [1.0, 1.0, 2.0, 2.0]
     assert stub.sampled_record.calls == calls
 

@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-import tandem
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(tandem.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 TWIN = re.compile(r"(Native|Python) twin[^:\n]*:\s+([\w/]+\.py):([\w.]+)")
 
 
