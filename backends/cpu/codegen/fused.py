@@ -7,7 +7,6 @@ around a loop over vectors. :mod:`.columns` writes stages that keep dimensions, 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from .... import lazy
@@ -22,6 +21,7 @@ from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
 from .index_maps import BoundsChecks, Check
+from .nodes import find_shared_functions
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
 from .vector_stage import VectorStage, computed_roots, find_consecutive
@@ -33,7 +33,6 @@ _checked_blocks = lazy.Module(".backends.cpu.codegen.checked_blocks")
 MAX_SHORT_ROW = 12  # elements of a row that may be computed side by side with others
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
-MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a stage
 _COSTLY = frozenset(
     "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
 )
@@ -160,8 +159,7 @@ class StagePrinter:
         self.checks = checks
         self.f, self.kernel, self.stage, self.row_values = f, kernel, stage, row_values
         self.exprs = stage.exprs()
-        occurrences = Counter(e.op for e in self.exprs)
-        f.shared = frozenset(op for op, count in occurrences.items() if count > MAX_INLINED_FUNCTIONS)
+        f.shared = find_shared_functions(self.exprs)
         self.indexed = any(e.op == "index" for e in self.exprs)
         names = [n for n in dict.fromkeys(stage.buffers()) if self.kernel.buffer(n)]
         buffers = [b for b in self.kernel.buffers if b.name in names]
@@ -181,7 +179,7 @@ class StagePrinter:
         self.reduces = [s for s in stage.body if isinstance(s, Reduce)]
         self.updates = [s for s in stage.body if isinstance(s, Update)]
         self.bases, self.count = bases, math.prod(shape)
-        self.has_index_maps = bool(self.updates or occurrences["gather"])
+        self.has_index_maps = stage.has_index_maps()
         self.direct_dtype = self._direct_dtype()
         self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from .... import lazy
@@ -20,6 +21,7 @@ libm = lazy.Module(".backends.cpu.codegen.libm")
 remainders = lazy.Functions(".backends.cpu.codegen.remainders")
 _user = lazy.Module(".backends.cpu.codegen.user")
 
+MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function next to each other
 Emit = Callable[
     ..., str
 ]  # (function, dtype of the operands, *registers of the operands) -> register of the result
@@ -234,3 +236,14 @@ def emit_exprs(f: Function, roots: Iterable[Expr], known: dict[Expr, str]) -> No
     for expr in order(*roots):
         if expr not in known:
             known[expr] = emit_node(f, expr, [known[a] for a in expr.args])
+
+
+def find_shared_functions(exprs: Iterable[Expr]) -> frozenset[str]:
+    """Return the elementary functions that are called and not inlined, since ``exprs`` compute them many times."""
+    occurrences = Counter(e.op for e in exprs)
+    return frozenset(op for op, count in occurrences.items() if count > MAX_INLINED_FUNCTIONS)
+
+
+def load_scalar(f: Function, e: Expr) -> str:
+    """Return a run-time scalar in every lane."""
+    return f.load_splat(e.dtype, f.address("%scalars", str(8 * e.payload)))

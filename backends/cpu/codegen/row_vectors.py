@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ from .casts import emit_cast
 from .elementwise import lanes_for
 from .folds.order import block_reducer, row_lanes
 from .interleaving import interleave
-from .nodes import emit_exprs
+from .nodes import emit_exprs, find_shared_functions, load_scalar
 from .text import PARTS, Function, part_size
 from .vectors import Access, Use, VectorLoop, vector_loop
 
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 MOST_NODES = 512  # of all points together
 LEAST_VECTORS = 2  # of rows
-MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function in a row
 
 Element = tuple[str, int]  # a buffer, and the offset of an element from the first one of the row
 
@@ -116,10 +114,9 @@ class RowVectors:
         self.read = {e.payload for stage in kernel.stages for e in stage.exprs() if e.op == "load"}
         self.written = {target_of(s) for stage in kernel.stages for s in stage.body}
         f.lanes = _lanes_of(kernel)
-        occurrences = Counter(
-            e.op for stage in kernel.stages for e in stage.exprs() for _ in self._points(stage)
+        f.shared = find_shared_functions(
+            e for stage in kernel.stages for e in stage.exprs() for _ in self._points(stage)
         )
-        f.shared = frozenset(op for op, count in occurrences.items() if count > MAX_INLINED_FUNCTIONS)
 
     def write(self) -> None:
         self._write_loops(self.uses, range(len(self.shape) - 1))
@@ -137,7 +134,7 @@ class RowVectors:
         f, count = self.f, self.shape[-1]
         tail = count % f.lanes
         for e in [e for stage in self.kernel.stages for e in stage.exprs() if e.op == "scalar"]:
-            self.fixed[e] = f.load_splat(e.dtype, f.address("%scalars", str(8 * e.payload)))
+            self.fixed[e] = load_scalar(f, e)
         elements = self._find_elements(uses)
         for element, use in elements.items():
             if element[0] in self.written:

@@ -15,7 +15,7 @@ from ....operators.scalar_ir.expr import Expr
 from .casts import emit_cast
 from .index_maps import update_row
 from .interleaving import interleave
-from .nodes import emit_exprs
+from .nodes import emit_exprs, load_scalar
 from .text import REGISTER
 from .vectors import Access, Pairs, Use, VectorLoop, vector_loop
 
@@ -251,4 +251,4 @@ class VectorStage:
         if e.op == "row":
             value, dtype = self.stage.row_values[e.payload]
             return f.broadcast(value, REGISTER[dtype])
-        return f.load_splat(e.dtype, f.address("%scalars", str(8 * e.payload)))
+        return load_scalar(f, e)
