@@ -95,7 +95,25 @@ def layer_norm(seconds: float) -> list[Finding]:
     return beside_best(ours, theirs, 1.2, seconds)
 
 
+def polynomial(x: Any, w: Any, b: Any) -> Any:
+    return ((x * 2 + w) * x - b) * x + w
+
+
+def eager_chain(seconds: float) -> list[Finding]:
+    """NumPy computes the intermediate results in the memory of the first one."""
+    torch = peer("torch")
+    theirs: dict[str, Case | None] = {"torch": None}
+    random = np.random.default_rng(0).standard_normal((3, 1_000_000), dtype=np.float32)
+    theirs["NumPy"] = warmed(make_call_case(polynomial, tuple(random)), 10)
+    if torch is not None:
+        theirs["torch"] = warmed(make_call_case(polynomial, tuple(map(torch.array, random))), 10)
+    return beside_best(
+        warmed(make_call_case(polynomial, tuple(map(td.asarray, random))), 40), theirs, 1.1, seconds
+    )
+
+
 ROWS = [
+    Row("eager ((x*2 + w)*x - b)*x + w, 10^6 float32", eager_chain),
     Row("fused gelu(x*w+b), 10M float32, jitted", fused_gelu),
     Row("softmax 1024 x 1024, jitted", softmax),
     Row("layer_norm 1024 x 1024, jitted", layer_norm),

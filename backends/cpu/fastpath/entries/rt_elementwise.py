@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
-from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_memory, rt_numbers, rt_operands, rt_record
+from ..runtime import (
+    capi,
+    rt_arguments,
+    rt_entry,
+    rt_layouts,
+    rt_memory,
+    rt_numbers,
+    rt_operands,
+    rt_record,
+    rt_temporaries,
+)
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
@@ -43,7 +53,7 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     if unlikely(variant.number != 0):
         entry.calls += 1
         return compute_number(variant, pointers, g)
-    tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g))
+    tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g, flags, args))
     if unlikely(rt_record.is_recorded(g, flags, args, base.NIN)):
         return record_elementwise(entry, g, args, tensor)
     return tensor
@@ -70,7 +80,7 @@ def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     if unlikely(i64(variant) <= 0):
         return variant
     array: capi.Ndarray = load(ptr, arrays, 0)
-    tensor = rt_entry.finish(entry, compute(variant, arrays, stack_of(array.data, NULL), g))
+    tensor = rt_entry.finish(entry, compute(variant, arrays, stack_of(array.data, NULL), g, flags, NULL))
     return rt_record.finish_call(entry, flags, stack_of(source, dtype, tensor), 2)
 
 
@@ -115,8 +125,11 @@ def compute_number(variant: base.Variant, pointers: ptr, g: ptr) -> ptr:
 
 
 @native
-def compute(variant: base.Variant, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
-    """Return the result's array, or an `Outcome`: FALL_BACK where the shapes do not broadcast."""
+def compute(variant: base.Variant, arrays: ptr, pointers: ptr, g: ptr, flags: i64, args: ptr) -> ptr:
+    """Return the result's array, or an `Outcome`: FALL_BACK where the shapes do not broadcast.
+
+    The result may be in the memory of one of the arguments, if they are given.
+    """
     widest: capi.Ndarray = NULL
     rank: i64 = -1
     for i in range(base.NIN):
@@ -128,9 +141,13 @@ def compute(variant: base.Variant, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
         return Outcome.FALL_BACK
     strides = stack(base.NARGS * 16)
     if unlikely(not is_flat(variant, arrays, widest, rank, strides)):
-        return compute_general(variant, arrays, rank, pointers, g)
+        return compute_general(variant, arrays, rank, pointers, g, flags, args)
     dims, count = widest.dims, rt_layouts.count_elements(widest.dims, rank)
-    result: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
+    result: capi.Ndarray = NULL
+    if unlikely(count * variant.itemsize >= rt_memory.POOLED and args != NULL):
+        result = rt_temporaries.take_temporary(g, flags, args, arrays, variant, rank, dims)
+    if likely(result == NULL):
+        result = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
     if unlikely(result == NULL):
         return Outcome.RETRY
     store(ptr, pointers, base.NIN * 8, result.data)
@@ -216,7 +233,9 @@ def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
 
 
 @noinline
-def compute_general(variant: base.Variant, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
+def compute_general(
+    variant: base.Variant, arrays: ptr, rank: i64, pointers: ptr, g: ptr, flags: i64, args: ptr
+) -> ptr:
     """Compute broadcast, strided and mixed operands."""
     shape = stack(base.MAX_RANK * 8)
     strides = stack(base.MAX_RANK * base.NARGS * 8)
@@ -231,9 +250,13 @@ def compute_general(variant: base.Variant, arrays: ptr, rank: i64, pointers: ptr
     step = rt_layouts.write_row_major_strides(to, base.NARGS * 8, shape, rank, variant.itemsize)
     for d in range(rank):
         store(i64, steps, load(i64, axes, d * 8) * 8, load(i64, to, d * base.NARGS * 8))
-    result: capi.Ndarray = rt_memory.new_laid_out(
-        g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step
-    )
+    result: capi.Ndarray = NULL
+    if unlikely(step >= rt_memory.POOLED and args != NULL and not permuted):
+        result = rt_temporaries.take_temporary(g, flags, args, arrays, variant, rank, dims)
+    if likely(result == NULL):
+        result = rt_memory.new_laid_out(
+            g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step
+        )
     if unlikely(result == NULL):
         return Outcome.RETRY
     store(ptr, pointers, base.NIN * 8, result.data)

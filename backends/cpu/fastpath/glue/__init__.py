@@ -9,6 +9,7 @@ jit_structs.py: structs and programs of jitted functions
 kernels.py: stubs of operators with a Python kernel
 layout.py: offsets in the objects of CPython, NumPy and tandem, checked before use; inner loops of NumPy
 loops.py: variants of elementwise operators
+operand_stack.py: where operators have their operands on CPython's evaluation stack
 products.py: variants of `matmul`
 recording.py: how calls are recorded for autograd
 runtime.py: the compiled entries of this process

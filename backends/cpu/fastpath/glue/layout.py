@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ def _first_fault(kind: str, facts: dict[str, tuple[Any, Any]]) -> str:
 
 
 def _array_fault(array: Any) -> str:
-    at, words = Ndarray(id(array)), ctypes.c_int64 * array.ndim
+    at, words, reference = Ndarray(id(array)), ctypes.c_int64 * array.ndim, weakref.ref(array)
     facts = {
         "data": (at.data, array.ctypes.data),
         "ndim": (at.ndim, array.ndim),
@@ -93,6 +94,7 @@ def _array_fault(array: Any) -> str:
         "flags": (at.flags & 0x501, array.flags.num & 0x501),
         "item size": (at.descr.itemsize, array.dtype.itemsize),
         "type number": (at.descr.type_num, array.dtype.num),
+        "weak references": (at.weak_references, id(reference)),
     }
     for name, table in ("shape", at.dims), ("strides", at.strides):
         facts[name] = array.ndim and tuple(words.from_address(table)), array.ndim and getattr(array, name)

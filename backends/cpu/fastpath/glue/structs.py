@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..... import lazy
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node, sequence
 from .....eager.tensor.storage import Hold, Number, Storage
@@ -33,6 +34,8 @@ CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt
 WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 
 _TYPE_NAMES = {dt.bool_: "u8", dt.bfloat16: "u16", dt.complex64: "f32", dt.complex128: "f64"}
+
+_find_operands = lazy.Functions(".backends.cpu.fastpath.glue.operand_stack").find_operands
 
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
 
@@ -145,6 +148,8 @@ def make_process_struct() -> StructMemory:
         empty=(),
         nothing="",
         cpu="cpu",
+        weak_references=Tensor.__weakrefoffset__,
+        find_operands=_find_operands,
     )
 
     def store_descriptor(dtype: DType) -> None:

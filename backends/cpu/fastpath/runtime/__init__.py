@@ -10,6 +10,7 @@ rt_layouts.py: sizes and strides of arrays
 rt_numbers.py: weak scalars
 rt_loops.py: calls of inner loops, and plans of such calls
 rt_memory.py: memory of results
+rt_temporaries.py: operands whose memory a result may take
 rt_gil.py: release of the GIL
 rt_record.py: recording a call in autograd's graph
 rt_saved.py: residuals of a recorded call

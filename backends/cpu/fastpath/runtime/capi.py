@@ -36,6 +36,7 @@ PyBool_Type = extern_object("PyBool_Type")
 PyBytes_FromStringAndSize = extern("PyBytes_FromStringAndSize", "ptr(ptr, i64)")
 PyCapsule_GetPointer = extern("PyCapsule_GetPointer", "ptr(ptr, ptr)")
 PyCapsule_New = extern("PyCapsule_New", "ptr(ptr, ptr, ptr)")
+PyCapsule_Type = extern_object("PyCapsule_Type")
 PyComplex_FromDoubles = extern("PyComplex_FromDoubles", "ptr(f64, f64)")
 PyComplex_Type = extern_object("PyComplex_Type")
 PyContextVar_Get = extern("PyContextVar_Get", "i32(ptr, ptr, ptr)")
@@ -55,6 +56,7 @@ PyErr_NoMemory = extern("PyErr_NoMemory", "ptr()")
 PyErr_NormalizeException = extern("PyErr_NormalizeException", "None(ptr, ptr, ptr)")
 PyErr_Occurred = extern("PyErr_Occurred", "ptr()")
 PyErr_SetString = extern("PyErr_SetString", "None(ptr, ptr)")
+PyEval_GetFrame = extern("PyEval_GetFrame", "ptr()")
 PyEval_RestoreThread = extern("PyEval_RestoreThread", "None(ptr)")
 PyEval_SaveThread = extern("PyEval_SaveThread", "ptr()")
 PyExc_Exception = extern_object("PyExc_Exception")
@@ -162,6 +164,7 @@ class Ndarray(PyObject):
     base: ptr
     descr: Descr
     flags: i32
+    weak_references: ptr
 
 
 class Descr(PyObject):

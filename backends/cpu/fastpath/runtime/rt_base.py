@@ -85,6 +85,8 @@ class Globals(TensorClasses):
     jit_clock: i64  # counts the calls of jitted functions that machine code answers
     number: ptr  # class Number
     weak_keys: ptr  # the key set of a weak scalar
+    weak_references: i64  # the offset in a tensor of the list of weak references to it
+    find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
 
 
 class OperatorEntry(Struct):
