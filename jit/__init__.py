@@ -16,6 +16,7 @@ execute.py: lowering, compiling and running graphs; copies of results that alias
 progress.py: reports of compilations that take long
 native_entry.py: the native entry, which runs specializations that are linked into it
 native_record.py: a specialization as programs for the native entry
+native_results.py: results that are views or copies, and writes into arguments, for the native entry
 derivatives/: calls that are differentiated: joint graphs, their partition, and the backward pass
 graph_function.py: a forward or backward graph as a callable
 variants.py: the cache of variants for values of transforms

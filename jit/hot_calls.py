@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 from .. import config
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
-from ..lowering.loop_bodies import LoopThunk
-from ..lowering.lower import Lowered
-from ..lowering.thunks import NodeThunk
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
 from .graph_function import GraphFunction
 from .native_entry import NativeEntry
+from .native_results import has_kernels
 from .specialization import Specialization
 from .variants import PASS
 from .view_outputs import copy_contiguous_views
@@ -62,7 +60,7 @@ class HotFunction(JitFunction):
         lowered = [
             lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
         ]
-        if made.outputs.writes or made.captured or made.ranges or not all(map(_has_kernels, lowered)):
+        if made.outputs.writes or made.captured or made.ranges or not all(map(has_kernels, lowered)):
             raise NotCompiled(f"{self.__name__} has no compiled form")
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
@@ -148,20 +146,8 @@ def compile_graph(graph: Graph, name: str) -> GraphFunction | None:
     """Compile a graph to a function of arrays; None if compiled code would call Python."""
     function = GraphFunction(graph, name)
     executable = function.executable
-    return function if executable is None or _has_kernels(executable.lowered) else None
+    return function if executable is None or has_kernels(executable.lowered) else None
 
 
 def _has_tensor(value: object) -> bool:
     return any(map(_has_tensor, value)) if isinstance(value, (tuple, list)) else isinstance(value, Tensor)
-
-
-def _has_kernels(lowered: Lowered | None) -> bool:
-    """Whether compiled code runs the graph without calls of Python."""
-    return lowered is not None and lowered.native and not any(map(_calls_python, lowered.steps))
-
-
-def _calls_python(step: object) -> bool:
-    if isinstance(step, LoopThunk):
-        bodies: list[Lowered | None] = [body.lowered for body in step.bodies]
-        return any(lowered is not None and any(map(_calls_python, lowered.steps)) for lowered in bodies)
-    return isinstance(step, NodeThunk) and step.kind == "callback"

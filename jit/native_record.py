@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import pytree
-from ..backends.cpu.executable import CallingConvention, CpuExecutable
+from .. import lazy, pytree
+from ..backends.cpu.executable import CallingConvention, CpuExecutable, make_empty_convention
 from ..backends.cpu.fastpath.glue import jit_layout as at
 from ..backends.cpu.fastpath.glue.jit_structs import (
     LayoutGuard,
@@ -17,10 +17,12 @@ from ..backends.cpu.fastpath.glue.jit_structs import (
     SpecializationStruct,
     float_bits,
     make_array_guard,
+    make_copied_array_guard,
     make_output_table,
 )
 from ..backends.cpu.fastpath.runtime.rt_base import ELSEWHERE
 from ..eager.tensor.tensor import Tensor
+from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import flags_of
 from ..registry.dtypes import as_dtype
 from ..registry.values import TensorSpec
@@ -32,6 +34,8 @@ from .specialization import Specialization
 if TYPE_CHECKING:
     from ..registry.types import Function
 
+_native_results = lazy.Module(".jit.native_results")
+
 INT64 = (-(2**63), 2**63 - 1)
 _ARITHMETIC = {
     "add": at.DerivedCode.ADD,
@@ -39,6 +43,7 @@ _ARITHMETIC = {
     "mul": at.DerivedCode.MULTIPLY,
     "truediv": at.DerivedCode.DIVIDE,
 }
+_NUMBERS: dict[type | None, int] = {float: at.BuildCode.FLOAT, int: at.BuildCode.INT, bool: at.BuildCode.BOOL}
 _SOURCES = {float: at.ScalarSource.FLOAT, int: at.ScalarSource.INT}
 
 
@@ -52,15 +57,16 @@ class GuardBuilder:
         self.specialization, self.arguments, self.convention = specialization, arguments, convention
         self.guards, self.build = Program(), Program()
         self.held = 0
-        # For each parameter of the graph, which held reference is the object given.
+        # For each parameter of the graph, which held reference is the object given, and which is its array.
         self.reference_indices: dict[int, int] = {}
+        self.array_indices: dict[int, int] = {}
+        self.copied: set[int] = set()  # the parameters whose arrays are copied
         self.parameter_of = {leaf: number for number, leaf in enumerate(specialization.dynamic)}
         self.arrays = sum(p.weak is None for p in convention.parameters)
         self.externals = 0
+        executable = specialization.executable
         self.device: Any = (
-            None
-            if isinstance(specialization.executable, CpuExecutable)
-            else specialization.executable.entry()
+            None if executable is None or isinstance(executable, CpuExecutable) else executable.entry()
         )
         self.results = list(self.convention.storages)  # the specs of the arrays to allocate
         self.strides: dict[int, tuple[int, ...]] = {}  # in bytes, of those that are not C-contiguous
@@ -101,6 +107,8 @@ class GuardBuilder:
         made.point(at.Specialization.guards, self.guards.record())
         made.point(at.Specialization.build, self.build.record())
         made.point(at.Specialization.output_table, make_output_table(self.results, self.strides, self.arrays))
+        if self.specialization.outputs.writes:
+            _native_results.add_writes(self, made)
         return made
 
     # -- guards ----------------------------------------------------------------------------------------------------
@@ -237,13 +245,25 @@ class GuardBuilder:
             self._guard_device_tensor(guard, parameter)
             return
         dtype = as_dtype(guard.dtype)
-        if guard.type not in (Tensor, np.ndarray) or not guard.contiguous or guard.dtype is not dtype.np:
-            raise NotNative("an array that is not contiguous, or of a foreign class or byte order")
+        if guard.type is np.generic and guard.dtype is dtype.np and _native_results.has_value_in_place(dtype):
+            self.guards.add(
+                at.GuardCode.NUMPY_SCALAR, dtype.np.type, self.convention.parameters[parameter].slot
+            )
+            self.held += 1
+            return
+        if guard.type not in (Tensor, np.ndarray) or guard.device != "cpu" or guard.dtype is not dtype.np:
+            raise NotNative("an array of a foreign class or byte order, or on a device")
         spec = TensorSpec(tuple(guard.shape), dtype)
         kind = at.GuardCode.TENSOR if guard.type is Tensor else at.GuardCode.ARRAY
-        self.guards.add(kind, LayoutGuard(make_array_guard, spec, self.convention.parameters[parameter].slot))
+        if guard.keys & AUTOGRAD and not self.specialization.exclude & AUTOGRAD:
+            kind = at.GuardCode.RECORDED_TENSOR
+        make = make_array_guard if guard.contiguous else make_copied_array_guard
+        self.guards.add(kind, LayoutGuard(make, spec, self.convention.parameters[parameter].slot))
         if guard.type is Tensor:
             self.reference_indices[parameter] = self.held
+        if not guard.contiguous:
+            self.copied.add(parameter)
+        self.array_indices[parameter] = self.held + 1
         self.held += 2
 
     def _guard_device_tensor(self, guard: LeafGuard, parameter: int) -> None:
@@ -320,40 +340,65 @@ class GuardBuilder:
 
     def _result_leaf(self, leaf: Any) -> None:
         if leaf.weak:
-            raise NotNative("a weak scalar among the results")
+            self.build.add(at.BuildCode.CALL, 1, _native_results.to_weak_scalar)
         if leaf.kind == "constant":
             self.build.add(at.BuildCode.SAME)
             self.build.same(leaf.value)
         elif leaf.kind == "parameter":
-            if leaf.views or leaf.number not in self.reference_indices:
-                raise NotNative("a view of an argument among the results")
+            if leaf.number not in self.reference_indices:
+                self._add_number(leaf.number)
+                return
+            if leaf.views:
+                self.build.add(at.BuildCode.CALL, 1, _native_results.make_view_call(leaf.views))
             self.build.add(at.BuildCode.HELD, self.reference_indices[leaf.number])
         else:
-            storage = self._storage(leaf.number)
-            if self.device is None:
-                self.build.add(at.BuildCode.RESULT, storage)
-            else:  # device results are tensors, stored after the arguments
-                self.build.add(at.BuildCode.HELD, self.held + storage)
+            self._add_computed(leaf.number)
 
-    def _storage(self, index: int) -> int:
-        output = self.convention.outputs[index]
-        alone = [o.index for o in self.convention.outputs if o.kind == "storage"].count(output.index) == 1
-        twice = [o.number for o in self.specialization.outputs.leaves if o.kind == "result"].count(index) > 1
-        layout = None if output.same else output.layout
-        if output.kind != "storage" or not alone or twice or not (output.same or self._fills(output)):
-            raise NotNative("a result that is a view, a constant, or there twice")
-        if layout is not None:
-            spec = self.results[output.index] = self.results[output.index]._replace(shape=layout.shape)
-            if not layout.is_contiguous:
-                self.strides[output.index] = tuple(step * spec.dtype.itemsize for step in layout.strides)
-        return output.index
+    def _add_number(self, index: int) -> None:
+        """Add a number that was derived from the arguments."""
+        parameters = self.convention.parameters
+        code = _NUMBERS.get(parameters[index].weak) if index < len(parameters) else None
+        if code is None:
+            raise NotNative("an array of NumPy or a captured tensor that is not read among the results")
+        self.build.add(code, parameters[index].slot)
+
+    def _add_computed(self, number: int) -> None:
+        """Add a result of the executable: a fresh array with all elements of its memory, or a view or a copy of one."""
+        if number >= len(self.convention.outputs):
+            raise NotNative("a result that is no longer computed")
+        output = self.convention.outputs[number]
+        numbers = [leaf.number for leaf in self.specialization.outputs.leaves if leaf.kind == "result"]
+        is_repeated = numbers.count(number) > 1
+        storages = [o.index if o.kind == "storage" else -1 for o in self.convention.outputs]
+        owns = output.kind == "storage" and storages.index(output.index) == number
+        if self.device is not None:
+            if not (owns and output.same and storages.count(output.index) == 1) or is_repeated:
+                raise NotNative("a result on a device that is a view, a constant, or there twice")
+            self.build.add(
+                at.BuildCode.HELD, self.held + output.index
+            )  # a tensor, stored after the arguments
+        elif owns and (output.same or self._fills(output)):
+            if not output.same:
+                self._set_layout(output.index, output.layout)
+            self.build.add(at.BuildCode.SHARED if is_repeated else at.BuildCode.RESULT, output.index)
+        elif is_repeated:
+            raise NotNative("a view or a constant that is there twice among the results")
+        elif output.kind == "constant":
+            self.build.add(at.BuildCode.CALL, 0, _native_results.make_copy_call(self.convention, output))
+        else:
+            self.build.add(at.BuildCode.VIEW, _native_results.describe_view(self, output, not owns))
 
     def _fills(self, output: Any) -> bool:
-        """Whether a view has each element of a host result once, so that the result can be made with its layout."""
+        """Whether a view has each element of a result once, so that the result can be made with its layout."""
         layout = output.layout
-        if self.device is not None or layout is None or layout.offset:
+        if layout is None or layout.offset:
             return False
         return bool(layout.size == self.results[output.index].size and layout.in_memory_order.is_contiguous)
+
+    def _set_layout(self, storage: int, layout: Any) -> None:
+        spec = self.results[storage] = self.results[storage]._replace(shape=layout.shape)
+        if not layout.is_contiguous:
+            self.strides[storage] = tuple(step * spec.dtype.itemsize for step in layout.strides)
 
 
 def _make_constructor(treedef: pytree.TreeDef) -> Function:
@@ -375,17 +420,21 @@ def make_native_specialization(
         arguments: how the function is called.
         form: the number of positional arguments and the names of the keyword arguments of a call.
     """
-    if not isinstance(specialization.executable, CpuExecutable) and not hasattr(
-        specialization.executable, "entry"
-    ):
+    executable = specialization.executable
+    if not (executable is None or isinstance(executable, CpuExecutable) or hasattr(executable, "entry")):
         return "there is no machine code to call"
     if specialization.donated:
         return "results are stored in the memory of donated arguments"
-    if specialization.outputs.writes:
-        return "it writes into an argument"
+    if specialization.outputs.writes and specialization.derivative is not None:
+        return "it writes into an argument, and tensors require gradients"
+    if specialization.outputs.writes and not (
+        executable is None or _native_results.has_kernels(executable.lowered)
+    ):
+        return "it writes into an argument, and calls Python"
     if flags_of(specialization.include, specialization.exclude) == ELSEWHERE:
         return "it was traced in a dispatch state that is neither the default nor no_grad"
+    convention = make_empty_convention(specialization.graph) if executable is None else executable.convention
     try:
-        return GuardBuilder(specialization, arguments, specialization.executable.convention).record(*form)
+        return GuardBuilder(specialization, arguments, convention).record(*form)
     except NotNative as why:
         return str(why)

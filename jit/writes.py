@@ -75,6 +75,8 @@ def check_writes(name: str, parameters: Sequence[Any], written: Sequence[int]) -
 
     Raises:
         UnsupportedError: the memory is read-only or shared.
+
+    Native twin: backends/cpu/fastpath/entries/rt_results.py:can_write
     """
     for index in written:
         check_writable(name, parameters[index])
@@ -87,7 +89,10 @@ def check_writes(name: str, parameters: Sequence[Any], written: Sequence[int]) -
 
 
 def write_back(parameters: Sequence[Any], values: Sequence[tuple[int, Any]]) -> None:
-    """Copy new values into the memory of parameters."""
+    """Copy new values into the memory of parameters.
+
+    Native twin: backends/cpu/fastpath/entries/rt_results.py:write_back
+    """
     for index, value in values:
         target = parameters[index]
         if type(target) is Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,12 +154,14 @@ class CpuExecutable:
 
 
 def view(array: Any, layout: Layout) -> Any:
-    """Return a view of a contiguous array in a given layout."""
+    """Return a view of a contiguous array in a given layout; its base is the array.
+
+    Native twin: backends/cpu/fastpath/entries/rt_results.py:make_view
+    """
     if array.size == 0:
         return array.reshape(layout.shape)
-    flat = array.reshape(-1)[layout.offset :]
     strides = tuple(s * array.itemsize for s in layout.strides)
-    return np.lib.stride_tricks.as_strided(flat, layout.shape, strides)
+    return np.ndarray(layout.shape, array.dtype, array, layout.offset * array.itemsize, strides)
 
 
 def rebuild_view(value: Value, array: Any) -> Any:
@@ -174,19 +177,32 @@ def rebuild_view(value: Value, array: Any) -> Any:
 
 def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:
     """Return how to call compiled code that uses an :class:`~.object_table.ObjectTable`, or a backend's equivalent."""
-    ranges = integer_ranges(lowered.optimized)
-    parameters: list[Parameter] = []
-    counts = {True: 0, False: 0}
-    for value in lowered.graph.parameters:
-        weak = value.weak is not None
-        parameters.append(Parameter(value.spec, value.weak, counts[weak], tuple(ranges.get(value, ()))))
-        counts[weak] += 1
+    parameters = find_parameters(lowered.graph, integer_ranges(lowered.optimized))
     storages = tuple(value.spec for value in lowered.storages)
     workspace = lowered.memory.workspace
     outputs, constants = tuple(lowered.outputs), tuple(tables.arrays)
-    return CallingConvention(
-        address, tuple(parameters), storages, workspace, outputs, constants, tables.address
-    )
+    return CallingConvention(address, parameters, storages, workspace, outputs, constants, tables.address)
+
+
+def find_parameters(graph: Graph, ranges: Mapping[Value, Sequence[DType]]) -> tuple[Parameter, ...]:
+    """Return the calling conventions of a graph's parameters.
+
+    Args:
+        graph: the traced graph.
+        ranges: the integer dtypes that Python integers are promoted to.
+    """
+    result: list[Parameter] = []
+    counts = {True: 0, False: 0}
+    for value in graph.parameters:
+        weak = value.weak is not None
+        result.append(Parameter(value.spec, value.weak, counts[weak], tuple(ranges.get(value, ()))))
+        counts[weak] += 1
+    return tuple(result)
+
+
+def make_empty_convention(graph: Graph) -> CallingConvention:
+    """Return the calling convention of a graph without computation, which has no code."""
+    return CallingConvention(0, find_parameters(graph, {}), (), 0, (), (), 0)
 
 
 def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:

@@ -21,6 +21,7 @@ from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey
+from ...registry.dispatch.observers import draw_watches
 from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.operator import Operator
 from ...registry.values import describe
@@ -95,10 +96,12 @@ def watch_draws() -> Iterator[dict[int, tuple[Tensor, Tensor]]]:
     """Context manager: collect the generator states used in the block, by id: the state and a copy from before."""
     seen: dict[int, tuple[Tensor, Tensor]] = {}
     before, _frames.running = _frames.running, [*_frames.running, seen]
+    draw_watches.add(1)
     try:
         yield seen
     finally:
         _frames.running = before
+        draw_watches.add(-1)
 
 
 class RematFrame:

@@ -137,7 +137,8 @@ class LeafGuard(NamedTuple):
         elif self.kind == "scalar":
             builder.add_scalar(self.type, parameter)
         elif self.kind == "weak":
-            raise NotNative("a weak scalar among the arguments")
+            builder.guards.add(GuardCode.WEAK)
+            builder.add_scalar(self.type, parameter)
         else:
             builder.add_array(self, parameter)
 

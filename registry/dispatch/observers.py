@@ -1,4 +1,4 @@
-"""Observers: the running profiler, if there is one.
+"""Observers: the running profiler, if there is one, and runs that note draws of random numbers.
 
 Layers report spans that are not operator calls (a jitted function, a step of the backward pass) to the observer; the
 profiler itself is :mod:`tandem.profiler`.
@@ -52,6 +52,27 @@ class KernelWatch(ThreadLocal):
 
 
 kernel_watch = KernelWatch()
+
+
+class DrawWatches:
+    """Counts the runs, in all threads, that note which states of random generators are written.
+
+    Attributes:
+        listeners: functions that are called with the count when it changes.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.listeners: list[Callable[[int], None]] = []
+
+    def add(self, more: int) -> None:
+        """Change the count."""
+        self.count += more
+        for listener in self.listeners:
+            listener(self.count)
+
+
+draw_watches = DrawWatches()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections import OrderedDict, namedtuple
 import numpy as np
 import pytest
 import tandem as td
+from native_calls import check_native, native_calls
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.jit.native_record import make_native_specialization
@@ -41,26 +42,6 @@ class State:
 
 def tensor(*values, dtype=np.float32):
     return td.asarray(np.array(values, dtype))
-
-
-def native_calls(f):
-    return sum(s.calls - s.hits for s in f._specializations)
-
-
-def check_native(f, *args, **kwargs):
-    """Call three times; the last two must be answered natively, with the first one's result."""
-    first = f(*args, **kwargs)
-    before = native_calls(f)
-    second, third = f(*args, **kwargs), f(*args, **kwargs)
-    assert native_calls(f) == before + 2, [s.records for s in f._specializations]
-    for other in (second, third):
-        leaves, treedef = td.pytree.flatten(first)
-        more, same = td.pytree.flatten(other)
-        assert treedef == same
-        for a, b in zip(leaves, more):
-            assert type(a) is type(b)
-            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-    return third
 
 
 def test_structures_in_and_out():

@@ -310,8 +310,9 @@ def test_eager_kernels_run_calls_that_are_not_compiled():
             assert td.repeat(x, count).tolist() == [1.0] * count + [2.0] * count
     calls = record.calls
     assert record.get(KernelEntry.seen) == seen + 397
-    # Python counts the first 256, and then a few
-    assert calls - before == sum(n > 256 and n % 64 != 0 for n in range(seen + 1, seen + 398)) > 0
+    # Python counts the first 256 calls of all, and then a few
+    uncounted = sum(n > 256 and n % 64 != 0 for n in range(seen + 1, seen + 398))
+    assert 100 < uncounted <= calls - before <= uncounted + 5
     assert td.repeat(x, 2).tolist() == [1.0, 1.0, 2.0, 2.0]
     assert stub.sampled_record.calls == calls
 

@@ -22,7 +22,7 @@ def program(x, y):
 
 def test_as_eagerly():
     f = td.jit(program)
-    for _ in range(60):  # the native entry leaves it to Python
+    for _ in range(60):  # the native entry runs it from some call on
         mine, theirs = [(ones(2, 2), ones(2, 2)) for _ in range(2)]
         found, wanted = f(*mine), program(*theirs)
         assert [t.tolist() for t in found] == [t.tolist() for t in wanted]

@@ -14,6 +14,7 @@ from .... import lazy
 from ....eager.layers import level_allocations
 from ....registry import native_type
 from ....registry.dispatch import trace
+from ....registry.dispatch.observers import draw_watches
 from ....registry.dispatch.precedence import Entry
 from ....registry.dtypes import DType
 from ....registry.function import functions
@@ -45,6 +46,8 @@ def install() -> None:
         _notes.append(_installed[0].runtime.process.field(rt.Globals.note))
         level_allocations.listeners.append(_follow_levels)
         _follow_levels(bool(level_allocations.open_level_count[0]))
+        draw_watches.listeners.append(_follow_watches)
+        _follow_watches(draw_watches.count)
     known = _installed[0].by_operator
     for function in list(functions.values()):
         if function.operator not in known and function.operator not in _installed[0].kernels:
@@ -79,6 +82,11 @@ def failures() -> dict[str, str]:
 def _follow_levels(is_open: bool) -> None:
     """While a level of a transform is open, report new tensors to it."""
     _notes[0].value = id(level_allocations.note_native_allocation) if is_open else 0
+
+
+def _follow_watches(count: int) -> None:
+    """While a run notes the states of random generators that are written, leave such calls to Python."""
+    _installed[0].runtime.process.set(rt.Globals.draw_watches, count)
 
 
 def _answer_natively(call: trace.Call, entry: Entry) -> tuple[str, Any] | None:

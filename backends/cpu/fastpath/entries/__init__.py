@@ -17,6 +17,7 @@ rt_kernels.py: operators with a Python kernel
 rt_loop_calls.py: operators with a native kernel
 rt_matmul.py: ``matmul``
 rt_reduce.py: reductions
+rt_results.py: results of jitted functions that are views or copies, and writes into arguments
 rt_scans.py: scans
 rt_subscript.py: ``x[key]``, ``basic_index``
 rt_views.py: ``reshape``, ``permute``, ``broadcast_to``, ``clone``, ``contiguous``, ``stop_gradient``

@@ -87,14 +87,41 @@ def matches(frame: ptr, x: ptr) -> bool:
         return capi.type_of(x) == capi.PyFloat_Type and load(i64, x, capi.PyFloat.value) == next_word(frame)
     if kind == jit_layout.GuardCode.STRING:
         return rt_arguments.string_matches(x, ptr(next_word(frame)))
-    if kind == jit_layout.GuardCode.ARRAY:
-        return ndarray_matches(frame, x, ptr(next_word(frame)))
-    if kind == jit_layout.GuardCode.DEVICE:
-        return device_matches(frame, x, ptr(next_word(frame)))
+    if kind >= jit_layout.GuardCode.ARRAY_LIKE:
+        return array_like_matches(frame, kind, x)
     capi.incref(x)
     result = container_matches(frame, kind, x)
     capi.decref(x)
     return result
+
+
+@native
+def array_like_matches(frame: ptr, kind: i64, x: ptr) -> bool:
+    if kind == jit_layout.GuardCode.ARRAY:
+        return ndarray_matches(frame, x, ptr(next_word(frame)))
+    if kind == jit_layout.GuardCode.DEVICE:
+        return device_matches(frame, x, ptr(next_word(frame)))
+    if kind == jit_layout.GuardCode.NUMPY_SCALAR:
+        return numpy_scalar_matches(frame, x)
+    if kind == jit_layout.GuardCode.WEAK:
+        return weak_scalar_matches(frame, x)
+    return recorded_tensor_matches(frame, x, ptr(next_word(frame)))
+
+
+@native
+def numpy_scalar_matches(frame: jit_layout.CallFrame, x: ptr) -> bool:
+    """Check the class of a scalar of NumPy; write the address of its value to its slot among the buffers."""
+    if i64(capi.type_of(x)) != next_word(frame):
+        return False
+    hold_reference(frame, x)
+    store(ptr, frame.buffers, next_word(frame) * 8, x + jit_layout.NUMPY_SCALAR_VALUE)
+    return True
+
+
+@native
+def weak_scalar_matches(frame: jit_layout.CallFrame, x: ptr) -> bool:
+    number = rt_operands.unwrap_number(frame.globals_, x)
+    return False if number == x else matches(frame, number)
 
 
 @native
@@ -190,6 +217,16 @@ def tensor_matches(frame: jit_layout.CallFrame, x: ptr, wanted: ptr) -> bool:
 
 
 @native
+def recorded_tensor_matches(frame: jit_layout.CallFrame, x: base.TensorObject, wanted: ptr) -> bool:
+    g = base.Globals(frame.globals_)
+    array = rt_operands.plain_array(g, x, base.RECORD)
+    if array == NULL or x.keys != g.grad_keys:
+        return False
+    hold_reference(frame, x)
+    return array_matches(frame, array, wanted)
+
+
+@native
 def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     if capi.type_of(x) != capi.PyArray_Type:
         return False
@@ -260,6 +297,8 @@ def array_matches(frame: jit_layout.CallFrame, array: capi.Ndarray, wanted: jit_
     if not rt_layouts.equal_integers(array.dims, wanted.dims, rank) or (flags & capi.ALIGNED) == 0:
         return False
     strides = wanted.strides
+    if unlikely(wanted.is_copied != 0):
+        return copy_matches(frame, array, wanted)
     if strides == NULL:
         if (flags & capi.C_CONTIGUOUS) == 0:
             return False
@@ -267,6 +306,20 @@ def array_matches(frame: jit_layout.CallFrame, array: capi.Ndarray, wanted: jit_
         return False
     hold_reference(frame, array)
     store(ptr, frame.buffers, wanted.at * 8, array.data)
+    return True
+
+
+@dsl.noinline
+def copy_matches(frame: jit_layout.CallFrame, array: capi.Ndarray, wanted: jit_layout.ArrayGuard) -> bool:
+    """Check that an array is not C-contiguous; on success write the data pointer of a copy to its slot."""
+    if (array.flags & capi.C_CONTIGUOUS) != 0:
+        return False
+    copied: capi.Ndarray = capi.PyArray_NewCopy(array, 0)
+    if copied == NULL:
+        capi.PyErr_Clear()  # Python runs the call, and raises the exception
+        return False
+    adopt_reference(frame, copied)
+    store(ptr, frame.buffers, wanted.at * 8, copied.data)
     return True
 
 

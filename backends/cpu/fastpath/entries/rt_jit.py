@@ -16,7 +16,7 @@ from ..glue import jit_layout
 from ..runtime import capi, rt_arguments, rt_entry, rt_memory
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_guards
+from . import rt_guards, rt_results
 
 SCRATCH_ALIGNMENT = 64
 
@@ -102,6 +102,11 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
     if unlikely(spec.device != NULL):
         return run_on_device(frame, spec)
     buffers, first = frame.buffers, frame.count
+    if unlikely(spec.writes != 0 and not rt_results.can_write(frame, spec)):
+        return rt_results.count_miss(spec)
+    frame.program = spec.build
+    if unlikely(spec.main == NULL):  # there is nothing to compute
+        return build(frame, frame.held + first * 8)
     if unlikely(not allocate_results(frame, spec)):
         return NULL
     size = spec.workspace
@@ -121,8 +126,9 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
     elif size != 0:
         spec.spare = scratch
     if unlikely(failed != 0):
+        return rt_results.retry_failed_writes(spec)
+    if unlikely(spec.writes != 0 and not rt_results.write_back(frame, spec)):
         return NULL
-    frame.program = spec.build
     return build(frame, frame.held + first * 8)
 
 
@@ -134,7 +140,7 @@ def run_on_device(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) 
     """
     device, stream = frame.device, rt_guards.stream_of(frame)
     if unlikely(stream == NULL):
-        return count_miss(spec)
+        return rt_results.count_miss(spec)
     first, at = frame.count, spec.workspace_at
     buffers = frame.buffers
     if unlikely(not make_device_results(frame, spec, device, stream)):
@@ -146,7 +152,7 @@ def run_on_device(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) 
     if unlikely(call_i32(load(ptr, strategy, 0), buffers, frame.scalars) != 0):
         if capi.PyErr_Occurred() != NULL:
             return NULL
-        return count_miss(spec)  # Python retries, and raises the driver's error
+        return rt_results.count_miss(spec)  # Python retries, and raises the driver's error
     frame.program = spec.build
     return build(frame, frame.held + first * 8)
 
@@ -171,13 +177,6 @@ def make_device_results(
             return False
         rt_guards.adopt_reference(frame, block)
     return True
-
-
-@native
-def count_miss(spec: jit_layout.Specialization) -> ptr:
-    """Return FALL_BACK for a call that Python must run after all; undo its hit."""
-    spec.hits -= 1
-    return Outcome.FALL_BACK
 
 
 @native
@@ -212,6 +211,12 @@ def build(frame: jit_layout.CallFrame, results: ptr) -> ptr:
         return capi.new_ref(ptr(what))
     if kind == jit_layout.BuildCode.DICT:
         return build_dict(frame, results, what)
+    if kind == jit_layout.BuildCode.SHARED:
+        return rt_results.share_result(frame, results + what * 8)
+    if kind == jit_layout.BuildCode.VIEW:
+        return rt_results.make_view(frame, results, ptr(what))
+    if kind >= jit_layout.BuildCode.FLOAT:
+        return rt_results.make_number(kind, frame.scalars + what * 8)
     return build_sequence(frame, results, kind, what)
 
 

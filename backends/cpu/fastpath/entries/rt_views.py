@@ -70,6 +70,8 @@ def make_result(entry: base.OperatorEntry, source: ptr, wish: ptr, flags: i64) -
 def copy_or_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `clone`, `contiguous` and `stop_gradient`."""
     g, source = entry.globals_, load(ptr, args, 0)
+    if RESULT == ALIAS and rt_operands.has_marks(g, source):
+        return Outcome.FALL_BACK  # the result is marked likewise
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     if unlikely(array == NULL or array.ndim > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0):
         return Outcome.FALL_BACK

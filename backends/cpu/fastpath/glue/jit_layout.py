@@ -39,6 +39,11 @@ class Specialization(Struct):
     device: ptr  # DeviceCalls, or NULL
     flags: i64  # NO_GRAD: traced inside no_grad, answers calls there; PLAIN: answers those and all others
     used: i64  # Globals.jit_clock at the last call
+    writes: i64  # number of arguments that are written
+    write_table: ptr  # a Write for each
+    tensors: i64  # number of tensors among the arguments
+    tensor_table: ptr  # the index of each among the held references
+    writes_states: i64  # 1: states of random generators are written
 
 
 class Output(Struct):
@@ -52,29 +57,56 @@ class Output(Struct):
     at: i64
 
 
+class Write(Struct):
+    """New contents of an argument, which are copied into its memory after the code has run."""
+
+    target: i64  # the index of the tensor among the held references; its array follows
+    source: i64  # the slot of the contents' data pointer among the buffers
+    offset: i64  # in bytes
+    nbytes: i64
+
+
+class ResultView(Struct):
+    """A result that is a view of an array, or a copy of one."""
+
+    source: i64  # the index of the array among the held references or the results
+    of_argument: i64  # 1: among the held references
+    is_copy: i64
+    descr: ptr
+    rank: i64
+    dims: ptr
+    strides: ptr
+    offset: i64  # in bytes
+
+
 class GuardCode(Opcodes):
     """Opcodes of a guard program; each takes the object at hand, and containers go on with their children."""
 
     TENSOR = 1
-    ARRAY = 2
-    FLOAT = 3
-    INT = 4
-    BOOL = 5
-    SAME = 6
-    STRING = 7
-    TUPLE = 8
-    LIST = 9
-    DICT = 10
-    ATTRIBUTES = 11
-    OBJECT = 12  # the three guards of externals fetch their object first
-    CELL = 13
-    ITEM = 14
-    DEVICE = 15
-    EQUAL_INT = 16
-    EQUAL_FLOAT = 17
+    FLOAT = 2
+    INT = 3
+    BOOL = 4
+    SAME = 5
+    STRING = 6
+    TUPLE = 7
+    LIST = 8
+    DICT = 9
+    ATTRIBUTES = 10
+    OBJECT = 11  # the three guards of externals fetch their object first
+    CELL = 12
+    ITEM = 13
+    EQUAL_INT = 14
+    EQUAL_FLOAT = 15
+    ARRAY_LIKE = 16  # and the guards that follow
+    ARRAY = 16
+    DEVICE = 17
+    NUMPY_SCALAR = 18
+    WEAK = 19  # a weak scalar; the guard of its number follows
+    RECORDED_TENSOR = 20  # a tensor that requires gradients
 
 
 CELL_CONTENT = 16
+NUMPY_SCALAR_VALUE = 16
 
 
 class ArrayGuard(Struct):
@@ -85,6 +117,7 @@ class ArrayGuard(Struct):
     strides: ptr
     at: i64
     descr: ptr
+    is_copied: i64  # 1: the array is not C-contiguous, and the code gets a copy that is
 
 
 class DeviceGuard(Struct):
@@ -136,6 +169,11 @@ class BuildCode(Opcodes):
     LIST = 5
     DICT = 6
     CALL = 7
+    SHARED = 8  # as RESULT, but the same tensor for each occurrence
+    VIEW = 9
+    FLOAT = 10  # the three numbers are read from the scalars
+    INT = 11
+    BOOL = 12
 
 
 class DerivedCode(Opcodes):

@@ -49,14 +49,14 @@ class Program:
     """A guard or build program being built: its words, and the objects that they point to."""
 
     def __init__(self) -> None:
-        self.words: list[int | LayoutGuard] = []
+        self.words: list[int | LayoutGuard | ViewOfArray] = []
         self.kept: list[Any] = []
         self.mortal: list[tuple[int, Any]] = []  # words that name an object which may be freed
 
     def add(self, *words: Any) -> None:
         """Append words; an object that is not an int is kept alive, and its address appended."""
         for item in words:
-            if type(item) is int or type(item) is LayoutGuard:
+            if type(item) in (int, LayoutGuard, ViewOfArray):
                 self.words.append(item)
             else:
                 self.same(item)
@@ -88,7 +88,9 @@ class Program:
         for item in self.words:
             if isinstance(item, LayoutGuard):
                 structs.append(item.make(item.spec, item.slot))
-            words.append(structs[-1].address if isinstance(item, LayoutGuard) else item)
+            elif isinstance(item, ViewOfArray):
+                structs.append(item.make_struct())
+            words.append(item if isinstance(item, int) else structs[-1].address)
         result = make_int64_array(words)
         result.kept += [*self.kept, *structs]
         for index, value in self.mortal:
@@ -105,6 +107,62 @@ def make_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
     """Return the struct that describes a valid array, and the slot of its data pointer."""
     dims = make_int64_array(spec.shape)
     return StructMemory(at.ArrayGuard, descr=spec.dtype.np, rank=len(spec.shape), dims=dims, at=slot)
+
+
+def make_copied_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
+    """Return the struct that describes a valid array that is not C-contiguous, and is copied."""
+    result = make_array_guard(spec, slot)
+    result.set(at.ArrayGuard.is_copied, 1)
+    return result
+
+
+class ViewOfArray(NamedTuple):
+    """A result that is a view of an array that the call holds, or a copy of one.
+
+    Attributes:
+        spec: the shape and dtype of the result.
+        strides: in bytes.
+        offset: in bytes.
+        source: the index of the array among the held references, or among the results.
+        of_argument: whether it is an argument's, among the held references.
+        is_copy: whether the result is a copy.
+    """
+
+    spec: TensorSpec
+    strides: tuple[int, ...]
+    offset: int
+    source: int
+    of_argument: bool
+    is_copy: bool
+
+    def make_struct(self) -> StructMemory:
+        """Return the struct that the build program refers to."""
+        shape = self.spec.shape
+        return StructMemory(
+            at.ResultView,
+            source=self.source,
+            of_argument=int(self.of_argument),
+            is_copy=int(self.is_copy),
+            descr=self.spec.dtype.np,
+            rank=len(shape),
+            dims=make_int64_array(shape),
+            strides=make_int64_array(self.strides),
+            offset=self.offset,
+        )
+
+
+class WriteBack(NamedTuple):
+    """New contents of an argument; the fields are those of the struct ``Write``."""
+
+    target: int
+    source: int
+    offset: int
+    nbytes: int
+
+
+def make_write_table(writes: Sequence[WriteBack]) -> StructMemory:
+    """Return the structs of the writes into arguments."""
+    return make_int64_array([number for write in writes for number in write])
 
 
 def make_output_table(

@@ -82,6 +82,7 @@ class Globals(TensorClasses):
     one: ptr  # the int 1
     cpu: ptr  # "cpu"
     note: ptr  # while a level of a transform is open: the function called with new tensors; else NULL
+    draw_watches: i64  # runs in any thread that note which states of random generators are written
     jit_clock: i64  # counts the calls of jitted functions that machine code answers
     number: ptr  # class Number
     weak_keys: ptr  # the key set of a weak scalar

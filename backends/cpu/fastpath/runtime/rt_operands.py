@@ -20,16 +20,22 @@ class NumberObject(base.StorageObject):
 def plain_array(classes: base.TensorClasses, x: base.TensorObject, flags: i64) -> ptr:
     """Return the array of a plain tensor of a backend, borrowed; NULL for anything else.
 
-    The tensor may have history, if `flags` allow.
+    The tensor may have history, if `flags` allow. One without it may have autograd's data: a result of `detach` has.
     """
     if unlikely(capi.type_of(x) != classes.tensor):
         return NULL
     array, keys = x.array, x.keys
     if unlikely(array == NULL or capi.type_of(array) != classes.array):
         return NULL  # Python code may have stored any object in the slot
-    if likely(keys == classes.keys and x.meta == capi.Py_None):
+    if likely(keys == classes.keys):
         return array
     return array if keys == classes.grad_keys and flags in (base.NO_GRAD, base.RECORD) else NULL
+
+
+@native
+def has_marks(g: base.Globals, x: base.TensorObject) -> bool:
+    """Return whether a tensor without history has autograd's data: it is detached, or was a leaf."""
+    return bool(capi.type_of(x) == g.tensor and x.keys == g.keys and x.meta != capi.Py_None)
 
 
 @native
