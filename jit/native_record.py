@@ -152,6 +152,13 @@ class GuardBuilder:
         self._guard_tree(child, iter(range(first, first + child.leaf_count)))
 
     def _guard_default(self, parameter: Any, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
+        if parameter.name not in self.arguments.static:
+            treedef, first = leaves[parameter.name]
+            if all(
+                guard.kind == "static"
+                for guard in self.specialization.guards[first : first + treedef.leaf_count]
+            ):
+                return  # constants of the specialization
         self.guards.add(at.GuardCode.OBJECT)
         self.guards.same(parameter.default)
         self.externals += 1

@@ -13,6 +13,7 @@ from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
 from ...eager.autograd.kernel import eager_meta
 from ...named_tuple import NamedTuple
 from ...pytree.nodes import node_of
+from ...registry.source import is_package_file
 from ...registry.values import TensorBase, describe
 from .leaves import NotNative
 
@@ -104,9 +105,9 @@ def _summarize(value: object) -> str:
 def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
     """Make guards for the variables that a function reads, and for those of functions of its module that it calls.
 
-    Modules of Python, builtins and attributes of guarded objects are not guarded; :func:`find_attributes` has those of
-    ``td.nn`` modules. A variant names the function that it replaces in its attribute ``replaces``, and the variables of
-    that function that it assigns in ``assigned``.
+    Modules of Python, builtins, variables of this package's modules and attributes of guarded objects are not guarded;
+    :func:`find_attributes` has those of ``td.nn`` modules. A variant names the function that it replaces in its
+    attribute ``replaces``, and the variables of that function that it assigns in ``assigned``.
     """
     guards: dict[tuple[int, str], ExternalGuard] = {}
     assigned: set[object] = set()
@@ -196,6 +197,8 @@ def _make_guards(function: FunctionType) -> Iterator[ExternalGuard]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         guard = ExternalGuard("cell", name, cell, None)
         yield ExternalGuard("cell", name, cell, guard.get_value())
+    if is_package_file(function.__code__.co_filename):
+        return  # no user assigns the variables of this package's modules
     globals_ = function.__globals__
     for name in sorted(_code_names(function.__code__)):
         value = globals_.get(name, ABSENT)

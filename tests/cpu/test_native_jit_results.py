@@ -372,3 +372,10 @@ def test_numbers_that_python_derives_are_results(number):
         result = f(matrix(2), number)
         assert [*map(type, result[1:])] == [type(number), dict]
         assert result[1:] == (number * 2, {"a": number + 1, "same": number})
+
+
+def test_functions_of_the_package_need_no_guards_on_its_variables():
+    f = td.jit(td.softmax)
+    assert check_native(f, matrix(2, 3)).shape == (2, 3)
+    (specialization,) = f._specializations
+    assert specialization.externals == ()
