@@ -147,7 +147,9 @@ class Scheduler:
 
     def is_full(self, value: Value) -> bool:
         """Whether a value of the group varies along the reduced axes (or the group reduces nothing)."""
-        dims = self.group.dims.get(value)
+        dims, node = self.group.dims.get(value), self.makers.get(value)
+        if dims is None and node is not None and self.around.resolution.choices[node].kind == "copy":
+            dims = self.group.placed[node]  # of its argument: those of the copy are other dimensions
         return not self.group.reduced or dims is None or self.group.domain(dims) == "full"
 
     # -- expressions -----------------------------------------------------------------------------------------------
@@ -320,7 +322,7 @@ class Scheduler:
                 or (out in self.buffered and self.buffered[out].param is not None)
             ):
                 continue
-            body.append(Store(self._whole_buffer(out).name, self.expr(out, level)))
+            body.append(Store(self._store_target(out).name, self.expr(out, level)))
         return [Stage(self.column_dims, tuple(body))] if body else []
 
     def _full_stage(self, level: int) -> list[Stage]:

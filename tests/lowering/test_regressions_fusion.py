@@ -71,3 +71,23 @@ def test_fills_with_integers_beyond_int64(dtype):
 
     x = td.zeros(2, dtype=dtype)
     assert td.jit(fill)(x).tolist() == fill(x).tolist()
+
+
+@pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (1, 0, 2), (0, 2, 1)])
+@pytest.mark.parametrize("axes", [2, (1, 2), 1])
+def test_copies_of_row_values_are_stored_once_for_each_row(order, axes):
+    """The copy of a reshape has other dimensions than its argument, which varies along the rows only."""
+    x = np.random.default_rng(0).standard_normal((9, 4, 16))
+
+    def program(a):
+        row = td.clip(a.max(axes, keepdims=True), 0.1, 1.5)
+        flat = row.permute(order).reshape(-1)
+        return (
+            flat,
+            row <= 1.0,
+            td.where(a == row, 1.0, 0.0) / (a == row).astype(a.dtype).sum(axes, keepdims=True),
+        )
+
+    got, want = td.jit(program)(td.asarray(x)), program(td.asarray(x))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
