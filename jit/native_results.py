@@ -113,12 +113,10 @@ def add_writes(builder: GuardBuilder, record: SpecializationStruct) -> None:
     """
     if builder.device is not None:
         raise NotNative("it writes into an argument on a device")
-    outputs, first = builder.specialization.outputs, len(builder.specialization.graph.inputs)
+    outputs = builder.specialization.outputs
     writes = [_find_write(builder, parameter, source) for parameter, source in outputs.writes]
     tensors = [held for number, held in builder.reference_indices.items() if number in builder.array_indices]
     record.set(at.Specialization.writes, len(writes))
-    # a captured tensor may be the state of a random generator
-    record.set(at.Specialization.writes_states, int(any(index >= first for index in outputs.written)))
     record.set(at.Specialization.tensors, len(tensors))
     record.point(at.Specialization.write_table, make_write_table(writes))
     record.point(at.Specialization.tensor_table, make_int64_array(tensors))

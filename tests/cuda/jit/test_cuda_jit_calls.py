@@ -240,7 +240,7 @@ def test_calls_on_the_cpu_leave_the_device():
 def test_explain_tells_why_python_answers():
     x = random(4, 6)
     for f, why in (
-        (lambda x: td.exp(x).T, "a result that is a view, a constant, or there twice"),
+        (lambda x: td.exp(x).T, "a result on a device that is a view, a constant, or there twice"),
         (lambda x: x.add_(1.0), "it writes into an argument"),
     ):
         jitted = td.jit(f)

@@ -43,7 +43,6 @@ class Specialization(Struct):
     write_table: ptr  # a Write for each
     tensors: i64  # number of tensors among the arguments
     tensor_table: ptr  # the index of each among the held references
-    writes_states: i64  # 1: states of random generators are written
 
 
 class Output(Struct):
