@@ -8,13 +8,16 @@ subclasses add attributes, pickling, weak references and garbage collection. Whi
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from types import MethodType
+from typing import Any, TypeVar, cast
 
 from .. import config
 
 C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
 
 TESTED_MINORS = (11, 12, 13)
 AS_BUFFER, TP_FLAGS = 160, 168  # offsets in a type object
@@ -97,6 +100,30 @@ def accept_entries(cls: C) -> C:
         flags = ctypes.c_uint64.from_address(id(cls) + TP_FLAGS)
         flags.value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
     return cls
+
+
+@accept_entries
+class NativeFunction(NativeCallable):  # type: ignore[misc]
+    """A Python function that may have a native entry, which leaves to the function what it refuses."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        functools.update_wrapper(self, fn)
+        self.target = fn
+
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        """Run a call that the native entry does not take."""
+        return self.target(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)
+
+
+def accept_entry(fn: F) -> F:
+    """Function decorator: make the function an object that may have a native entry."""
+    return cast(F, NativeFunction(fn))
 
 
 def add_buffer_protocol(

@@ -21,6 +21,7 @@ from ...operators.creation.devices import assumed_device
 from ...registry.dtypes import DType, as_dtype, default_complex, default_float, tensor_makers, uint64
 from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
+from ...registry.native_type import accept_entry
 from ...registry.values import SCALARS, describe, to_device_name, traced_number_types
 from ..autograd.autograd_meta import make_leaf
 from ..meta.tensor import meta_like
@@ -35,6 +36,7 @@ cuda = lazy.Module(".backends.cuda.load")
 _dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 
 
+@accept_entry
 def asarray(
     obj: object,
     dtype: DTypeLike | None = None,
@@ -64,6 +66,8 @@ def asarray(
         DeviceError: the device is unknown or unavailable.
         UnsupportedError: ``obj`` is on ``"meta"`` and ``device`` is not.
         ValueArgumentError: ``copy=False``, and a copy is needed.
+
+    Native twin: backends/cpu/fastpath/entries/rt_asarray.py:asarray
 
     >>> import tandem as td
     >>> td.asarray([1, 2.5])

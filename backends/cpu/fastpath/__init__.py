@@ -8,10 +8,11 @@ glue/: Python side: structs that entries read, stubs that install entries, loops
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .... import lazy
 from ....eager.layers import level_allocations
+from ....eager.tensor import construct
 from ....registry import native_type
 from ....registry.dispatch import trace
 from ....registry.dispatch.observers import draw_watches
@@ -21,11 +22,13 @@ from ....registry.function import functions
 from ....registry.operator import Operator
 from .glue import backward, layout, subscript
 from .glue.runtime import Runtime
+from .glue.stubs import FunctionStub
 from .glue.table import Stubs, is_row_served
 from .runtime import rt_base as rt
 
 _traced = lazy.Module(".backends.cpu.fastpath.glue.traced")
 _installed: list[Stubs] = []
+_functions: list[FunctionStub] = []
 _notes: list[Any] = []  # the field `Globals.note` of the process's runtime
 
 
@@ -46,6 +49,7 @@ def install() -> None:
         _notes.append(_installed[0].runtime.process.field(rt.Globals.note))
         level_allocations.listeners.append(_follow_levels)
         _follow_levels(bool(level_allocations.open_level_count[0]))
+        _functions.append(FunctionStub(_installed[0].runtime, cast(Any, construct.asarray), "asarray"))
         draw_watches.listeners.append(_follow_watches)
         _follow_watches(draw_watches.count)
     known = _installed[0].by_operator

@@ -2,6 +2,7 @@
 
 They call the functions of ``runtime/``.
 
+rt_asarray.py: ``asarray``
 rt_assign.py: ``x[key] = value``, ``basic_put``
 rt_cached_views.py: views of one tensor, and lists of them, whose layouts are kept
 rt_copies.py: strided copies
@@ -10,6 +11,7 @@ rt_fills.py: ``full``, ``zeros``, ``ones``
 rt_forward.py: functions of ``tandem.numpy``, which pass calls to an operator
 rt_gathers.py: ``index``, ``take``
 rt_guards.py: guards of jitted functions
+rt_index_keys.py: keys of NumPy's arrays and scalars, and of lists
 rt_inplace.py: in-place elementwise operators
 rt_jit.py: jitted functions, their result structures
 rt_joins.py: ``concat``, ``stack``

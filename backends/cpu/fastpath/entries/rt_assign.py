@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import sizeof
-from ..runtime import capi, rt_entry, rt_layouts, rt_operands
+from ..runtime import capi, rt_entry, rt_layouts, rt_lists, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_copies, rt_inplace, rt_subscript
+from . import rt_copies, rt_index_keys, rt_inplace, rt_subscript
 
 
 @rt_entry.entry(records=False, count=3)
@@ -20,6 +20,34 @@ def assign(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
 
     Python twin: eager/tensor/methods.py:setitem
     """
+    result = write_elements(entry, args, flags)
+    if likely(i64(result) != Outcome.FALL_BACK):
+        return result
+    x, key, value = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
+    converted_key = rt_index_keys.convert_key(entry.globals_, key)
+    converted = convert_value(entry.globals_, value)
+    if converted_key != NULL or converted != NULL:
+        converted_key = converted_key if converted_key != NULL else capi.new_ref(key)
+        converted = converted if converted != NULL else capi.new_ref(value)
+        result = write_elements(entry, stack_of(x, converted_key, converted), flags)
+        capi.decref(converted_key)
+        capi.decref(converted)
+    return result
+
+
+@noinline
+def convert_value(g: base.Globals, value: ptr) -> ptr:
+    """Return a tensor for an array or a scalar of NumPy or for nested lists of numbers; NULL for others."""
+    result = rt_operands.to_tensor(g, value)
+    if result == NULL and capi.type_of(value) == capi.PyList_Type:
+        result = rt_lists.tensor_of_list(g, value, base.WEAK_COMPLEX)
+    capi.PyErr_Clear()  # of a failed allocation
+    return result
+
+
+@noinline
+def write_elements(entry: base.OperatorEntry, args: ptr, flags: i64) -> ptr:
+    """Write at a key without objects of NumPy and lists; return None or an `Outcome`."""
     g, x, value = entry.globals_, load(ptr, args, 0), load(ptr, args, 16)
     if unlikely(plain_index(g, load(ptr, args, 8), flags) != NULL):
         return assign_at_tensor(entry, args, flags)

@@ -34,7 +34,7 @@ def elementwise_swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     return elementwise(self, stack_of(load(ptr, args, 8), load(ptr, args, 0)), 2, NULL)
 
 
-@rt_entry.entry
+@rt_entry.entry(converts=0)
 def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of elementwise operators.
 
@@ -59,7 +59,7 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     return tensor
 
 
-@rt_entry.entry
+@rt_entry.entry(converts=0)
 def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `cast` and `astype`.
 

@@ -15,7 +15,7 @@ OUTSIDE: i64 = -1
 MANY: i64 = 16384  # positions that are checked and copied without the GIL
 
 
-@rt_entry.entry
+@rt_entry.entry(converts=0)
 def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `index` and `take`.
 

@@ -13,7 +13,7 @@ from ..runtime.rt_entry import Outcome
 from . import rt_elementwise
 
 
-@rt_entry.entry(records=False)
+@rt_entry.entry(records=False, converts=1)
 def inplace(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of in-place elementwise operators.
 

@@ -53,7 +53,7 @@ BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING, ANYTHING, INTEGERS = (
 )  # numbers: as their operand codes
 
 
-@rt_entry.entry(records=False)
+@rt_entry.entry(records=False, converts=0)
 def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of operators with a Python kernel.
 
@@ -78,7 +78,7 @@ def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     return check_result(entry, g, result, wanted)
 
 
-@rt_entry.entry(records=False)
+@rt_entry.entry(records=False, converts=0)
 def array_kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of operators with an eager kernel, a function of arrays.
 

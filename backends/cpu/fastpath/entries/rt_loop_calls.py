@@ -43,7 +43,7 @@ class Work(Struct):
     cells: ptr = array(MOST_TENSORS * CELL // 8)  # their values
 
 
-@rt_entry.entry
+@rt_entry.entry(converts=0)
 def loop_call(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry: tensors by position, and booleans, integers, None and short strings by position or by name.
 

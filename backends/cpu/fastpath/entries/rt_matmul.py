@@ -14,7 +14,7 @@ CALL_BYTES: i64 = rt_gemm.ProductCall.axes + base.MAX_RANK * 32
 LONG: i64 = 250000  # multiplications from which the GIL is released
 
 
-@rt_entry.entry(count=2)
+@rt_entry.entry(count=2, converts=0)
 def matmul(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `matmul`.
 

@@ -34,7 +34,7 @@ class FoldAxes(Struct):
 LAST: i64 = base.MAX_RANK - 1
 
 
-@rt_entry.entry
+@rt_entry.entry(converts=0)
 def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of reductions.
 

@@ -13,7 +13,7 @@ from ..runtime.rt_entry import Outcome
 from . import rt_copies
 
 
-@rt_entry.entry
+@rt_entry.entry(converts=0)
 def scan(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of scans.
 

@@ -1,6 +1,6 @@
 """Native entries: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers or bools.
 
-A tensor of one integer without axes is accepted for an int.
+A tensor of one integer without axes is accepted for an int. NumPy selects the elements at keys with several tensors.
 
 Every other key is left to Python.
 """
@@ -12,7 +12,7 @@ from ..compiler.structs import Struct, array, sizeof
 from ..runtime import capi, rt_arguments, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_copies, rt_gathers, rt_views
+from . import rt_copies, rt_gathers, rt_index_keys, rt_views
 
 
 class KeyState(Struct):
@@ -40,6 +40,23 @@ def subscript(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
 
     Python twin: eager/tensor/methods.py:getitem
     """
+    result = select(entry, args, flags)
+    if likely(i64(result) != Outcome.FALL_BACK):
+        return result
+    source, key = load(ptr, args, 0), load(ptr, args, 8)
+    converted = rt_index_keys.convert_key(entry.globals_, key)
+    if converted == NULL:
+        return rt_index_keys.select_by_numpy(entry, source, key, flags)
+    result = select(entry, stack_of(source, converted), flags)
+    if i64(result) == Outcome.FALL_BACK:
+        result = rt_index_keys.select_by_numpy(entry, source, converted, flags)
+    capi.decref(converted)
+    return result
+
+
+@noinline
+def select(entry: base.OperatorEntry, args: ptr, flags: i64) -> ptr:
+    """Return `x[key]` for a key without objects of NumPy and lists, or an `Outcome`."""
     g: base.Globals = entry.globals_
     source = load(ptr, args, 0)
     if unlikely(capi.type_of(load(ptr, args, 8)) == g.tensor):

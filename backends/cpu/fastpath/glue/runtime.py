@@ -18,6 +18,7 @@ _lock = locks.make_lock("runtime")
 
 # The modules are imported to compile an entry; a process that finds it in the disk cache does not need them.
 lang = lazy.Module(".backends.cpu.fastpath.compiler.lang")
+rt_asarray = lazy.Module(".backends.cpu.fastpath.entries.rt_asarray")
 rt_assign = lazy.Module(".backends.cpu.fastpath.entries.rt_assign")
 rt_backward = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
@@ -80,6 +81,7 @@ GROUPS = (
     Group(rt_kernels, {"kernel_call": "kernel_call"}),
     Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
     Group(rt_forward, {"forward": "forward"}),
+    Group(rt_asarray, {"asarray": "asarray"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),
     Group(rt_subscript, {"subscript": "subscript"}, SHAPED),

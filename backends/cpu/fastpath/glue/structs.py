@@ -127,6 +127,7 @@ def make_dtype_map() -> StructMemory:
 def make_process_struct() -> StructMemory:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
     types, descriptors = StructMemory(8 * len(CODES)), StructMemory(8 * len(CODES))  # NULL: not loaded
+    scalars = StructMemory(8 * len(CODES))
     result = StructMemory(
         rt.Globals,
         dtypes=make_dtype_map(),
@@ -150,6 +151,7 @@ def make_process_struct() -> StructMemory:
         cpu="cpu",
         weak_references=Tensor.__weakrefoffset__,
         find_operands=_find_operands,
+        scalar_types=scalars,
     )
 
     def store_descriptor(dtype: DType) -> None:
@@ -158,8 +160,16 @@ def make_process_struct() -> StructMemory:
             result.set(rt.Globals.bfloat16, dtype.np.num)
 
     for code, dtype in enumerate(CODES):
+        if dtype is not dt.bfloat16:
+            scalars.refer(8 * code, dtype.np.type)
         types.refer(8 * code, dtype)
         dtype.call_when_loaded(store_descriptor)
+
+    def follow_default() -> None:
+        result.set(rt.Globals.default_float, CODES.index(dt.default_float()))
+
+    dt.default_listeners.append(follow_default)
+    follow_default()
     objects = {"keys": CPU_KEYS, "grad_keys": GRAD_CPU_KEYS, "weak_keys": WEAK_KEYS, "zero": 0, "one": 1}
     for name, value in objects.items():  # ints by their addresses
         result.refer(getattr(rt.Globals, name), value)

@@ -187,6 +187,27 @@ class ColdCallable:
         self.function.target = self.python if self.failure else self.call_cold
 
 
+class FunctionStub(ColdCallable):
+    """The native entry of a Python function outside the registry.
+
+    Args:
+        runtime: the entries of this process.
+        function: the function.
+        kind: which entry serves it.
+    """
+
+    record: EntryStruct | None = None
+
+    def __init__(self, runtime: Runtime, function: native_type.NativeFunction, kind: str) -> None:
+        super().__init__(runtime, function, function.target, kind)
+        self.kind = kind
+
+    def _install(self) -> None:
+        self.record = EntryStruct(rt.OperatorEntry, self.runtime.process, self.python)
+        native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
+        self.function.target = self.python
+
+
 class Stub(ColdCallable):
     """The native entry of operators: of an operator's function, or of a method that calls some.
 

@@ -3,11 +3,12 @@
 capi.py: C functions and objects, layouts of CPython's and NumPy's objects, references
 rt_base.py: structs of all entries, codes of operand types, thread state, falling back to Python
 rt_entry.py: what all entries do around their own function, and the results of native functions
-rt_operands.py: classification of operands
+rt_operands.py: classification of operands; tensors of NumPy's arrays and scalars
 rt_arguments.py: arguments that are not tensors
 rt_keys.py: keys of cached calls
 rt_layouts.py: sizes and strides of arrays
 rt_numbers.py: weak scalars
+rt_lists.py: tensors of nested lists
 rt_loops.py: calls of inner loops, and plans of such calls
 rt_memory.py: memory of results
 rt_temporaries.py: operands whose memory a result may take

@@ -87,6 +87,8 @@ class Globals(TensorClasses):
     number: ptr  # class Number
     weak_keys: ptr  # the key set of a weak scalar
     weak_references: i64  # the offset in a tensor of the list of weak references to it
+    scalar_types: ptr  # NumPy's scalar types by the codes of their dtypes; NULL: none
+    default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
 
 

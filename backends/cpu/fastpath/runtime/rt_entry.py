@@ -11,7 +11,8 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from ..compiler.dsl import NULL, Opcodes, i64, likely, native, ptr, unlikely
+from ..compiler.dsl import NULL, Opcodes, i64, likely, native, noinline, ptr, stack, unlikely
+from . import capi, rt_operands
 from . import rt_base as base
 
 
@@ -29,6 +30,8 @@ DONE: i64 = 1  # the success of a function that returns no object
 BODY: Any = None  # of `call_entry`: set by `entry`
 RECORDS = True
 COUNT = -1
+CONVERTED: Any = None  # runs calls that the body refuses with converted arguments
+FIRST = -1  # the first argument that may be converted; -1: none
 
 
 @native
@@ -45,12 +48,34 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     result = BODY(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
     if likely(i64(result) > 0):
         return result
+    if FIRST >= 0 and i64(result) == Outcome.FALL_BACK:
+        result = CONVERTED(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
+        if likely(i64(result) >= 0):
+            return result
     if i64(result) == Outcome.FALL_BACK:
         return base.fall_back(entry, args, nargsf, kwnames)
     if i64(result) == Outcome.MISS:
         return base.call_miss(entry, args, nargsf, kwnames)
     if i64(result) == Outcome.RETRY:
         return base.retry_in_python(entry, args, nargsf, kwnames)
+    return result
+
+
+@native
+def call_converted(
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64
+) -> ptr:
+    """Call the body of an entry with tensors in place of NumPy's arrays and scalars; FALL_BACK if there are none."""
+    named = kwnames.size if kwnames != NULL else i64(0)
+    values = stack(rt_operands.MOST_ARGUMENTS * 8)
+    if likely(not rt_operands.convert_arguments(entry.globals_, args, FIRST, count + named, values)):
+        return Outcome.FALL_BACK
+    result = BODY(entry, values, count, kwnames, flags)
+    if i64(result) == Outcome.MISS:
+        result = base.call_miss(entry, values, count, kwnames)
+    elif i64(result) == Outcome.RETRY:
+        result = base.retry_in_python(entry, values, count, kwnames)
+    capi.release_all(values, count + named)
     return result
 
 
@@ -76,7 +101,11 @@ def finish(entry: base.OperatorEntry, array: ptr) -> ptr:
 
 
 def entry(
-    body: Callable[..., Any] | None = None, *, records: bool = True, count: int = -1
+    body: Callable[..., Any] | None = None,
+    *,
+    records: bool = True,
+    count: int = -1,
+    converts: int = -1,
 ) -> Callable[..., Any]:
     """Make a native function the body of an entry.
 
@@ -86,15 +115,29 @@ def entry(
             an `Outcome`.
         records: whether the entry may record calls: `flags` are then those of `rt_base.allowed_flags`.
         count: the number of arguments of all calls that reach the body, none of them given by name; -1: any.
+        converts: the first argument from which on tensors replace NumPy's arrays and scalars, for a second call of the
+            body; -1: there is none.
 
     Returns:
         The native function of the entry, with the signature of CPython's vectorcall.
     """
     if body is None:
-        return partial(entry, records=records, count=count)
+        return partial(entry, records=records, count=count, converts=converts)
     scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records, "COUNT": count}
-    frame = native(FunctionType(call_entry.__code__, scope, body.__name__))
-    frame.__annotations__, frame.__doc__ = call_entry.__annotations__, body.__doc__
-    frame.__module__, frame.__qualname__ = body.__module__, body.__qualname__
+    if converts >= 0:
+        scope["FIRST"] = converts
+        again = _copy_function(call_converted, scope, f"{body.__name__}.converted", body)
+        scope["CONVERTED"] = noinline(again)
+    frame = native(_copy_function(call_entry, scope, body.__name__, body))
     body.__name__ = f"{body.__name__}.body"
     return frame
+
+
+def _copy_function(
+    function: Any, scope: dict[str, Any], name: str, body: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Copy a function of this module for a body."""
+    made = FunctionType(function.__code__, scope, name)
+    made.__annotations__, made.__doc__ = function.__annotations__, body.__doc__
+    made.__module__, made.__qualname__ = body.__module__, body.__qualname__
+    return made

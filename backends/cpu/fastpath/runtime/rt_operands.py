@@ -1,11 +1,18 @@
-"""Native runtime: classify operands (plain tensors, weak Python scalars), and write scalars as elements."""
+"""Native runtime: classify operands (plain tensors, weak Python scalars), and write scalars as elements.
+
+Entries take tensors and Python's numbers. Where they refuse a call, its arrays and NumPy scalars are replaced by
+tensors, as the binder of the Python path does, and the entry tries again.
+"""
 
 from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, f32, f64, i16, i32, i64, likely, load, native, ptr, stack, store, unlikely
-from . import capi, rt_halves
+from . import capi, rt_halves, rt_memory
 from . import rt_base as base
+
+SCALAR_VALUE = 16  # where NumPy's scalars have their value
+MOST_ARGUMENTS = 8  # of calls whose arguments are converted
 
 
 class NumberObject(base.StorageObject):
@@ -193,3 +200,69 @@ def write_integer(v: i64, to: i64, where: ptr) -> bool:
     if to == base.INT8:
         return v == i64(dsl.i8(v))
     return v == v & 0xFF if to == base.UINT8 else to == base.BOOL and v == v & 1
+
+
+# Arrays and scalars of NumPy -----------------------------------------------------------------------------------------
+@dsl.noinline
+def scalar_type_code(g: base.Globals, x: ptr) -> i64:
+    """Return the code of the dtype of a NumPy scalar, or FOREIGN."""
+    kind = capi.type_of(x)
+    for code in range(base.COMPLEX128 + 1):
+        if load(ptr, g.scalar_types, code * 8) == kind:
+            return code
+    return base.FOREIGN
+
+
+@native
+def tensor_of_array(g: base.Globals, x: capi.Ndarray) -> ptr:
+    """Return a tensor on an array's memory; NULL, perhaps with an exception set, if Python must make it."""
+    code = array_code(g, x)
+    if code < 0 or load(ptr, g.descrs, code * 8) != x.descr or (x.flags & capi.ALIGNED) == 0:
+        return NULL
+    return base.make_tensor(g, capi.new_ref(x))
+
+
+@dsl.noinline
+def tensor_of_scalar(g: base.Globals, x: ptr, code: i64, to: i64) -> ptr:
+    """Return a tensor without axes of a number of Python, or of NumPy if the codes are the same; NULL as above."""
+    descr: capi.Descr = load(ptr, g.descrs, to * 8)
+    made: capi.Ndarray = rt_memory.new_array(g, descr, 0, NULL, descr.itemsize)
+    if unlikely(made == NULL):
+        return NULL
+    if code == to:
+        capi.memcpy(made.data, x + SCALAR_VALUE, descr.itemsize)
+    elif unlikely(not write_scalar(x, code, to, made.data)):
+        capi.decref(made)
+        return NULL
+    return base.make_tensor(g, made)
+
+
+@native
+def to_tensor(g: base.Globals, x: ptr) -> ptr:
+    """Return the tensor of an array or a scalar of NumPy, a new reference; NULL for anything else."""
+    if capi.type_of(x) == capi.PyArray_Type:
+        return tensor_of_array(g, x)
+    if likely(capi.type_of(x) == g.tensor):
+        return NULL
+    code = scalar_type_code(g, x)
+    return ptr(0) if code == base.FOREIGN else tensor_of_scalar(g, x, code, code)
+
+
+@dsl.noinline
+def convert_arguments(g: base.Globals, args: ptr, first: i64, count: i64, values: ptr) -> bool:
+    """Write arguments to `values`, from the first on with tensors for NumPy's arrays and scalars, and hold all.
+
+    Return whether there is any; if not, nothing is held.
+    """
+    if count > MOST_ARGUMENTS:
+        return False
+    is_any = False
+    for i in range(count):
+        x = load(ptr, args, i * 8)
+        made = to_tensor(g, x) if i >= first else ptr(0)
+        is_any = is_any or made != NULL
+        store(ptr, values, i * 8, capi.new_ref(x) if made == NULL else made)
+    capi.PyErr_Clear()  # of a failed allocation
+    if not is_any:
+        capi.release_all(values, count)
+    return is_any
