@@ -55,7 +55,8 @@ def run(
         donated: the numbers of the parameters whose memory results are stored in; these tensors are deleted.
     """
     given: list[Any] = [
-        None if index in donated else _to_executable_argument(item) for index, item in enumerate(parameters)
+        None if index in donated else _to_executable_argument(item, value)
+        for index, (item, value) in enumerate(zip(parameters, program.parameters, strict=True))
     ]
     if donated:
         for index, array in _donation.take_memory(parameters, donated).items():
@@ -79,8 +80,10 @@ def _fits_machine(number: int | complex) -> bool:
     return type(number) is int and -(2**63) <= number < 2**63
 
 
-def _to_executable_argument(item: object) -> Any:
+def _to_executable_argument(item: object, value: Value) -> Any:
     """Convert a parameter to what an executable takes: a C-contiguous array, a device tensor, or a number."""
+    if type(item) is complex and value.weak is None:
+        return np.asarray(item)
     item = to_payload(item)
     return np.ascontiguousarray(item) if type(item) is np.ndarray and not item.flags.c_contiguous else item
 

@@ -231,6 +231,12 @@ class GuardBuilder:
     def add_scalar(self, kind: type, parameter: int) -> None:
         """Add a guard that the object at hand is a Python number of a type."""
         slot = self.convention.parameters[parameter].slot
+        if kind is complex and self.convention.parameters[parameter].weak is None:
+            self.guards.add(
+                at.GuardCode.NUMPY_SCALAR, complex, slot
+            )  # its value is where NumPy's scalars have theirs
+            self._hold(parameter, 1)
+            return
         if kind is float:
             self.guards.add(at.GuardCode.FLOAT)
         elif kind is bool:

@@ -38,6 +38,7 @@ from .writes import find_written
 if TYPE_CHECKING:
     from ..registry.types import Function
 
+_complex_numbers = lazy.Module(".jit.complex_numbers")
 _verifier = lazy.Module(".tracer.verify")
 DYNAMIC = ("tensor", "array", "scalar", "weak")
 """The kinds of dynamic leaves, whose values are inputs of the graph."""
@@ -76,9 +77,10 @@ def specialize(
         memories = find_written(trace, call.memories)
         output_tree = make_output_tree(trace.graph, result, call.memories, memories)
     graph = trace.graph
-    made = make_specialization(
-        fn, bound, call, graph, copy_with_outputs(graph, output_tree.computed), output_tree
-    )
+    program = copy_with_outputs(graph, output_tree.computed)
+    if any(guard.type is complex for guard in call.guards):
+        program = _complex_numbers.pass_as_arrays(program)
+    made = make_specialization(fn, bound, call, graph, program, output_tree)
     made.writes = collect_writes(trace, memories)
     return made
 

@@ -379,3 +379,29 @@ def test_functions_of_the_package_need_no_guards_on_its_variables():
     assert check_native(f, matrix(2, 3)).shape == (2, 3)
     (specialization,) = f._specializations
     assert specialization.externals == ()
+
+
+COMPLEX = {
+    "product": lambda x, c: x * c + c,
+    "power": lambda x, c: x**c,
+    "where": lambda x, c: td.where(x.real > 1, x, c),
+    "chain": lambda x, c: ((x * c).real, td.abs(x - c), c * -x),
+    "python arithmetic": lambda x, c: x * (c * 2 + 1),
+    "number itself": lambda x, c: (c, x + c),
+    "loop": lambda x, c: td.fori_loop(0, 3, lambda i, z: z * c + x, x * (1 + 0j)),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64, np.complex128])
+def test_complex_numbers_are_arguments(name, dtype):
+    f, x = td.jit(COMPLEX[name]), matrix(3, dtype=dtype)
+    for number in (2j, 1 - 0.5j, complex(0.1, -0.0), 1e300 + 0j):
+        with np.errstate(all="ignore"):
+            want = COMPLEX[name](x, number)
+            for _ in range(3):
+                for a, b in zip(td.tree.leaves(f(x, number)), td.tree.leaves(want), strict=True):
+                    assert type(a) is type(b) and getattr(a, "dtype", None) is getattr(b, "dtype", None)
+                    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
+    assert native_calls(f) or name in ("python arithmetic", "loop"), reasons(f)
+    assert f._specializations[0].executable.lowered.native
