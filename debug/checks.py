@@ -130,6 +130,7 @@ run_check = define(
     derivative=OPAQUE,
     batching=_batch_check,
     effects=frozenset({"callback"}),
+    idle_if="condition",
 )
 ignore_gradients("check")
 

@@ -63,6 +63,29 @@ def scalar_at(address: int, value: Value) -> Any:
     return kind.from_address(address).value
 
 
+def skip_lines(step: NodeThunk, pointer: Callable[[Value], str], number: int) -> list[str]:
+    """Return instructions that skip the callback of a step where a condition says that it has no effect.
+
+    Args:
+        step: the step.
+        pointer: returns the register of the address of a value.
+        number: of the step, whose callback is followed by the label ``after<number>``.
+    """
+    decl = step.node.op.decl
+    names = [argument.name for argument in step.node.op.schema.positional]
+    if decl is None or not decl.idle_if or type(step.node.args[names.index(decl.idle_if)]) is not Value:
+        return []
+    index = sum(isinstance(a, Value) for a in step.node.args[: names.index(decl.idle_if)])
+    root, layout = step.operands[index]
+    return [
+        f"  %i{number}a = getelementptr i8, ptr {pointer(root)}, i64 {0 if layout is None else layout.offset}",
+        f"  %i{number}b = load i8, ptr %i{number}a",
+        f"  %i{number}c = icmp ne i8 %i{number}b, 0",
+        f"  br i1 %i{number}c, label %after{number}, label %run{number}",
+        f"run{number}:",
+    ]
+
+
 def make_callback(step: NodeThunk) -> Callable[[int], None]:
     """Return a function that runs a node's eager kernel.
 

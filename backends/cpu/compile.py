@@ -329,6 +329,7 @@ class MainWriter:
         values = [root for root, _ in step.operands]
         table, lines = self._table([*values, *step.node.outputs], number)
         return [
+            *_callback.skip_lines(step, self.pointer, number),
             *lines,
             *self.call_lines(step, table, number),
             f"  %f{number} = icmp ne i32 %r{number}, 0",

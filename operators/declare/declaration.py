@@ -156,6 +156,7 @@ class Declaration(NamedTuple):
         result_type: the named tuple that public functions and methods return; its fields are the results in the schema.
         effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: such nodes are never merged, removed or
             reordered.
+        idle_if: the name of a boolean scalar argument; where it is true, the kernel has no effect and no result.
     """
 
     schema: str
@@ -192,6 +193,7 @@ class Declaration(NamedTuple):
     variadic: bool | str | None = None
     result_type: type[tuple[Any, ...]] | None = None
     effects: frozenset[str] = frozenset()
+    idle_if: str = ""
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem import errors
+from tandem.debug import checks
 
 X = td.asarray([1.0, -2.0, 3.0])
 GOOD = td.asarray([1.0, 2.0, 3.0])
@@ -300,3 +301,27 @@ def test_errors_of_debug_checks():
         td.debug_check(X > 0, "no")
     with pytest.raises(errors.ArgumentError, match="debug_check takes a boolean"):
         td.debug_check(1.0, "no")
+
+
+def test_compiled_checks_call_python_only_where_they_fail(monkeypatch):
+    calls = []
+    site = type(checks.CheckSite("user", "", (), ""))
+    text = site.text
+    monkeypatch.setattr(site, "text", lambda self, *args: calls.append(1) or text(self, *args))
+
+    def program(x, limit):
+        td.check((x < limit).all(), "{} is too large", x.max())
+        td.check(limit > 0, "limit {}", limit)
+        return td.fori_loop(0, 3, lambda i, y: (td.check((y < 100).all(), "step {}", i), y * 2)[1], x)
+
+    f, x = td.jit(program), td.asarray([1.0, 2.0])
+    for _ in range(4):
+        assert f(x, 5.0).tolist() == [8.0, 16.0] and not calls
+    for values, limit, message in (
+        ([9.0], 5.0, "9.0 is too large"),
+        ([40.0], 90.0, "step 2"),
+        ([-3.0], -1.0, "limit"),
+    ):
+        with pytest.raises(errors.CheckError, match=message):
+            f(td.asarray(values), limit)
+    assert len(calls) == 3
