@@ -17,7 +17,7 @@ from ..operators.declare.batching import Batched, BatchInfo, Dims, ensure_batch_
 from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.derivatives import NotDifferentiable, Rule
 from ..operators.declare.kinds import composite
-from ..operators.declare.native_kernel import NativeLoop
+from ..operators.declare.native_kernel import Decomposition, NativeLoop
 from ..operators.declare.shape_rules import spec_of
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import matrix_transpose
@@ -27,11 +27,13 @@ from ..registry.values import TensorSpec
 from .factorizations import conjugate, from_symmetric, real_diagonal, to_diagonal
 from .rules import (
     DTYPES,
+    REAL,
     TOLERANCE,
     adjoint,
     call_lapack,
     check_matrices,
     emitted_lapack_kernel,
+    hermitian_part,
     is_unrolled,
     lapack_kernel,
     matrix_op,
@@ -78,6 +80,33 @@ cholesky_lower = matrix_op(
     ),
 )
 
+cholesky_symmetric = matrix_op(
+    "linalg_cholesky_symmetric(Tensor self) -> Tensor",
+    lambda self: check_matrices("cholesky", self, is_square=True, dtypes=REAL),
+    lambda xp, self: call_lapack("cholesky", lambda: xp.linalg.cholesky(hermitian_part(xp, self))),
+    dtypes=REAL,
+    doc="""The Cholesky factors of the symmetric parts of real matrices.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        A lower triangular tensor of the same shape and dtype.
+
+    >>> td.ops.td.linalg_cholesky_symmetric(td.asarray([[4.0, 2.0], [2.0, 10.0]])).tolist()
+    [[2.0, 0.0], [1.0, 3.0]]
+    """,
+    reference="references.linear_algebra.cholesky",
+    derivative=Rule(vjp={"self": lambda g, out: _cholesky_vjp(g, out, False)}),
+    samples="samples.linalg.definite_matrices",
+    errors="samples.linalg.cholesky_errors",
+    native=lapack_kernel(
+        NativeLoop("tandem", "cholesky_symmetric", is_unrolled),
+        failure="cholesky: Matrix is not positive definite",
+    ),
+    decomposition=Decomposition(lambda self: cholesky_lower(symmetrize(self))),
+)
+
 
 @composite(
     "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
@@ -106,8 +135,10 @@ cholesky_lower = matrix_op(
     method=False,
 )
 def cholesky(self: Tensor, *, upper: bool) -> Tensor:
-    check_matrices("cholesky", self, is_square=True)
-    lower: Tensor = cholesky_lower(symmetrize(self))
+    """Small matrices are symmetrized by the loop that factorizes them, without an intermediate."""
+    spec = check_matrices("cholesky", self, is_square=True)
+    is_small = spec.dtype in REAL and is_unrolled(spec)
+    lower: Tensor = cholesky_symmetric(self) if is_small else cholesky_lower(symmetrize(self))
     return adjoint(lower) if upper else lower
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
     from ..registry.types import Array, ArrayModule, Function, ShapeRule, T, Tensor, TensorOrSpec
 
-DTYPES = (float32, float64, *COMPLEX)
+REAL = (float32, float64)
+DTYPES = (*REAL, *COMPLEX)
 TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128": 1e-10}
 
 
@@ -126,6 +127,7 @@ def matrix_op(
     rule: Callable[..., object] = batching.leading,
     native: NativeKernel | None = None,
     decomposition: Decomposition | None = None,
+    dtypes: tuple[DType, ...] = DTYPES,
 ) -> OperatorFunction[Any]:
     """Declare an operator on stacks of matrices whose kernel calls LAPACK."""
     return array_op(
@@ -135,7 +137,7 @@ def matrix_op(
         kernel,
         doc=doc,
         reference=reference,
-        dtypes=DTYPES,
+        dtypes=dtypes,
         derivative=derivative,
         batching=rule,
         native=native,

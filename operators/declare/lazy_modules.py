@@ -14,6 +14,7 @@ LAZY_OPERATORS: dict[str, str] = {
         "linalg_solve_triangular_stack "
         "linalg_solve_stack linalg_solve linalg_inv linalg_det linalg_slogdet linalg_pinv linalg_matrix_power "
         "linalg_cholesky linalg_cholesky_lower linalg_cholesky_ex linalg_cholesky_or_nan linalg_indefinite_minor "
+        "linalg_cholesky_symmetric "
         "linalg_eig linalg_eigvals linalg_eigh linalg_eigh_lower linalg_eigvalsh linalg_eigvalsh_lower linalg_svd "
         "linalg_svdvals linalg_qr linalg_vector_norm linalg_matrix_norm linalg_norm linalg_matrix_rank "
         "linalg_lu_permuted linalg_cond linalg_lstsq linalg_multi_dot linalg_tensorinv linalg_tensorsolve"

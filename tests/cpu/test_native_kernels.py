@@ -169,6 +169,30 @@ def test_cholesky_of_a_batch_has_the_bits_of_each_matrix(size):
         f(td.asarray(stack))
 
 
+@native
+@pytest.mark.parametrize("size", range(1, 9))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_matrices_are_symmetrized_as_they_are_factorized(size, dtype):
+    x = td.asarray((rng.standard_normal((11, size, size)) + 4 * size * np.eye(size)).astype(dtype))
+    symmetric = (x + x.mT) / 2
+    lower = td.ops.td.linalg_cholesky_lower(symmetric)
+    for upper in (False, True):
+        f = td.jit(lambda x, upper=upper: td.linalg.cholesky(x, upper=upper))
+        assert set(choices(f, x)) <= {"td::linalg_cholesky_symmetric", "td::permute"}
+        wanted = lower.mT if upper else lower
+        for given in (x, x.mT):
+            eager = td.linalg.cholesky(given, upper=upper)
+            assert bits(f(given)) == bits(eager) == bits(td.ops.td.clone(wanted))
+
+
+@native
+def test_large_matrices_are_symmetrized_by_a_fused_kernel():
+    x = td.asarray(rng.standard_normal((3, 9, 9)) + 9 * np.eye(9))
+    f = td.ops.td.linalg_cholesky_symmetric
+    assert "callback" not in choices(td.jit(f), x).values()
+    assert bits(td.jit(f)(x)) == bits(f(x)) == bits(td.linalg.cholesky(x))
+
+
 def test_nan_is_not_a_failure():
     x = td.full((3, 3), float("nan"))
     for size in (3, 12):

@@ -85,6 +85,10 @@ def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
     return {"N": sizes[0]}
 
 
+def _symmetric_rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"N": sizes[0], "SYMMETRIZE": 1}
+
+
 def _sort_function(dtype: DType) -> dict[str, int]:
     address = find_sort_function(dtype.np)
     return {"NUMPY_sort": address} if address else {}
@@ -121,6 +125,9 @@ def _variant(name: str) -> Callable[[tuple[DType, ...], tuple[int, ...]], dict[s
 LOOPS = {
     "solve": EmittedLoop(rt_solvers.solve, "(m,m),(m,n)->(m,n)", _is_float, _rows, rt_loops.Failures.COUNT),
     "cholesky": EmittedLoop(rt_solvers.cholesky, "(m,m)->(m,m)", _is_float, _rows, rt_loops.Failures.COUNT),
+    "cholesky_symmetric": EmittedLoop(
+        rt_solvers.cholesky, "(m,m)->(m,m)", _is_float, _symmetric_rows, rt_loops.Failures.COUNT
+    ),
     "solve_lower": EmittedLoop(
         rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, failures=rt_loops.Failures.COUNT
     ),
@@ -209,7 +216,7 @@ def find_fold(name: str, dtypes: tuple[DType, ...]) -> Loop | str:
 
 def needs_sizes(name: str) -> bool:
     """Return whether a loop is compiled for core sizes."""
-    return LOOPS[name].constants is _rows
+    return LOOPS[name].constants in (_rows, _symmetric_rows)
 
 
 @engine.KeepFirst

@@ -27,6 +27,7 @@ from ..fastpath.compiler.dsl import (
 T: TypeAlias = float  # a type parameter
 N: i64 = template(4)
 LANES: i64 = 8  # matrices that are factorized together
+SYMMETRIZE: i64 = template(0)  # whether ``cholesky`` factorizes symmetric parts
 SMALLEST: f64 = 2.2250738585072014e-308  # the reciprocals of smaller numbers may overflow
 
 sqrt = extern("llvm.sqrt.f64", "f64(f64)")
@@ -176,11 +177,16 @@ def solve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
 
 @alwaysinline
 def read_triangles(a: ptr, step: i64, rows: i64, columns: i64, to: ptr, lanes: i64) -> None:
-    """Copy the lower triangles of some matrices to float64; element by element, next to each other."""
+    """Copy the lower triangles of some matrices to float64; element by element, next to each other.
+
+    The mean of an element and its mirror image is computed in the dtype of the matrices, as ``(x + x.mT) / 2`` is.
+    """
     for i in range(N):
         for j in range(i + 1):
             for lane in range(lanes):
                 element = load(T, a, lane * step + i * rows + j * columns)
+                if SYMMETRIZE:
+                    element = (element + load(T, a, lane * step + j * rows + i * columns)) / 2
                 store(f64, to, ((i * N + j) * lanes + lane) * 8, f64(element))
 
 
@@ -244,7 +250,7 @@ def factorize_some(a: ptr, out: ptr, steps: ptr, lower: ptr, lanes: i64) -> i64:
 
 @native
 def cholesky(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of ``cholesky_lo``, (m,m)->(m,m); it reads the lower triangle."""
+    """The loop of ``cholesky_lo``, (m,m)->(m,m); it reads the lower triangle, or factorizes the symmetric part."""
     a, out, left = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 0)
     lower, failed = stack(N * N * LANES * 8), i64(0)
     while left >= LANES:
