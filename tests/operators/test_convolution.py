@@ -9,7 +9,7 @@ import pytest
 import tandem as td
 from tandem import config
 from tandem.backends.cpu.codegen.shifted_tiles import tile_vectors, write_shifted_tiles
-from tandem.backends.cpu.native_kernels.convolutions import choose_mode, parse_sizes
+from tandem.backends.cpu.native_kernels.convolutions import block_depth, choose_mode, is_dense, parse_sizes
 from tandem.backends.cpu.native_kernels.rt_convolution import SHIFTED, WINDOWS
 from tandem.backends.cpu.target import vector_target
 from tandem.operators.nn.convolution_kernel import convolve
@@ -265,6 +265,45 @@ def test_small_kernels_of_any_stride_multiply_shifted_planes(channels, stride):
     assert choose_mode(parse_sizes(name)) == SHIFTED
 
 
+def geometry_of(x, w, stride, padding, dilation=1):
+    sizes = [n + 2 * padding - (k - 1) * dilation for n, k in zip(x.shape[2:], w.shape[2:], strict=True)]
+    out = [(n - 1) // stride + 1 for n in sizes]
+    axes = (x.shape[2:], w.shape[2:], out, *([n] * 2 for n in (stride, padding, 1, dilation)))
+    return parse_sizes(",".join(["1", f"{x.shape[1]}", f"{len(w)}", *("x".join(map(str, a)) for a in axes)]))
+
+
+@pytest.mark.parametrize(
+    "shape, kernel, stride, padding, dense, blocks",
+    [
+        ((3, 64, 8, 8), (40, 3, 3), 1, 1, True, True),  # whole vectors of positions
+        ((3, 130, 7, 7), (20, 3, 3), 1, 1, False, True),  # sums are kept beside the result
+        ((3, 130, 10, 10), (64, 3, 3), 1, 1, True, True),
+        ((2, 6, 14, 14), (16, 5, 5), 1, 0, False, False),
+        ((2, 40, 15, 15), (28, 3, 3), 2, 1, True, True),
+        ((2, 5, 32, 32), (24, 3, 3), 2, 1, False, False),
+        ((3, 64, 8, 8), (23, 1, 1), 1, 0, False, False),  # planes are the input itself
+        ((3, 64, 9, 9), (23, 1, 1), 1, 0, False, False),
+        ((1, 64, 8, 24), (1, 1, 1), 2, 0, False, False),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_planes_of_the_width_of_the_result(shape, kernel, stride, padding, dense, blocks, dtype):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(shape).astype(dtype)
+    w = rng.standard_normal((kernel[0], shape[1], *kernel[1:])).astype(dtype)
+    sizes = geometry_of(x, w, stride, padding)
+    assert (choose_mode(sizes), is_dense(sizes)) == (SHIFTED, dense)
+    assert (block_depth(sizes) < math.prod(w.shape[1:])) == blocks
+    how = ((stride,) * 2, (padding,) * 4, (1, 1), (1, 1), 1)
+    found = td.convolution(td.asarray(x), td.asarray(w), *how)
+    close(found, convolve(np, x, w, *how), 2e-4 if dtype is np.float32 else 1e-10)
+    for one, two in ((x[:, ::-1].copy()[:, ::-1], w), (x, w.swapaxes(0, 1).copy().swapaxes(0, 1))):
+        again = td.convolution(td.asarray(one), td.asarray(two), *how)  # strides do not matter
+        assert again.numpy().tobytes() == found.numpy().tobytes()
+    one = td.convolution(td.asarray(x[1 % len(x) :]), td.asarray(w), *how)
+    assert one[0].numpy().tobytes() == found[1 % len(x)].numpy().tobytes()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rank", [1, 2])
 def test_windows_of_large_kernels_are_read_in_place(rank, dtype):
@@ -299,7 +338,7 @@ def test_tiles_of_shifted_planes_keep_their_sums_in_registers(dtype):
     tiles = tile_vectors()
     for height, vectors in tiles.items():
         function = text.partition(f"@shifted_tiles_{height}(")[2].partition("\n}")[0]
-        expected = sum(height * count for count in (*range(1, vectors), vectors))
+        expected = sum(height * count for count in (*range(1, vectors), vectors, (vectors + 2) // 2))
         lanes = vector_target().vector_bytes // dtype.itemsize
         assert len(re.findall(rf"phi <{lanes} x ", function)) == expected
 

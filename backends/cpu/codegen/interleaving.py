@@ -50,7 +50,7 @@ class Interleaving:
                 f.load_masked(access.dtype, pointer, mask) if mask else f.load_vector(access.dtype, pointer)
                 for pointer, mask in self._pieces(f, count)
             ]
-            self._rows, self._size = _concatenate(f, element, parts)
+            self._rows, self._size = f.concatenate(element, parts)
         self._values[access] = self._rows
         if len(self._values) == width:
             self._values.clear()
@@ -65,7 +65,7 @@ class Interleaving:
         if len(self._values) < width:
             return
         element, lanes = memory_type(dtype), f.lanes
-        columns, size = _concatenate(f, element, [self._values[one] for one in self._columns])
+        columns, size = f.concatenate(element, [self._values[one] for one in self._columns])
         self._values.clear()
         vec = f"<{size} x {element}>"
         for number, (pointer, mask) in enumerate(self._pieces(f, count)):
@@ -87,18 +87,6 @@ class Interleaving:
                 else f.op(f"sub i64 {f.op(f'mul i64 {count}, {width}')}, {number * f.lanes}")
             )
             yield f.address(first.here, str(number * f.lanes * first.size)), left and lanes_below(f, left)
-
-
-def _concatenate(f: Function, element: str, parts: list[str]) -> tuple[str, int]:
-    """One vector of the elements of vectors, one after the other, and its size, a power of two."""
-    parts += ["poison"] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
-    size = f.lanes
-    while len(parts) > 1:
-        vec, picks = f"<{size} x {element}>", ", ".join(f"i32 {number}" for number in range(2 * size))
-        pairs = zip(parts[::2], parts[1::2])
-        parts = [f.op(f"shufflevector {vec} {a}, {vec} {b}, <{2 * size} x i32> <{picks}>") for a, b in pairs]
-        size *= 2
-    return parts[0], size
 
 
 def interleave(accesses: Sequence[tuple[Use, Access]], tail: int) -> None:

@@ -14,7 +14,8 @@ from .text import REGISTER, Function, Module
 # Vectors of positions of a tile, by its height: as many sums as the registers hold, and enough to hide their latency.
 VECTORS = {8: 3, 6: 4, 4: 5, 2: 8, 1: 8}
 NARROW_VECTORS = {6: 2, 4: 2, 2: 4, 1: 8}
-PARAMETERS = "ptr %kernels, ptr %planes, ptr %offsets, i64 %taps, ptr %to, i64 %pitch"
+PACK_PARAMETERS = "ptr %source, i64 %over, i64 %taps, ptr %to"
+PARAMETERS = "ptr %kernels, ptr %planes, ptr %offsets, i64 %taps, ptr %to, i64 %pitch, i1 %adds"
 
 
 def tile_vectors() -> dict[int, int]:
@@ -23,10 +24,11 @@ def tile_vectors() -> dict[int, int]:
 
 
 def write_shifted_tiles(dtype: DType) -> str:
-    """Return LLVM IR of ``shifted_tiles(kernels, planes, offsets, taps, to, pitch, height)``.
+    """Return LLVM IR of ``shifted_tiles(kernels, planes, offsets, taps, to, pitch, adds, height)``.
 
     ``kernels`` is (taps, height), ``offsets`` has the bytes from ``planes`` to the first element of each tap, and
-    ``to`` is (height, pitch); ``pitch`` is in bytes, and a multiple of the width of all vectors.
+    ``to`` is (height, pitch); ``pitch`` is in bytes, and a multiple of the width of all vectors. If ``adds`` is true,
+    the sums of the products continue the chains of ``to``. ``pack_kernels`` of `_write_packing` is there too.
     """
     module, name = Module(), "shifted_tiles"
     lanes = vector_target().vector_bytes // dtype.itemsize
@@ -37,20 +39,73 @@ def write_shifted_tiles(dtype: DType) -> str:
             f.do(f"call void @{name}_{height}({PARAMETERS})")
     f.do("ret void")
     module.helper(name, f.text(f"void @{name}({PARAMETERS}, i64 %height) #0"))
+    _write_packing(module, dtype)
     return str(module)
 
 
+def _write_packing(module: Module, dtype: DType) -> None:
+    """Write ``pack_kernels(source, over, taps, to, height)``, which transposes (height, taps) to (taps, height).
+
+    Rows of ``source`` are contiguous, and ``over`` bytes apart.
+    """
+    name, lanes = "pack_kernels", vector_target().vector_bytes // dtype.itemsize
+    f = Function(module, lanes)
+    for height in tile_vectors():
+        _write_packed_height(module, f"{name}_{height}", dtype, height)
+        with f.when(f.op(f"icmp eq i64 %height, {height}")):
+            f.do(f"call void @{name}_{height}({PACK_PARAMETERS})")
+    f.do("ret void")
+    module.helper(name, f.text(f"void @{name}({PACK_PARAMETERS}, i64 %height) #0"))
+
+
+def _write_packed_height(module: Module, name: str, dtype: DType, height: int) -> None:
+    """Write the packing of ``height`` rows: a vector of each at a time, then the elements that are left."""
+    f = Function(module, vector_target().vector_bytes // dtype.itemsize)
+    size, element, lanes = dtype.itemsize, REGISTER[dtype], f.lanes
+    rows = [f.address("%source", f.op(f"mul i64 %over, {r}")) for r in range(height)]
+    whole = f.op(f"sub i64 %taps, {f.op(f'srem i64 %taps, {lanes}')}")
+    with f.loop("0", whole, str(lanes)) as tap:
+        at = f.op(f"mul i64 {tap.index}, {size}")
+        block, width = f.concatenate(element, [f.load_vector(dtype, f.address(row, at)) for row in rows])
+        to = f.address("%to", f.op(f"mul i64 {at}, {height}"))
+        for number in range(height):
+            order = range(number * lanes, (number + 1) * lanes)
+            picks = ", ".join(f"i32 {k % height * lanes + k // height}" for k in order)
+            vec = f"<{width} x {element}>"
+            part = f.op(f"shufflevector {vec} {block}, {vec} poison, <{lanes} x i32> <{picks}>")
+            f.store_vector(dtype, part, f.address(to, str(number * lanes * size)))
+    with f.loop(whole, "%taps", "1") as tap:
+        at = f.op(f"mul i64 {tap.index}, {size}")
+        to = f.address("%to", f.op(f"mul i64 {at}, {height}"))
+        for r, row in enumerate(rows):
+            value = f.load(element, f.address(row, at))
+            f.do(f"store {element} {value}, ptr {f.address(to, str(r * size))}, align 1")
+    f.do("ret void")
+    module.helper(name, f.text(f"internal void @{name}({PACK_PARAMETERS}) #1"))
+
+
 def _write_height(module: Module, name: str, dtype: DType, height: int, vectors: int) -> None:
-    """Write all positions of ``height`` channels: whole tiles, then one tile of the vectors that are left."""
+    """Write all positions of ``height`` channels: whole tiles, then one tile of the vectors that are left.
+
+    One vector too many and a whole tile become two halves: a tile of one vector has too few sums to hide their latency.
+    """
     f = Function(module, vector_target().vector_bytes // dtype.itemsize)
     width = f.lanes * dtype.itemsize
-    whole = f.op(f"sub i64 %pitch, {f.op(f'srem i64 %pitch, {vectors * width}')}")
+    rest = f.op(f"srem i64 %pitch, {vectors * width}")
+    is_one = f.op(f"icmp eq i64 {rest}, {width}")
+    splits = f.op(f"and i1 {is_one}, {f.op(f'icmp sgt i64 %pitch, {vectors * width}')}")
+    kept = f.op(f"select i1 {splits}, i64 {(vectors + 1) * width}, i64 {rest}")
+    whole = f.op(f"sub i64 %pitch, {kept}")
     with f.loop("0", whole, str(vectors * width)) as at:
         _write_tile(f, dtype, at.index, height, vectors)
-    left = f.op(f"sub i64 %pitch, {whole}")
+    half = (vectors + 2) // 2
+    with f.when(splits):
+        _write_tile(f, dtype, whole, height, half)
+    done = f.op(f"select i1 {splits}, i64 {half * width}, i64 0")
+    start, left = f.op(f"add i64 {whole}, {done}"), f.op(f"sub i64 {kept}, {done}")
     for count in range(1, vectors):
         with f.when(f.op(f"icmp eq i64 {left}, {count * width}")):
-            _write_tile(f, dtype, whole, height, count)
+            _write_tile(f, dtype, start, height, count)
     f.do("ret void")
     module.helper(name, f.text(f"internal void @{name}({PARAMETERS}) #1"))
 
@@ -60,7 +115,11 @@ def _write_tile(f: Function, dtype: DType, start: str, height: int, vectors: int
     size, element = dtype.itemsize, REGISTER[dtype]
     width, vec = f.lanes * size, f.vec(element)
     planes, to = f.address("%planes", start), f.address("%to", start)
-    with f.loop("0", "%taps", "1", [(vec, "zeroinitializer")] * (height * vectors)) as tap:
+    rows = [f.address(to, f.op(f"mul i64 %pitch, {r}")) for r in range(height)]
+    sums = [f.address(row, str(v * width)) for row in rows for v in range(vectors)]
+    before = [f.load_vector(dtype, pointer) for pointer in sums]
+    begin = [f.op(f"select i1 %adds, {vec} {value}, {vec} zeroinitializer") for value in before]
+    with f.loop("0", "%taps", "1", [(vec, value) for value in begin]) as tap:
         offset = f.load("i64", f.address("%offsets", f.op(f"mul i64 {tap.index}, 8")))
         plane = f.address(planes, offset)
         weights = f.address("%kernels", f.op(f"mul i64 {tap.index}, {height * size}"))
@@ -70,7 +129,5 @@ def _write_tile(f: Function, dtype: DType, start: str, height: int, vectors: int
             for v, vector in enumerate(loaded):
                 own = r * vectors + v
                 tap.next[own] = multiply_add(f, element, weight, vector, tap.carried[own])
-    for r in range(height):
-        row = f.address(to, f.op(f"mul i64 %pitch, {r}"))
-        for v in range(vectors):
-            f.store_vector(dtype, tap.carried[r * vectors + v], f.address(row, str(v * width)))
+    for total, pointer in zip(tap.carried, sums, strict=True):
+        f.store_vector(dtype, total, pointer)

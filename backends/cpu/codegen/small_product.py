@@ -136,10 +136,14 @@ def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:
     return f.op(f"fadd {vec} {f.op(f'fmul {vec} {a}, {b}')}, {c}")
 
 
-def write_pack(module: Module, name: str, dtype: DType, lanes: int, panel: int) -> None:
-    """Add ``name``: pack ``depth`` by ``width`` elements of ``b`` into rows that are ``panel`` elements apart."""
+def write_pack(module: Module, name: str, dtype: DType, lanes: int, panel: int = 0) -> None:
+    """Add ``name``: pack ``depth`` by ``width`` elements of ``b`` into rows that are ``panel`` elements apart.
+
+    Where ``panel`` is 0, the function has one more parameter: the bytes between rows.
+    """
     f = Function(module, lanes)
     size, element = dtype.itemsize, REGISTER[dtype]
+    pitch = str(panel * size) if panel else "%pitch"
     is_transposed = f.op(f"icmp eq i64 %b_row, {size}")
     deep = f.op(f"select i1 {is_transposed}, i64 {f.op(f'and i64 %depth, {-lanes}')}, i64 0")
     wide = f.op(f"and i64 %width, {-lanes}")
@@ -151,23 +155,41 @@ def write_pack(module: Module, name: str, dtype: DType, lanes: int, panel: int) 
             )
             for i in range(lanes)
         ]
-        target = f.address("%into", f.op(f"mul i64 {at.index}, {panel * size}"))
+        target = f.address("%into", f.op(f"mul i64 {at.index}, {pitch}"))
         target = f.address(target, f.op(f"mul i64 {column.index}, {size}"))
         for i, vector in enumerate(transpose_vectors(f, element, vectors)):
-            f.store_vector(dtype, vector, f.address(target, str(i * panel * size)))
-    # the rows below the squares, then the columns to the right of them
-    for start, stop, first, last in (("%deep", "%depth", "0", "%wide"), ("0", "%depth", "%wide", "%width")):
-        names = {"%deep": deep, "%wide": wide}
-        start, first, last = names.get(start, start), names.get(first, first), names.get(last, last)
+            f.store_vector(dtype, vector, f.address(target, f.op(f"mul i64 {pitch}, {i}")))
+    below, beside = (deep, "%depth", "0", "%width"), ("0", deep, wide, "%width")
+    if vector_target().masks:
+        _pack_beside(f, dtype, deep, wide, pitch)
+    for start, stop, first, last in (below,) if vector_target().masks else (below, beside):
         with f.loop(start, stop, "1") as at, f.loop(first, last, "1") as column:
             source = f.address("%b", f.op(f"mul i64 {at.index}, %b_row"))
             source = f.address(source, f.op(f"mul i64 {column.index}, %b_column"))
-            target = f.address("%into", f.op(f"mul i64 {at.index}, {panel * size}"))
+            target = f.address("%into", f.op(f"mul i64 {at.index}, {pitch}"))
             target = f.address(target, f.op(f"mul i64 {column.index}, {size}"))
             f.do(f"store {element} {f.load(element, source)}, ptr {target}")
     f.do("ret void")
-    header = f"internal void @{name}(ptr %b, ptr %into, i64 %depth, i64 %width, i64 %b_row, i64 %b_column) #1"
-    module.helper(name, f.text(header))
+    parameters = "ptr %b, ptr %into, i64 %depth, i64 %width, i64 %b_row, i64 %b_column"
+    parameters += "" if panel else ", i64 %pitch"
+    module.helper(name, f.text(f"internal void @{name}({parameters}) #1"))
+
+
+def _pack_beside(f: Function, dtype: DType, deep: str, wide: str, pitch: str) -> None:
+    """Pack the columns to the right of the squares, which are less than a vector: the last one is read again."""
+    size, element, left = dtype.itemsize, REGISTER[dtype], f.op(f"sub i64 %width, {wide}")
+    f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+    with f.when(f.op(f"icmp sgt i64 {left}, 0")):
+        mask, last = lanes_below(f, left), f.op(f"sub i64 {left}, 1")
+        columns = [f.op(f"call i64 @llvm.smin.i64(i64 {last}, i64 {i})") for i in range(f.lanes)]
+        places = [f.op(f"mul i64 {f.op(f'add i64 {wide}, {column}')}, %b_column") for column in columns]
+        into = f.address("%into", f.op(f"mul i64 {wide}, {size}"))
+        with f.loop("0", deep, str(f.lanes)) as at:
+            source = f.address("%b", f.op(f"mul i64 {at.index}, {size}"))
+            vectors = [f.load_vector(dtype, f.address(source, place)) for place in places]
+            target = f.address(into, f.op(f"mul i64 {at.index}, {pitch}"))
+            for i, vector in enumerate(transpose_vectors(f, element, vectors)):
+                f.store_masked(dtype, vector, f.address(target, f.op(f"mul i64 {pitch}, {i}")), mask)
 
 
 def transpose_vectors(f: Function, element: str, vectors: list[str]) -> list[str]:

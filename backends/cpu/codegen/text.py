@@ -305,6 +305,18 @@ class Function:
         )
         return a, b
 
+    def concatenate(self, element: str, vectors: list[str]) -> tuple[str, int]:
+        """Return one vector of the elements of vectors, one after the other, and its size: a power of two vectors."""
+        parts = vectors + ["poison"] * ((1 << (len(vectors) - 1).bit_length()) - len(vectors))
+        size = self.lanes
+        while len(parts) > 1:
+            vec, picks = f"<{size} x {element}>", ", ".join(f"i32 {number}" for number in range(2 * size))
+            shuffle, order = f"shufflevector {vec}", f"<{2 * size} x i32> <{picks}>"
+            pairs = zip(parts[::2], parts[1::2])
+            parts = [self.op(f"{shuffle} {a}, {vec} {b}, {order}") for a, b in pairs]
+            size *= 2
+        return parts[0], size
+
     def each_part(self, mask: str, dtype: DType) -> str:
         """Return the mask of the parts of complex numbers; for other dtypes the mask itself."""
         return self.interleave("i1", mask, mask) if dtype in PARTS else mask

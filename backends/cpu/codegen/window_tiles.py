@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ....registry.dtypes import DType
 from ..target import vector_target
-from .small_product import multiply_add, tile_heights
+from .small_product import multiply_add, tile_heights, write_pack
 from .text import REGISTER, Function, Module
 
 PARAMETERS = (
@@ -19,7 +19,10 @@ PARAMETERS = (
 
 
 def write_window_tiles(dtype: DType) -> str:
-    """Return LLVM IR of `window_tiles(offsets, rows, planes, over, along, packed, depth, wide, to, pitch)`.
+    """Return LLVM IR of ``window_tiles(offsets, rows, planes, over, along, packed, depth, wide, to, pitch)``.
+
+    And of ``transpose(source, to, rows, columns, over, pitch)``, which transposes (columns, rows) to (rows, columns):
+    the rows of ``source`` are ``over`` bytes apart, and those of ``to`` ``pitch`` bytes.
 
     ``offsets`` has the bytes from ``planes`` to the first element of each row; its elements are ``over`` and ``along``
     bytes apart. ``packed`` is (depth, wide, pitch) and ``to`` (rows, pitch); ``pitch`` is in bytes, of whole vectors.
@@ -38,7 +41,19 @@ def write_window_tiles(dtype: DType) -> str:
             f.do(f"call void @{name}_{vectors}({PARAMETERS}, i64 {whole})")
     f.do("ret void")
     module.helper(name, f.text(f"void @{name}({PARAMETERS}) #0"))
+    _write_transpose(module, dtype)
     return str(module)
+
+
+def _write_transpose(module: Module, dtype: DType) -> None:
+    lanes = vector_target().vector_bytes // dtype.itemsize
+    write_pack(module, "pack", dtype, lanes)
+    f = Function(module, lanes)
+    given = f"ptr %source, ptr %to, i64 %rows, i64 %columns, i64 {dtype.itemsize}, i64 %over, i64 %pitch"
+    f.do(f"call void @pack({given})")
+    f.do("ret void")
+    parameters = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %over, i64 %pitch"
+    module.helper("transpose", f.text(f"void @transpose({parameters}) #0"))
 
 
 def _write_columns(module: Module, name: str, dtype: DType, vectors: int) -> None:

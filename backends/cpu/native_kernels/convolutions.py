@@ -22,10 +22,16 @@ from .tables import parse_signature
 SHIFTED = 4  # how much quicker it is to copy shifted planes than windows
 MOST_SHIFTED = 512  # channels of a group
 MOST_STRIDE = 4  # of shifted planes
+ITEMS = 1 << 17  # elements of the shifted planes of items at a time
+NEAR_PLANES = 1 << 13  # elements of planes that are read again and again: those of the first cache
+LEAST_DEPTH = 128  # taps at a time, so that loading and storing sums takes little
+COPY = 32  # multiplications that take as long as copying an element of a plane
+VECTOR = 16  # elements of the result that are computed together
 LEAST_SHIFTED = 32  # elements of a channel of the result
 LEAST_COLUMNS = 12  # channels of a group of the result that are columns of windows
 LEAST_WINDOW = 16  # elements of a window that is read in place
 PLANES = 1 << 16  # elements of the planes of windows at a time
+SUMS = 1 << 17  # elements of the sums of windows at a time, which are read for each channel
 BLOCK = 1 << 20  # elements of the unfolded input at a time
 SIGNATURES = {
     1: "(c,x),(o,i,r)->(o,u)",
@@ -84,7 +90,7 @@ def choose_mode(s: Sizes) -> int:
 def is_shiftable(s: Sizes) -> bool:
     """Return whether products of shifted planes are the quickest: few phases, and few columns too many."""
     is_plain = len(s.sizes) < 3 and max(s.input_dilation) == 1
-    if not is_plain or s.channels // s.groups > MOST_SHIFTED or math.prod(s.kernel) == max(s.stride) == 1:
+    if not is_plain or s.channels // s.groups > MOST_SHIFTED:
         return False
     if max(s.stride) > 1 and (max(s.stride) > MOST_STRIDE or max(s.dilation) > 1):
         return False
@@ -92,12 +98,40 @@ def is_shiftable(s: Sizes) -> bool:
     return reach // s.stride[-1] <= s.out[-1] and math.prod(s.out) >= LEAST_SHIFTED
 
 
+def shifted_planes(s: Sizes, dense: bool) -> tuple[int, int]:
+    """Return the elements of the planes of a channel, and the positions of one of the result, with those too many."""
+    reach = [(k - 1) * d for k, d in zip(s.kernel, s.dilation, strict=True)]
+    phases = [min(step, r + 1) for step, r in zip(s.stride, reach, strict=True)]
+    lengths = [n + r // step for n, r, step in zip(s.out, reach, s.stride, strict=True)]
+    if dense:
+        phases[-1], lengths[-1] = s.kernel[-1], s.out[-1]
+    positions = (math.prod(s.out[:-1]) - 1) * lengths[-1] + s.out[-1]
+    return math.prod(phases) * math.prod(lengths), -(-positions // VECTOR) * VECTOR
+
+
+def is_dense(s: Sizes) -> bool:
+    """Return whether fewer positions are worth more copies: whether planes have the width of the result."""
+    planes, positions = shifted_planes(s, False)
+    more, fewer = shifted_planes(s, True)
+    return s.of_group * math.prod(s.kernel) * (positions - fewer) > COPY * (more - planes)
+
+
+def block_depth(s: Sizes) -> int:
+    """Return the number of taps of shifted planes at a time."""
+    planes, kernel, within = shifted_planes(s, is_dense(s))[0], math.prod(s.kernel), s.channels // s.groups
+    depth = max(1, NEAR_PLANES // planes) * kernel
+    return min(within * kernel, depth) if depth >= LEAST_DEPTH else within * kernel
+
+
 def block_size(s: Sizes) -> int:
     """Return the number of items at a time, in the modes that compute several."""
+    if choose_mode(s) == rt_convolution.SHIFTED:
+        planes, positions = shifted_planes(s, is_dense(s))
+        return max(1, ITEMS // (s.channels // s.groups * planes + s.of_group * positions))
     if choose_mode(s) == rt_convolution.WINDOWS:
         ends = zip(s.out, s.stride, s.kernel, s.dilation)
         plane = math.prod((out - 1) * step + (k - 1) * d + 1 for out, step, k, d in ends)
-        return max(1, min(PLANES // plane, BLOCK // (math.prod(s.out) * s.of_group)))
+        return max(1, min(PLANES // plane, SUMS // (math.prod(s.out) * s.of_group)))
     within = s.channels // s.groups
     return max(1, BLOCK // (s.groups * within * math.prod(s.kernel) * math.prod(s.out)))
 
@@ -111,6 +145,8 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
         "rank": len(s.sizes),
         "mode": choose_mode(s),
         "block": block_size(s),
+        "depth": block_depth(s),
+        "dense": int(is_dense(s)),
         "groups": s.groups,
         "within": within,
         "of_group": s.of_group,
@@ -144,7 +180,7 @@ def split_name(name: str) -> tuple[str, tuple[int, ...]]:
 @engine.KeepFirst
 def compile_tiles(dtype: DType) -> engine.Code | None:
     """Return the code of the products of shifted planes and of windows, one for the process."""
-    exports = ["shifted_tiles", "window_tiles"]
+    exports = ["shifted_tiles", "pack_kernels", "window_tiles", "transpose"]
     return engine.build_once(f"tiles of convolutions of {dtype.name}", partial(write_tiles, dtype), exports)
 
 

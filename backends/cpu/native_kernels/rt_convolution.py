@@ -24,7 +24,7 @@ from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, clear, copy_plane, end_inside, first_inside
-from .rt_shifted import convolve_shifted, scratch_of_shifted
+from .rt_shifted import convolve_shifted, is_dense_input, scratch_of_shifted
 from .rt_windows import convolve_windows, scratch_of_windows
 
 COLUMNS, ROWS, SCATTER, SHIFTED, WINDOWS = 0, 1, 2, 3, 4  # modes
@@ -142,20 +142,6 @@ def product(a: ptr, b: ptr, c: ptr, m: i64, k: i64, n: i64, row: i64, column: i6
     """Multiply a dense (m, k) by (k, n) with strides in elements."""
     call = stack_of(m, k, n, k * SIZE, SIZE, row * SIZE, column * SIZE, n * SIZE, 0, 0)
     multiply(a, b, c, call)
-
-
-@native
-def is_dense_input(steps: ptr, g: Geometry) -> bool:
-    """Return whether the input is already the matrix of columns: a kernel of one element, each index once."""
-    dense = load(i64, steps, 0) == g.indices * SIZE and g.taps == g.within
-    step = i64(SIZE)
-    for d in range(3):
-        axis = 2 - d
-        dense = dense and at(g.sizes, axis) == at(g.out, axis) and at(g.before, axis) == 0
-        is_next = stride_of(steps, g.rank, axis) == step and at(g.stride, axis) == 1
-        dense = dense and (is_next or at(g.sizes, axis) == 1)
-        step *= at(g.sizes, axis)
-    return bool(dense)
 
 
 @noinline

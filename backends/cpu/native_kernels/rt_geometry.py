@@ -11,7 +11,9 @@ class Geometry(Struct):
 
     rank: i64  # axes to convolve over
     mode: i64
-    block: i64  # items at a time, in the mode ROWS
+    block: i64  # items at a time, in the modes ROWS, SHIFTED and WINDOWS
+    depth: i64  # taps at a time, in the mode SHIFTED
+    dense: i64  # in the mode SHIFTED: whether each column of the kernel has planes of its own
     groups: i64
     within: i64  # channels of a group of the input
     of_group: i64  # channels of a group of the result

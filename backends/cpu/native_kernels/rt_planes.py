@@ -65,6 +65,9 @@ def copy_rows(source: ptr, column: i64, rows: i64, p: Plane, to: ptr) -> None:
         elif step == SIZE:
             for j in range(count):
                 store(T, line, j * SIZE, load(T, source, j * SIZE))
+        elif step == 2 * SIZE:  # a constant makes vectors
+            for j in range(count):
+                store(T, line, j * SIZE, load(T, source, j * 2 * SIZE))
         else:
             for j in range(count):
                 store(T, line, j * SIZE, load(T, source, j * step))

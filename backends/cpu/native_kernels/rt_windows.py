@@ -13,6 +13,7 @@ from .rt_planes import SIZE, Plane, T, clear, copy_plane
 
 VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
 
+transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64)")
 window_tiles = extern("window_tiles", "None(ptr, i64, ptr, i64, i64, ptr, i64, i64, ptr, i64)")
 
 
@@ -59,24 +60,18 @@ def pack_channel(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
     """Copy the weights of a group for one channel as (kernel, channels of the result), with zeros up to the pitch."""
     over, pitch = load(i64, steps, 0), column_pitch(g)
     rows, columns = stride_of(steps + 8, g.rank, 1), stride_of(steps + 8, g.rank, 2)
+    window, count = columns == SIZE and rows == at(g.kernel, 2) * SIZE, at(g.kernel, 1) * at(g.kernel, 2)
+    if window:
+        transpose(w, to, count, g.of_group, over, pitch * SIZE)
     for y in range(at(g.kernel, 1)):
         for x in range(at(g.kernel, 2)):
             source = w + y * rows + x * columns
-            for o in range(g.of_group):
-                store(T, to, o * SIZE, load(T, source, o * over))
+            if not window:
+                for o in range(g.of_group):
+                    store(T, to, o * SIZE, load(T, source, o * over))
             for o in range(g.of_group, pitch):
                 store(T, to, o * SIZE, T(0))
             to += pitch * SIZE
-
-
-@noinline
-def copy_transposed(results: ptr, g: Geometry, to: ptr) -> None:
-    """Copy the results of an item, (indices, channels), as (channels, indices)."""
-    pitch = column_pitch(g)
-    for o in range(g.of_group):
-        for i in range(g.indices):
-            store(T, to, i * SIZE, load(T, results, (i * pitch + o) * SIZE))
-        to += g.indices * SIZE
 
 
 @noinline
@@ -115,5 +110,6 @@ def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
                 window_tiles(room, rows, planes, over, along, packed, sizes_y, sizes_x, results, pitch)
             for n in range(block):
                 to = out + (item + n) * load(i64, steps, 16) + group * g.of_group * g.indices * SIZE
-                copy_transposed(results + n * g.indices * pitch, g, to)
+                from_ = results + n * g.indices * pitch
+                transpose(from_, to, g.of_group, g.indices, pitch, g.indices * SIZE)
         item += block
