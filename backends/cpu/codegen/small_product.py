@@ -182,11 +182,11 @@ def _pack_beside(f: Function, dtype: DType, deep: str, wide: str, pitch: str) ->
     with f.when(f.op(f"icmp sgt i64 {left}, 0")):
         mask, last = lanes_below(f, left), f.op(f"sub i64 {left}, 1")
         columns = [f.op(f"call i64 @llvm.smin.i64(i64 {last}, i64 {i})") for i in range(f.lanes)]
-        places = [f.op(f"mul i64 {f.op(f'add i64 {wide}, {column}')}, %b_column") for column in columns]
+        starts = [f.op(f"mul i64 {f.op(f'add i64 {wide}, {column}')}, %b_column") for column in columns]
         into = f.address("%into", f.op(f"mul i64 {wide}, {size}"))
         with f.loop("0", deep, str(f.lanes)) as at:
             source = f.address("%b", f.op(f"mul i64 {at.index}, {size}"))
-            vectors = [f.load_vector(dtype, f.address(source, place)) for place in places]
+            vectors = [f.load_vector(dtype, f.address(source, start)) for start in starts]
             target = f.address(into, f.op(f"mul i64 {at.index}, {pitch}"))
             for i, vector in enumerate(transpose_vectors(f, element, vectors)):
                 f.store_masked(dtype, vector, f.address(target, f.op(f"mul i64 {pitch}, {i}")), mask)
