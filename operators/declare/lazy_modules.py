@@ -53,7 +53,9 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.nn.normalization": ".softmax .log_softmax .logsumexp .layer_norm",
     ".operators.reductions.segments": "segment_sum segment_prod segment_max segment_min",
     ".operators.reductions.sorting": ".argsort .sort argtopk sort_values",
-    ".operators.reductions.extrema": ".max .min .amax .amin .aminmax .cummax .cummin running_max running_min",
+    ".operators.reductions.extrema": (
+        ".max .min .amax .amin .aminmax .cummax .cummin running_max running_min running_argmax running_argmin"
+    ),
     ".operators.reductions.order_statistics": ".kthvalue .topk .mode",
     ".operators.shape.splitting": ".split .diff",
     ".operators.creation.grids": (

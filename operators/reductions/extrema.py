@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ...registry.dtypes import DEFAULT_INT, is_half
+from ...registry.values import TensorSpec
 from ..creation.creation import arange
+from ..declare.batching import Batched, BatchInfo, Dims
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
 from ..declare.docstrings import make_docstring
-from ..declare.kinds import composite, reduction, scan
+from ..declare.kinds import array_op, composite, reduction, scan
 from ..declare.named_results import MinAndMax, ValuesAndIndices
-from ..declare.shape_rules import normalize_axis, spec_of
+from ..declare.native_kernel import Decomposition, NativeKernel, NativeLoop
+from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
 from ..elementwise.casting import stop_gradient
 from ..elementwise.comparison import eq, isnan, logical_or
 from ..elementwise.selection import where
@@ -25,7 +31,7 @@ from .folds import MAX, MIN, ORDERED, TIE_RULE, argmax, argmin, max, min
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Tensor
+    from ...registry.types import Array, ArrayModule, Function, Tensor
 
 _DIM_TEXT = """Args:
     self: a real tensor of at least one axis; NaN counts as {extremum}.
@@ -38,6 +44,15 @@ Returns:
 Raises:
     OutOfBoundsError: there is no such axis.
     ShapeError: the axis has no elements."""
+_POSITIONS_TEXT = """Args:
+    self: a real tensor of at least one axis; NaN is as extreme as possible.
+    axis: the axis.
+
+Returns:
+    An int64 tensor of the same shape; of equal elements the last one counts.
+
+Raises:
+    OutOfBoundsError: there is no such axis."""
 _SCAN_TEXT = """Args:
     self: a real tensor of at least one axis; after a NaN all values are NaN.
     axis: the axis.
@@ -149,26 +164,113 @@ running_min = scan(
 )
 
 
-def _with_indices(
-    name: str, running: OperatorFunction[Tensor], self: Tensor, axis: int
-) -> tuple[Tensor, Tensor]:
+def _compose_positions(running: OperatorFunction[Tensor], self: Tensor, axis: int) -> Tensor:
+    """Compute the positions of running extrema by two scans."""
     spec = spec_of(self)
-    along = normalize_axis(name, axis, len(spec.shape))
-    column = [n if at == along else 1 for at, n in enumerate(spec.shape)]
-    numbers = reshape(arange(spec.shape[along], device=spec.device), column)
-    constant = stop_gradient(self)
-    is_new = eq(constant, running(constant, along))
+    column = [n if at == axis else 1 for at, n in enumerate(spec.shape)]
+    numbers = reshape(arange(spec.shape[axis], device=spec.device), column)
+    is_new = eq(self, running(self, axis))
     if spec.dtype.is_inexact:
-        is_new = logical_or(is_new, isnan(constant))
-    indices = running_max(where(is_new, numbers, 0), along)
+        is_new = logical_or(is_new, isnan(self))
+    return running_max(where(is_new, numbers, 0), axis)
+
+
+def _positions_rule(self: TensorSpec, axis: int) -> TensorSpec:
+    spec = spec_of(self)
+    compute_dtype("cummax", "same", ORDERED, (spec,))
+    normalize_axis("cummax", axis, len(spec.shape))
+    return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
+
+
+def _accumulate(xp: ArrayModule, combine: Function, values: Array) -> Array:
+    """Scan the last axis: in steps of powers of two where there is no function for it."""
+    if xp is np:
+        scanned: Array = combine.accumulate(values, axis=-1)
+        return scanned
+    result, count, step = values.copy(), values.shape[-1], 1
+    while step < count:
+        result[..., step:] = combine(result[..., step:], result[..., :-step])
+        step *= 2
+    return result
+
+
+def _positions_kernel(xp: ArrayModule, combine: Function, self: Array, axis: int) -> Array:
+    """Find the elements that are running extrema, and spread their positions."""
+    values = xp.moveaxis(self.astype(xp.float32) if is_half(self.dtype) else self, axis, -1)
+    is_new = (values == _accumulate(xp, combine, values)) | (values != values)
+    positions = xp.where(is_new, xp.arange(values.shape[-1]), 0)
+    result: Array = xp.ascontiguousarray(xp.moveaxis(_accumulate(xp, xp.maximum, positions), -1, axis))
+    return result
+
+
+def _declare_positions(
+    name: str, running: OperatorFunction[Tensor], kernel: Function, text: str, example: str
+) -> OperatorFunction[Tensor]:
+    def batched(info: BatchInfo, in_dims: Dims, self: Tensor, axis: int) -> Batched:
+        return info.call(self, normalize_axis(info.name, axis, len(self.shape) - 1) + 1), 0
+
+    return array_op(
+        "gather",
+        f"{name}(Tensor self, int axis) -> Tensor",
+        _positions_rule,
+        kernel,
+        doc=make_docstring(text, _POSITIONS_TEXT, example),
+        reference=f"references.order.{name}",
+        dtypes=ORDERED,
+        derivative=NotDifferentiable(f"{name} returns integers"),
+        native=NativeKernel((NativeLoop("tandem", name),), is_exact=True, axis=lambda self, axis: axis),
+        decomposition=Decomposition(
+            lambda self, axis: _compose_positions(running, self, normalize_axis(name, axis, len(self.shape)))
+        ),
+        batching=batched,
+        samples="samples.order.scan_samples",
+        errors=lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
+        method=False,
+    )
+
+
+running_argmax = _declare_positions(
+    "running_argmax",
+    running_max,
+    lambda xp, self, axis: _positions_kernel(xp, xp.maximum, self, axis),
+    "The index of the largest element up to and including each along an axis.",
+    "td.ops.td.running_argmax(td.asarray([1, 3, 2]), 0) -> [0, 1, 1]",
+)
+running_argmin = _declare_positions(
+    "running_argmin",
+    running_min,
+    lambda xp, self, axis: _positions_kernel(xp, xp.minimum, self, axis),
+    "The index of the smallest element up to and including each along an axis.",
+    "td.ops.td.running_argmin(td.asarray([3, 1, 2]), 0) -> [0, 1, 1]",
+)
+
+
+def _with_indices(
+    name: str,
+    running: OperatorFunction[Tensor],
+    positions: OperatorFunction[Tensor],
+    self: Tensor,
+    axis: int,
+) -> tuple[Tensor, Tensor]:
+    """Return running extrema and their indices: on the CPU a loop finds these, on other devices two scans."""
+    spec, constant = spec_of(self), stop_gradient(self)
+    along = normalize_axis(name, axis, len(spec.shape))
+    if spec.device == "cpu":
+        indices = positions(constant, along)
+    else:
+        indices = _compose_positions(running, constant, along)
     return take_along_axis(self, indices, along), indices
 
 
 def _declare_scan(
-    name: str, running: OperatorFunction[Tensor], summary: str, example: str
+    name: str,
+    running: OperatorFunction[Tensor],
+    positions: OperatorFunction[Tensor],
+    summary: str,
+    example: str,
 ) -> OperatorFunction[tuple[Tensor, Tensor]]:
     def body(self: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-        return _with_indices(name, running, self, axis)
+        return _with_indices(name, running, positions, self, axis)
 
     declared: Callable[..., OperatorFunction[tuple[Tensor, Tensor]]] = composite(
         f"{name}(Tensor self, int axis) -> (Tensor values, Tensor indices)",
@@ -185,12 +287,14 @@ def _declare_scan(
 cummax = _declare_scan(
     "cummax",
     running_max,
+    running_argmax,
     "The largest element up to and including each along an axis, and its index.",
     "td.cummax(td.asarray([1, 3, 2]), 0).indices -> [0, 1, 1]",
 )
 cummin = _declare_scan(
     "cummin",
     running_min,
+    running_argmin,
     "The smallest element up to and including each along an axis, and its index.",
     "td.cummin(td.asarray([3, 1, 2]), 0).indices -> [0, 1, 1]",
 )

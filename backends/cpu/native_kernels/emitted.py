@@ -18,6 +18,7 @@ from ..fastpath.runtime import rt_loops
 from ..numpy_sorting import find_sort_function
 from . import (
     rt_convolution,
+    rt_extrema,
     rt_geometry,
     rt_lapack,
     rt_planes,
@@ -162,6 +163,10 @@ LOOPS = {
         rt_loops.Failures.COUNT,
         _sort_function,
     ),
+    "running_argmax": EmittedLoop(rt_extrema.running_positions, "(n)->(n)", _is_ordered, _key_constants),
+    "running_argmin": EmittedLoop(
+        rt_extrema.running_positions, "(n)->(n)", _is_ordered, _variant("SMALLEST")
+    ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
     "qr": EmittedLoop(
         rt_lapack.qr, "(m,n)->(m,k),(k,n)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
@@ -238,6 +243,7 @@ def sources() -> str:
     """Return a digest of the native functions of this package, which `build_once` does not know."""
     modules = (
         rt_convolution,
+        rt_extrema,
         rt_geometry,
         rt_shifted,
         rt_planes,

@@ -66,6 +66,14 @@ def cummin(x: Array, axis: int) -> tuple[Array, Array]:
     return _scan(lambda new, old: new <= old, x, axis)
 
 
+def running_argmax(x: Array, axis: int) -> Array:
+    return cummax(x, axis)[1]
+
+
+def running_argmin(x: Array, axis: int) -> Array:
+    return cummin(x, axis)[1]
+
+
 def sort_dim(
     x: Array, dim: int, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Array, Array]:
