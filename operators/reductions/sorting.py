@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...registry.types import Array, ArrayModule, Tensor
 
 _ORDERED = (bool_, *REAL)
+_LEAST_UNSTABLE = 4  # bytes of the elements that NumPy sorts by vectors if equal ones may be exchanged
 _TEXT = """
 
     Args:
@@ -46,8 +47,23 @@ def _shape_rule(
     return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
 
 
+def _is_stable(itemsize: int, stable: bool) -> bool:
+    """Return whether equal elements keep their order: those of one or two bytes are sorted by counting anyway."""
+    return stable or itemsize < _LEAST_UNSTABLE
+
+
+def _argsort_loop(name: str, is_stable: bool, is_descending: bool) -> NativeLoop:
+    def computes(self: TensorSpec, *, stable: bool, descending: bool, **options: object) -> bool:
+        return (_is_stable(self.dtype.itemsize, stable), descending) == (is_stable, is_descending)
+
+    return NativeLoop("tandem", name, computes)
+
+
 def _kernel(xp: ArrayModule, self: Array, *, axis: int, descending: bool, stable: bool) -> Array:
     values = self.astype(xp.float32) if is_half(self.dtype) else self
+    if not _is_stable(self.dtype.itemsize, stable):
+        order: Array = xp.argsort(values, axis)
+        return xp.flip(order, axis) if descending else order
     if not descending:
         return xp.argsort(values, axis, kind="stable")
     # stable: sort the reversed tensor in ascending order and reverse the result
@@ -66,19 +82,24 @@ argsort = array_op(
     _shape_rule,
     _kernel,
     doc="The positions of the elements in sorted order along an axis."
-    + _TEXT.format(dtype=", int64", stable="sorting is always stable.")
+    + _TEXT.format(
+        dtype=", int64",
+        stable="False is up to three\n            times faster for elements of 4 and 8 bytes.",
+    )
     + "\n    >>> td.argsort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 0]\n",
     reference="references.arrays.argsort",
     dtypes=_ORDERED,
     derivative=NotDifferentiable("argsort returns integers"),
     native=NativeKernel(
         (
-            NativeLoop("tandem", "argsort", lambda self, *, descending, **options: not descending),
-            NativeLoop("tandem", "argsort_descending", lambda self, *, descending, **options: descending),
+            _argsort_loop("argsort", True, False),
+            _argsort_loop("argsort_descending", True, True),
+            _argsort_loop("argsort_any", False, False),
+            _argsort_loop("argsort_any_descending", False, True),
         ),
         failure="argsort: there is no memory for the keys",
         error=MemoryError,
-        is_exact=True,
+        is_exact=True,  # without the order of equal elements the loop is NumPy's own
         axis=lambda self, *, axis, **options: axis,
     ),
     batching=_batched,

@@ -35,6 +35,44 @@ def test_calls_have_the_same_bits():
     np.testing.assert_array_equal(f(given).numpy(), np.sort(x))
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unstable_argsort_of_any_layout(dtype, axis, descending):
+    x = td.asarray(20 * rng.standard_normal((40, 70))).astype(getattr(td, dtype))
+    f = lambda x: td.argsort(x, axis=axis, descending=descending, stable=False)  # noqa: E731
+    compiled = td.jit(f)
+    for given in (x, x.T, x[::-1, ::2], x[:, :1], x[:0]):
+        wanted = td.sort(given, axis=axis, descending=descending)
+        with config.override(hot_calls=1):
+            results = [f(given) for _ in range(5)] + [compiled(given)]
+        for result in results:
+            assert result.tolist() == results[0].tolist()
+            assert td.take_along_axis(given, result, axis).tolist() == wanted.tolist()
+
+
+@native
+@pytest.mark.parametrize("count", [16, 300, 20_000])
+def test_unstable_argsort_is_that_of_numpy(count):
+    for dtype in (np.float32, np.float64, np.int32, np.uint64):
+        x = rng.integers(0, 90, count).astype(dtype)
+        compiled = td.jit(lambda x: td.argsort(x, stable=False))
+        assert {row.choice for row in compiled.lower(td.asarray(x)).kernels()} == {"native"}
+        assert compiled(td.asarray(x)).tolist() == np.argsort(x).tolist()
+        assert td.argsort(td.asarray(x)).tolist() == np.argsort(x, kind="stable").tolist()
+
+
+@native
+def test_missing_argsort_function_leaves_the_kernel(monkeypatch):
+    from tandem.backends.cpu.native_kernels import emitted, providers
+
+    monkeypatch.setattr(emitted, "find_argsort_function", lambda dtype: 0)
+    monkeypatch.setattr(providers._find, "results", {})
+    x = rng.integers(0, 9, 77).astype(np.float32)
+    for f in (lambda x: td.argsort(x, stable=False), td.jit(lambda x: td.argsort(x, stable=False))):
+        assert f(td.asarray(x)).tolist() == np.argsort(x).tolist()
+
+
 def test_gradients_follow_the_elements():
     x = td.asarray(rng.standard_normal((3, 50)))
     slopes = td.asarray(rng.standard_normal((3, 50)))

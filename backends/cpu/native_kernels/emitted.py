@@ -15,7 +15,7 @@ from ..blas_pointers import find_lapack_functions
 from ..fastpath.compiler import engine, lang
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
-from ..numpy_sorting import find_sort_function
+from ..numpy_sorting import find_argsort_function, find_sort_function
 from . import (
     rt_convolution,
     rt_extrema,
@@ -95,6 +95,11 @@ def _sort_function(dtype: DType) -> dict[str, int]:
     return {"NUMPY_sort": address} if address else {}
 
 
+def _argsort_function(dtype: DType) -> dict[str, int]:
+    address = find_argsort_function(dtype.np)
+    return {"NUMPY_argsort": address} if address else {}
+
+
 def _is_sorted_by_numpy(dtypes: tuple[DType, ...]) -> bool:
     return dtypes[0].kind != "c" and dtypes[0] is not dt.bfloat16 and len({*dtypes}) == 1
 
@@ -140,6 +145,22 @@ LOOPS = {
     ),
     "argsort_descending": EmittedLoop(
         rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+    ),
+    "argsort_any": EmittedLoop(
+        rt_sorting.argsort_any,
+        "(n)->(n)",
+        _is_ordered,
+        _key_constants,
+        rt_loops.Failures.COUNT,
+        _argsort_function,
+    ),
+    "argsort_any_descending": EmittedLoop(
+        rt_sorting.argsort_any,
+        "(n)->(n)",
+        _is_ordered,
+        _variant("DESCENDING"),
+        rt_loops.Failures.COUNT,
+        _argsort_function,
     ),
     "argtopk": EmittedLoop(
         rt_sorting.argtopk, "(n)->(k)", _is_ordered, _key_constants, rt_loops.Failures.COUNT

@@ -27,6 +27,7 @@ from ..fastpath.compiler.dsl import (
 from ..fastpath.runtime import capi
 
 sort_numbers = extern("NUMPY_sort", "i32(ptr, i64, ptr)")  # sorts contiguous elements where they are
+sort_positions = extern("NUMPY_argsort", "i32(ptr, ptr, i64, ptr)")  # sorts positions of contiguous elements
 
 T: TypeAlias = int  # type parameters
 U: TypeAlias = int
@@ -332,6 +333,48 @@ def sort_values(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
             reverse_line(line, count)
         if room != NULL:
             copy_line(room, SIZE, out, out_step, count)
+        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
+    if room != NULL:
+        capi.free(room)
+
+
+@native
+def reverse_positions(order: ptr, count: i64) -> None:
+    for i in range(count // 2):
+        last = count - 1 - i
+        position = load(i64, order, i * 8)
+        store(i64, order, i * 8, load(i64, order, last * 8))
+        store(i64, order, last * 8, position)
+
+
+@native
+def argsort_any(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `argsort` without the order of equal elements, (n)->(n), by NumPy's function.
+
+    It counts a failure if an allocation fails.
+    """
+    source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
+    step, out_step = load(i64, steps, 16), load(i64, steps, 24)
+    room: ptr = NULL
+    if (step != SIZE or out_step != 8) and count > 1:
+        room = capi.malloc(count * (SIZE + 8))
+        if room == NULL:
+            store(i64, data, 0, load(i64, data, 0) + 1)
+            return
+    for _ in range(load(i64, dims, 0)):
+        line, order = source, out
+        if room != NULL:
+            order, line = room, room + count * 8
+            copy_line(source, step, line, SIZE, count)
+        for i in range(count):
+            store(i64, order, i * 8, i)
+        if sort_positions(line, order, count, NULL) != i32(0):
+            store(i64, data, 0, load(i64, data, 0) + 1)
+        if DESCENDING:
+            reverse_positions(order, count)
+        if room != NULL:
+            for i in range(count):
+                store(i64, out, i * out_step, load(i64, order, i * 8))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != NULL:
         capi.free(room)
