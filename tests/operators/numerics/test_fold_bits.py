@@ -239,3 +239,20 @@ def test_fused_folds_of_transposed_values_have_the_eager_bits(name, axes):
     for axis in (0, 1, 2, (0, 1), (1, 2), (0, 2)):
         found = td.jit(f, static_argnames="axis")(x, y, axis=axis)
         np.testing.assert_array_equal(found.numpy(), f(x, y, axis).numpy())
+
+
+@native_only
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_sums_have_the_bits_of_sums_of_parts(dtype):
+    rng = np.random.default_rng(7)
+    for shape in ((1,), (63,), (64,), (1023,), (1025,), (5000,), (3, 70), (70, 3), (300, 4), (4, 300, 2)):
+        x = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+        for given in (x, x[::-1], x[..., ::2], np.asfortranarray(x)):
+            for axis in (None, *range(len(shape))):
+                found = td.sum(td.asarray(given), axis=axis)
+                parts = [np.ascontiguousarray(part) for part in (given.real, given.imag)]
+                real, imag = (td.sum(td.asarray(part), axis=axis).numpy() for part in parts)
+                assert found.numpy().real.tobytes() == real.tobytes(), (shape, axis)
+                assert found.numpy().imag.tobytes() == imag.tobytes(), (shape, axis)
+                compiled = td.jit(lambda x, axis=axis: td.sum(x, axis=axis))(td.asarray(given))
+                assert compiled.numpy().tobytes() == found.numpy().tobytes(), (shape, axis)

@@ -11,6 +11,7 @@ from ..elementwise import lanes_below
 from ..small_product import write_pack
 from ..text import PARTS, REGISTER, Function, Module
 from .adjacent import write_adjacent_rows
+from .complex_sums import write_complex_sum
 from .fold_loop import ARGUMENTS, FoldLoop
 from .nested import write_nested_row
 from .order import (
@@ -39,8 +40,12 @@ def write_fold_loop(module: Module, name: str, fold: Fold, source: DType, out: D
     """
     row = RowFold(fold, source, out)
     if row.dtype in PARTS:
-        write = _write_complex_sum if fold.node(out) == "add" else _write_sequential_loop
-        write(module, name, row, out)
+        if fold.node(out) == "add":
+            part = PARTS[out]
+            write_fold_loop(module, f"{name}_of_parts", fold, part, part)
+            write_complex_sum(module, name, RowFold(fold, part, part), f"{name}_of_parts")
+        else:
+            _write_sequential_loop(module, name, row, out)
         return
     if not is_ordered(fold, row.dtype):
         write_unordered_loop(module, name, row, out)
@@ -59,18 +64,6 @@ def write_fold_loop(module: Module, name: str, fold: Fold, source: DType, out: D
         f.label(label)
         f.do(f"call void @{name}_{called}({ARGUMENTS})")
         f.do("ret void")
-    module.helper(name, f.text(f"void @{name}({ARGUMENTS}) #0"))
-
-
-def _write_complex_sum(module: Module, name: str, row: RowFold, out: DType) -> None:
-    """Add the loop for sums of complex numbers: of their real parts, and of their imaginary parts."""
-    part = PARTS[out]
-    write_fold_loop(module, f"{name}_of_parts", row.fold, part, part)
-    f = Function(module, 1)
-    for offset in ("0", str(part.itemsize)):
-        source, to = f.address("%source", offset), f.address("%out", offset)
-        f.do(f"call void @{name}_of_parts(ptr {source}, ptr {to}, ptr %sizes, ptr %strides)")
-    f.do("ret void")
     module.helper(name, f.text(f"void @{name}({ARGUMENTS}) #0"))
 
 
