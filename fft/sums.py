@@ -5,10 +5,11 @@ They are linear, so their derivatives are transposes; ``c2c`` is its own transpo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import lazy
 from ..errors import ShapeError
 from ..operators.creation.creation import arange
 from ..operators.declare.batching import leading
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
     from ..registry.types import Array, ArrayModule, Tensor, TensorOrSpec
 
+_ufuncs = lazy.Module("numpy.fft._pocketfft_umath")
 FLOATING = (float32, float64)
 CLOSE = {"float32": 2e-5, "complex64": 2e-5, "float64": 1e-12, "complex128": 1e-12}
 
@@ -49,8 +51,29 @@ def _check_points(name: str, x: TensorOrSpec, dtypes: tuple[DType, ...]) -> Tens
     return spec
 
 
+def compute_transform(
+    xp: ArrayModule, name: str, self: Array, points: int, out: np.dtype[Any]
+) -> Array | None:
+    """Return a transform by NumPy's ufunc, in the precision of its operand; None if there is no such ufunc.
+
+    NumPy's functions compute transforms that have no factor in double precision.
+    """
+    try:
+        ufunc = getattr(_ufuncs, name, None) if xp is np else None
+    except ImportError:  # the module is private
+        return None
+    if ufunc is None:
+        return None
+    result = np.empty((*self.shape[:-1], points), out)
+    ufunc(self, self.real.dtype.type(1), out=result)
+    return result
+
+
 # -- complex to complex ------------------------------------------------------------------------------------------------
 def _c2c_kernel(xp: ArrayModule, self: Array, inverse: bool) -> Array:
+    result = compute_transform(xp, "ifft" if inverse else "fft", self, self.shape[-1], self.dtype)
+    if result is not None:
+        return result
     return xp.fft.ifft(self, norm="forward") if inverse else xp.fft.fft(self)
 
 
@@ -103,11 +126,17 @@ def _r2c_shape_rule(self: TensorSpec) -> TensorSpec:
     return TensorSpec((*spec.shape[:-1], spec.shape[-1] // 2 + 1), dtype, spec.device)
 
 
+def _r2c_kernel(xp: ArrayModule, self: Array) -> Array:
+    points, name = self.shape[-1], "rfft_n_odd" if self.shape[-1] % 2 else "rfft_n_even"
+    result = compute_transform(xp, name, self, points // 2 + 1, np.result_type(self.dtype, np.complex64))
+    return xp.fft.rfft(self) if result is None else result
+
+
 r2c = array_op(
     "fourier",
     "fft_r2c(Tensor self) -> Tensor",
     _r2c_shape_rule,
-    lambda xp, self: xp.fft.rfft(self),
+    _r2c_kernel,
     doc="""The first half of the transform of real numbers, without a factor; the other half are its conjugates.
 
     Args:
@@ -155,11 +184,16 @@ def _c2r_transpose(g: Tensor, n: int) -> Tensor:
     return conj(r2c(g)) * _half_weights(n, g.device)
 
 
+def _c2r_kernel(xp: ArrayModule, self: Array, n: int) -> Array:
+    result = compute_transform(xp, "irfft", self, n, self.real.dtype)
+    return xp.fft.irfft(self, n, norm="forward") if result is None else result
+
+
 c2r = array_op(
     "fourier",
     "fft_c2r(Tensor self, int n) -> Tensor",
     _c2r_shape_rule,
-    lambda xp, self, n: xp.fft.irfft(self, n, norm="forward"),
+    _c2r_kernel,
     doc="""The inverse of ``fft_r2c``, times ``n``.
 
     Args:

@@ -182,7 +182,7 @@ def _positions_rule(self: TensorSpec, axis: int) -> TensorSpec:
     return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
 
 
-def _accumulate(xp: ArrayModule, combine: Function, values: Array) -> Array:
+def _accumulate(xp: ArrayModule, combine: np.ufunc, values: Array) -> Array:
     """Scan the last axis: in steps of powers of two where there is no function for it."""
     if xp is np:
         scanned: Array = combine.accumulate(values, axis=-1)
@@ -194,7 +194,7 @@ def _accumulate(xp: ArrayModule, combine: Function, values: Array) -> Array:
     return result
 
 
-def _positions_kernel(xp: ArrayModule, combine: Function, self: Array, axis: int) -> Array:
+def _positions_kernel(xp: ArrayModule, combine: np.ufunc, self: Array, axis: int) -> Array:
     """Find the elements that are running extrema, and spread their positions."""
     values = xp.moveaxis(self.astype(xp.float32) if is_half(self.dtype) else self, axis, -1)
     is_new = (values == _accumulate(xp, combine, values)) | (values != values)

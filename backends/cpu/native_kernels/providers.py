@@ -122,9 +122,7 @@ PROVIDERS: dict[str, Any] = {
     "numpy.linalg": UfuncProvider(
         "numpy.linalg._umath_linalg", lazy.Module("numpy.linalg._umath_linalg"), Failures.FLAG, is_double=True
     ),
-    "numpy.fft": UfuncProvider(
-        "numpy.fft._pocketfft_umath", lazy.Module("numpy.fft._pocketfft_umath"), is_double=True
-    ),
+    "numpy.fft": UfuncProvider("numpy.fft._pocketfft_umath", lazy.Module("numpy.fft._pocketfft_umath")),
     "scipy.special": UfuncProvider("scipy.special", lazy.Module("scipy.special"), is_double=True),
     "scipy.special._ufuncs": UfuncProvider(
         "scipy.special._ufuncs", lazy.Module("scipy.special._ufuncs"), is_double=True
