@@ -54,7 +54,7 @@ def _check_points(name: str, x: TensorOrSpec, dtypes: tuple[DType, ...]) -> Tens
 def compute_transform(
     xp: ArrayModule, name: str, self: Array, points: int, out: np.dtype[Any]
 ) -> Array | None:
-    """Return a transform by NumPy's ufunc, in the precision of its operand; None if there is no such ufunc.
+    """Return a transform by NumPy's ufunc, in the precision of its operand; None without such a ufunc.
 
     NumPy's functions compute transforms that have no factor in double precision.
     """

@@ -182,8 +182,9 @@ def _positions_rule(self: TensorSpec, axis: int) -> TensorSpec:
     return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
 
 
-def _accumulate(xp: ArrayModule, combine: np.ufunc, values: Array) -> Array:
-    """Scan the last axis: in steps of powers of two where there is no function for it."""
+def _accumulate(xp: ArrayModule, name: str, values: Array) -> Array:
+    """Scan the last axis by `maximum` or `minimum`: in steps of powers of two outside NumPy."""
+    combine = getattr(xp, name)
     if xp is np:
         scanned: Array = combine.accumulate(values, axis=-1)
         return scanned
@@ -194,12 +195,12 @@ def _accumulate(xp: ArrayModule, combine: np.ufunc, values: Array) -> Array:
     return result
 
 
-def _positions_kernel(xp: ArrayModule, combine: np.ufunc, self: Array, axis: int) -> Array:
+def _positions_kernel(xp: ArrayModule, name: str, self: Array, axis: int) -> Array:
     """Find the elements that are running extrema, and spread their positions."""
     values = xp.moveaxis(self.astype(xp.float32) if is_half(self.dtype) else self, axis, -1)
-    is_new = (values == _accumulate(xp, combine, values)) | (values != values)
+    is_new = (values == _accumulate(xp, name, values)) | (values != values)
     positions = xp.where(is_new, xp.arange(values.shape[-1]), 0)
-    result: Array = xp.ascontiguousarray(xp.moveaxis(_accumulate(xp, xp.maximum, positions), -1, axis))
+    result: Array = xp.ascontiguousarray(xp.moveaxis(_accumulate(xp, "maximum", positions), -1, axis))
     return result
 
 
@@ -232,14 +233,14 @@ def _declare_positions(
 running_argmax = _declare_positions(
     "running_argmax",
     running_max,
-    lambda xp, self, axis: _positions_kernel(xp, xp.maximum, self, axis),
+    lambda xp, self, axis: _positions_kernel(xp, "maximum", self, axis),
     "The index of the largest element up to and including each along an axis.",
     "td.ops.td.running_argmax(td.asarray([1, 3, 2]), 0) -> [0, 1, 1]",
 )
 running_argmin = _declare_positions(
     "running_argmin",
     running_min,
-    lambda xp, self, axis: _positions_kernel(xp, xp.minimum, self, axis),
+    lambda xp, self, axis: _positions_kernel(xp, "minimum", self, axis),
     "The index of the smallest element up to and including each along an axis.",
     "td.ops.td.running_argmin(td.asarray([3, 1, 2]), 0) -> [0, 1, 1]",
 )

@@ -1,6 +1,7 @@
 """Reductions and scans as LLVM IR.
 
 adjacent.py: eager loop over rows that are adjacent in memory
+complex_sums.py: eager loop of sums of complex numbers, by those of their parts
 eager.py: eager loop of a fold, in order if the order matters
 fold_loop.py: shared code of the eager loops: columns and short rows
 nested.py: eager loop over two axes that do not merge

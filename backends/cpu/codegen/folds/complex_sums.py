@@ -73,7 +73,7 @@ def _write_rows(f: Function, row: RowFold, kept: str, folded: str, over: str, to
         with f.loop("0", folded, str(length)) as at:
             left = f.op(f"sub i64 {folded}, {at.index}")
             count = f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {length})")
-            _take_apart(f, row, f.address(start, f.op(f"mul i64 {at.index}, {2 * size}")), count, parts)
+            _deinterleave(f, row, f.address(start, f.op(f"mul i64 {at.index}, {2 * size}")), count, parts)
             for state, part in zip(states, parts, strict=True):
                 state.add(part, count)
         result = f.address("%out", f.op(f"mul i64 {line.index}, {to}"))
@@ -82,7 +82,7 @@ def _write_rows(f: Function, row: RowFold, kept: str, folded: str, over: str, to
             f.do(f"store {REGISTER[row.dtype]} {state.end()}, ptr {target}, align 1")
 
 
-def _take_apart(f: Function, row: RowFold, start: str, count: str, parts: list[str]) -> None:
+def _deinterleave(f: Function, row: RowFold, start: str, count: str, parts: list[str]) -> None:
     """Copy the parts of ``count`` complex numbers."""
     dtype, size, element = row.dtype, row.dtype.itemsize, REGISTER[row.dtype]
     whole = f.op(f"and i64 {count}, {-f.lanes}")
