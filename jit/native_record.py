@@ -390,9 +390,9 @@ class GuardBuilder:
             self.build.add(
                 at.BuildCode.HELD, self.held + output.index
             )  # a tensor, stored after the arguments
-        elif owns and (output.same or self._fills(output)):
+        elif owns and (output.same or _native_results.fills_storage(self, output)):
             if not output.same:
-                self._set_layout(output.index, output.layout)
+                _native_results.set_layout(self, output.index, output.layout)
             self.build.add(at.BuildCode.SHARED if is_repeated else at.BuildCode.RESULT, output.index)
         elif is_repeated:
             raise NotNative("a view or a constant that is there twice among the results")
@@ -400,18 +400,6 @@ class GuardBuilder:
             self.build.add(at.BuildCode.CALL, 0, _native_results.make_copy_call(self.convention, output))
         else:
             self.build.add(at.BuildCode.VIEW, _native_results.describe_view(self, output, not owns))
-
-    def _fills(self, output: Any) -> bool:
-        """Whether a view has each element of a result once, so that the result can be made with its layout."""
-        layout = output.layout
-        if layout is None or layout.offset:
-            return False
-        return bool(layout.size == self.results[output.index].size and layout.in_memory_order.is_contiguous)
-
-    def _set_layout(self, storage: int, layout: Any) -> None:
-        spec = self.results[storage] = self.results[storage]._replace(shape=layout.shape)
-        if not layout.is_contiguous:
-            self.strides[storage] = tuple(step * spec.dtype.itemsize for step in layout.strides)
 
 
 def _make_constructor(treedef: pytree.TreeDef) -> Function:

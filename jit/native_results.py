@@ -77,6 +77,21 @@ def has_value_in_place(dtype: DType) -> bool:
     return sys.implementation.name == "cpython" and value == sample.tobytes()
 
 
+def fills_storage(builder: GuardBuilder, output: Computed) -> bool:
+    """Whether a view has each element of a result once, so that the result can be made with its layout."""
+    layout = output.layout
+    if layout is None or layout.offset:
+        return False
+    return bool(layout.size == builder.results[output.index].size and layout.in_memory_order.is_contiguous)
+
+
+def set_layout(builder: GuardBuilder, storage: int, layout: Any) -> None:
+    """Give the array that is allocated for a result the layout of a view."""
+    spec = builder.results[storage] = builder.results[storage]._replace(shape=layout.shape)
+    if not layout.is_contiguous:
+        builder.strides[storage] = tuple(step * spec.dtype.itemsize for step in layout.strides)
+
+
 def describe_view(builder: GuardBuilder, output: Computed, is_copy: bool) -> ViewOfArray:
     """Describe a result that is not the whole of a storage that it owns.
 
