@@ -11,10 +11,12 @@ executable.py: calling convention of compiled graphs
 fastpath/: native entries of eager and jitted calls, and the compiler of their language
 foreign_calls.py: which native code computes a node; users' C functions in compiled graphs
 gil.py: release of the GIL in compiled graphs
+index_bounds.py: values of counters for which positions are in bounds
 kernels/: eager kernels, by NumPy
 linker.py: linker for x86-64 objects
 loop_cost.py: estimated run times of eager loops
 loop_counters.py: integers that loops count, and numbers of iterations
+loop_frame.py: blocks of a loop, with and without bounds checks, and its poll
 loop_writer.py: scan, while_loop and switch in compiled graphs
 native_kernels/: inner loops of NumPy and SciPy, and emitted ones
 numpy_sorting.py: addresses of the functions that NumPy sorts with

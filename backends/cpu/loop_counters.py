@@ -7,15 +7,21 @@ change has a known number of iterations, and does not evaluate the condition.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...lowering.loop_bodies import LoopThunk, find_step
+from ... import lazy
+from ...lowering.loop_bodies import MAX_STEP, LoopThunk, find_step
 from ...lowering.thunks import find_constant_number
 from ...named_tuple import NamedTuple
+from ...registry.dtypes import DType, int64
 from ...tracer.graph import Graph, Value
 
 if TYPE_CHECKING:
+    from .index_bounds import Interval
     from .loop_writer import LoopWriter
+
+_bounds = lazy.Module(".backends.cpu.index_bounds")
 
 MOST_ITERATIONS = 2**56  # of any loop: at four in a nanosecond they take half a year
 _IS_LESS = {
@@ -25,19 +31,29 @@ _IS_LESS = {
 
 
 class Counter(NamedTuple):
-    """An integer carry that each iteration changes by a constant.
+    """An integer that each iteration changes by a constant: a carry, or an item of a scan over a range.
 
     Attributes:
         first: the register of its first value, or the value.
-        kind: its LLVM type.
+        dtype: its dtype.
         step: the constant.
-        is_signed: whether it may be negative.
+        memory: the register of its address.
     """
 
     first: str
-    kind: str
+    dtype: DType
     step: int
-    is_signed: bool
+    memory: str
+
+    @property
+    def kind(self) -> str:
+        """The LLVM type."""
+        return f"i{8 * self.dtype.itemsize}"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it may be negative."""
+        return self.dtype.kind == "i"
 
 
 class Bound(NamedTuple):
@@ -62,12 +78,24 @@ def load_counters(loop: LoopWriter, carried: int) -> dict[int, Counter]:
     for j in range(carried):
         step = find_step(loop.step.bodies[-1].graph, j) if j in loop.cells else None
         if step is not None:
-            dtype = loop.node.outputs[j].spec.dtype
-            kind, number = f"i{8 * dtype.itemsize}", constant_number(loop, j)
+            number = constant_number(loop, j)
             first = loop.new_register() if number is None else str(number)
+            counter = Counter(first, loop.node.outputs[j].spec.dtype, step, loop.cells[j])
             if number is None:
-                loop.emit(f"{first} = load {kind}, ptr {loop.cells[j]}")
-            result[j] = Counter(first, kind, step, dtype.kind == "i")
+                loop.emit(f"{first} = load {counter.kind}, ptr {counter.memory}")
+            result[j] = counter
+    return result
+
+
+def count_items(loop: LoopWriter, length: int, *, reverse: bool) -> dict[int, Counter]:
+    """Return the counters of the items that a scan counts, and reserve their memory."""
+    result = {}
+    for j, numbers in loop.step.counted.items():
+        memory, first, step = f"%{loop.name}_n{j}", int(numbers.start), int(numbers.step)
+        loop.reserve_slots(memory, 1)
+        if reverse:
+            first, step = first + (length - 1) * step, -step
+        result[j] = Counter(str(first), loop.step.bodies[0].graph.inputs[j].spec.dtype, step, memory)
     return result
 
 
@@ -80,15 +108,26 @@ def constant_number(loop: LoopWriter, carry: int) -> int | None:
     return number if type(number) is int else None
 
 
-def store_counters(loop: LoopWriter, counters: dict[int, Counter]) -> None:
-    """Store counters as functions of the iteration."""
+def store_counters(loop: LoopWriter, counters: Mapping[int, Counter], iteration: str) -> dict[int, str]:
+    """Store counters as functions of the iteration; return their registers."""
+    result = {}
     for j, counter in counters.items():
-        distance, narrow, number = (loop.new_register() for _ in range(3))
-        kind = counter.kind
-        loop.emit(f"{distance} = mul nsw i64 %{loop.name}_i, {counter.step}")
-        loop.emit(f"{narrow} = {'bitcast' if kind == 'i64' else 'trunc'} i64 {distance} to {kind}")
-        loop.emit(f"{number} = add {kind} {counter.first}, {narrow}")
-        loop.emit(f"store {kind} {number}, ptr {loop.cells[j]}")
+        result[j] = _emit_number(loop, counter, iteration)
+        loop.emit(f"store {counter.kind} {result[j]}, ptr {counter.memory}")
+    return result
+
+
+def _emit_number(loop: LoopWriter, counter: Counter, iteration: str) -> str:
+    """Return the register of a counter in an iteration."""
+    distance, narrow, number = (loop.new_register() for _ in range(3))
+    kind, flag, first = counter.kind, "nsw " if abs(counter.step) <= MAX_STEP else "", counter.first
+    if not first.startswith("%"):
+        bits = 8 * counter.dtype.itemsize
+        first = str((int(first) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1))
+    loop.emit(f"{distance} = mul {flag}i64 {iteration}, {counter.step}")
+    loop.emit(f"{narrow} = {'bitcast' if kind == 'i64' else 'trunc'} i64 {distance} to {kind}")
+    loop.emit(f"{number} = add {kind} {first}, {narrow}")
+    return number
 
 
 # -- loops with a known number of iterations ---------------------------------------------------------------------------
@@ -157,10 +196,79 @@ def count_iterations(loop: LoopWriter, counter: Counter, bound: Bound, pointers:
     return result
 
 
-def bound_iteration(loop: LoopWriter, stop: int | str) -> None:
+def bound_iteration(loop: LoopWriter, iteration: str, stop: int | str) -> None:
     """Tell LLVM that the number of the iteration is below a bound."""
-    loop.writer.module.declare("llvm.assume", "void", "i1", pure=False)
     for bound in (stop,) if isinstance(stop, int) else (stop, MOST_ITERATIONS):
-        known = loop.new_register()
-        loop.emit(f"{known} = icmp ult i64 %{loop.name}_i, {bound}")
-        loop.emit(f"call void @llvm.assume(i1 {known})")
+        _assume(loop, f"icmp ult i64 {iteration}, {bound}")
+
+
+def _assume(loop: LoopWriter, condition: str) -> None:
+    """Tell LLVM that a condition holds."""
+    loop.writer.module.declare("llvm.assume", "void", "i1", pure=False)
+    known = loop.new_register()
+    loop.emit(f"{known} = {condition}")
+    loop.emit(f"call void @llvm.assume(i1 {known})")
+
+
+# -- iterations without bounds checks ----------------------------------------------------------------------------------
+def find_limits(loop: LoopWriter, counters: Mapping[int, Counter]) -> dict[int, Interval]:
+    """Return the intervals in which counters are while positions need no checks, as far as they are not proved to be.
+
+    LLVM proves what follows from a constant first value and a constant number of iterations.
+    """
+    limits = {}
+    for j, interval in _bounds.find_intervals(loop.step.bodies, counters).items():
+        counter = counters[j]
+        interval = interval.intersect(_bounds.integers_of(counter.dtype)).intersect(
+            _bounds.integers_of(int64)
+        )
+        if isinstance(loop.length, int) and not counter.first.startswith("%"):
+            ends = int(counter.first), int(counter.first) + max(loop.length - 1, 0) * counter.step
+            if interval.low <= min(ends) and max(ends) <= interval.high:
+                continue
+        if interval.low <= interval.high:
+            limits[j] = interval
+    return limits
+
+
+def stop_at_limits(
+    loop: LoopWriter,
+    counters: Mapping[int, Counter],
+    limits: Mapping[int, Interval],
+    iteration: str,
+    stop: str,
+) -> str:
+    """Return the first iteration, at most ``stop``, in which a counter is beyond its limits; from ``iteration`` on."""
+    loop.writer.module.declare("llvm.umin.i64", "i64", "i64", "i64")
+    for j, (low, high) in limits.items():
+        counter = counters[j]
+        number = _emit_number(loop, counter, iteration)
+        wide, above, below, inside, left, more, count, known, end, first = (
+            loop.new_register() for _ in range(10)
+        )
+        extend = "bitcast" if counter.kind == "i64" else "sext" if counter.is_signed else "zext"
+        loop.emit(f"{wide} = {extend} {counter.kind} {number} to i64")
+        loop.emit(f"{above} = icmp sge i64 {wide}, {low}")
+        loop.emit(f"{below} = icmp sle i64 {wide}, {high}")
+        loop.emit(f"{inside} = and i1 {above}, {below}")
+        loop.emit(f"{left} = sub i64 " + (f"{high}, {wide}" if counter.step > 0 else f"{wide}, {low}"))
+        loop.emit(f"{more} = udiv i64 {left}, {abs(counter.step) or 1}")
+        loop.emit(f"{count} = add i64 {more}, 1")
+        loop.emit(f"{known} = select i1 {inside}, i64 {count}, i64 0")
+        loop.emit(f"{end} = add i64 {iteration}, {known}")
+        loop.emit(f"{first} = call i64 @llvm.umin.i64(i64 {stop}, i64 {end})")
+        stop = first
+    return stop
+
+
+def assume_limits(
+    loop: LoopWriter,
+    counters: Mapping[int, Counter],
+    limits: Mapping[int, Interval],
+    numbers: Mapping[int, str],
+) -> None:
+    """Tell LLVM that counters are within their limits."""
+    for j, (low, high) in limits.items():
+        sign = "s" if counters[j].is_signed else "u"
+        _assume(loop, f"icmp {sign}ge {counters[j].kind} {numbers[j]}, {low}")
+        _assume(loop, f"icmp {sign}le {counters[j].kind} {numbers[j]}, {high}")

@@ -15,11 +15,8 @@ from ...lowering.loop_bodies import Body, LoopThunk
 from ...tracer.graph import Value
 from . import loop_counters
 from .body_calls import BodyCall, emit_branch_index
-from .step_cost import estimate_body
+from .loop_frame import Iteration, LoopFrame
 from .target import IS_X86, MXCSR_FLUSH
-
-FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
-MAX_FIRST_POLL = 256  # iterations
 
 
 def _has_callback(body: Body) -> bool:
@@ -96,7 +93,7 @@ class LoopWriter:
         self.emit(f"{flag} = icmp ne i32 {failed}, 0")
         self.emit(f"br i1 {flag}, label %{end}, label %{on}")
         self.writer.lines.append(f"{end}:")
-        self._restore_mode()
+        self.restore_mode()
         self.writer.lines += ["  ret i32 1", f"{on}:"]
 
     # -- steps -----------------------------------------------------------------------------------------------------
@@ -113,7 +110,7 @@ class LoopWriter:
         forms = {"scan": self._scan, "while_loop": self._while, "switch": self._switch}
         self._set_flush_mode()
         forms[self.node.op.schema.name]()
-        self._restore_mode()
+        self.restore_mode()
 
     def _set_flush_mode(self) -> None:
         """Flush denormal numbers to zero from here on."""
@@ -128,14 +125,14 @@ class LoopWriter:
         self.emit(f"{old} = load i32, ptr %{self.name}_mode")
         self.emit(f"{new} = or i32 {old}, {MXCSR_FLUSH}")
         self.emit(f"store i32 {new}, ptr %{self.name}_flush")
-        self._resume_flush()
+        self.resume_flush()
 
-    def _resume_flush(self) -> None:
-        """Flush denormal numbers to zero again, after `_restore_mode`."""
+    def resume_flush(self) -> None:
+        """Flush denormal numbers to zero again, after `restore_mode`."""
         if self.flushes:
             self.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_flush)")
 
-    def _restore_mode(self) -> None:
+    def restore_mode(self) -> None:
         """Restore the processor's previous treatment of denormal numbers."""
         if self.flushes:
             self.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_mode)")
@@ -150,51 +147,31 @@ class LoopWriter:
         self.emit(f"{result} = select i1 {is_one}, ptr {two}, ptr {one}")
         return result
 
-    def _begin_loop(
-        self, carried: int, length: int | None = None, bound: loop_counters.Bound | None = None
-    ) -> list[str]:
-        """Write the head of a loop of known length, or until a bound; return the registers of the carries.
-
-        It is two loops: the inner one runs without calls until the next poll is due, or to the end of a loop of known
-        length. So LLVM keeps an element that a step stores in a register for the next step.
-        """
+    def _write_loop(
+        self,
+        carried: int,
+        write_iteration: Iteration,
+        length: int | None = None,
+        bound: loop_counters.Bound | None = None,
+    ) -> None:
+        """Write a loop of known length, or until a bound or a condition, and the copies of its final carries."""
         self.cells = {j: cell for j in range(carried) if (cell := self._reserve_cell(j))}
         firsts = [self._first_carry(j) for j in range(carried)]
         self.fixed = {j for j in range(carried) if self.step.bodies[-1].sources[j] == ("input", j)}
-        state = [
-            self.cells.get(j, firsts[j] if j in self.fixed else f"%{self.name}_c{j}") for j in range(carried)
-        ]
-        first_poll = self._start_timer()
+        frame = LoopFrame(self, firsts)
         counters = loop_counters.load_counters(self, carried)
         self.length = length
         if bound is not None and bound.counter in counters:
             pointers = [*firsts, *self.operands[carried:]]
             self.length = loop_counters.count_iterations(self, counters[bound.counter], bound, pointers)
-        first_stop = self._first_stop(first_poll)
-        self.jump("pre")
-        self.label("pre")
-        self.jump("turn")
-        self.label("turn")
-        changing = [j for j in range(carried) if j not in self.cells and j not in self.fixed]
-        name = self.name
-        for j in changing:
-            self.emit(f"%{name}_t{j} = phi ptr [ {firsts[j]}, %{name}_pre ], [ {state[j]}, %{name}_polled ]")
-        self.emit(f"%{name}_it = phi i64 [ 0, %{name}_pre ], [ %{name}_i, %{name}_polled ]")
-        self.emit(f"%{name}_stop = phi i64 [ {first_stop}, %{name}_pre ], [ %{name}_later, %{name}_polled ]")
-        self.jump("head")
-        self.label("head")
-        for j in changing:
-            after = f"[ %{name}_d{j}, %{name}_next ]"
-            self.emit(f"{state[j]} = phi ptr [ %{name}_t{j}, %{name}_turn ], {after}")
-        self.emit(f"%{name}_i = phi i64 [ %{name}_it, %{name}_turn ], [ %{name}_in, %{name}_next ]")
-        self.emit(f"%{name}_m = icmp ult i64 %{name}_i, %{name}_stop")
-        self.emit(f"br i1 %{name}_m, label %{name}_go, label %{name}_pause")
-        self.label("go")
-        loop_counters.bound_iteration(
-            self, loop_counters.MOST_ITERATIONS if self.length is None else self.length
-        )
-        loop_counters.store_counters(self, counters)
-        return state
+        if length is not None:
+            counters |= loop_counters.count_items(self, length, reverse=self.node.kwargs["reverse"])
+        state = frame.write(counters, write_iteration)
+        for index, (register, output) in enumerate(zip(state, self.node.outputs)):
+            if index in self.cells:
+                self.copy(self.writer.pointer(output), register, nbytes_of(output))
+            elif index not in self.step.in_place:
+                self._copy_result(output, register)
 
     def _reserve_cell(self, index: int) -> str:
         """Return memory for a small carry in all iterations, which LLVM replaces by a register; empty for others."""
@@ -222,59 +199,6 @@ class LoopWriter:
             self.copy(pointer, operand, nbytes_of(out))
         return pointer
 
-    def _start_timer(self) -> int:
-        """Initialize the loop's state for `rt_gil.gil_poll`; return the iteration of the first poll."""
-        each = 2.0 + sum(estimate_body(body.lowered) for body in self.step.bodies)
-        first = max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
-        self.allocate_scratch(f"%{self.name}_timer", 16)
-        self.emit(f"store [2 x i64] [ i64 0, i64 {first} ], ptr %{self.name}_timer")
-        return first
-
-    def _first_stop(self, first_poll: int) -> int | str:
-        """Return the iteration at which the first run of the inner loop ends."""
-        if not isinstance(self.length, str):
-            return first_poll if self.length is None else min(first_poll, self.length)
-        stop = self.new_register()
-        self.emit(f"{stop} = call i64 @llvm.umin.i64(i64 {first_poll}, i64 {self.length})")
-        return stop
-
-    def _poll(self) -> None:
-        """Write the poll: other threads run and Python handles signals, so that an endless loop can be interrupted."""
-        is_failed, failed = self.new_register(), self.new_register()
-        self.label("pause")
-        if self.length is not None:
-            self.emit(f"%{self.name}_all = icmp uge i64 %{self.name}_i, {self.length}")
-            self.emit(f"br i1 %{self.name}_all, label %{self.name}_done, label %{self.name}_poll")
-            self.label("poll")
-        self._restore_mode()  # signal handlers must see denormal numbers as usual
-        last = loop_counters.MOST_ITERATIONS if self.length is None else self.length
-        arguments = f"ptr %state, ptr %{self.name}_timer, i64 %{self.name}_i, i64 {last}"
-        self.emit(f"%{self.name}_later = call i64 @gil_poll({arguments})")
-        self.emit(f"{is_failed} = icmp eq i64 %{self.name}_later, 0")
-        self.emit(f"{failed} = zext i1 {is_failed} to i32")
-        self.return_if_failed(failed)
-        self._resume_flush()
-        self.jump("polled")
-        self.label("polled")
-        self.jump("turn")
-
-    def _end_loop(self, state: Sequence[str], after: Sequence[str]) -> None:
-        """Write the end of a loop: the next carries, and the copies of the final ones to the outputs."""
-        self.jump("next")
-        self.label("next")
-        for j, pointer in enumerate(after):
-            if j not in self.cells and j not in self.fixed:
-                self.emit(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
-        self.emit(f"%{self.name}_in = add nuw nsw i64 %{self.name}_i, 1")
-        self.jump("head")
-        self._poll()
-        self.label("done")
-        for index, (register, output) in enumerate(zip(state, self.node.outputs)):
-            if index in self.cells:
-                self.copy(self.writer.pointer(output), register, nbytes_of(output))
-            elif index not in self.step.in_place:
-                self._copy_result(output, register)
-
     def _copy_result(self, output: Value, register: str) -> None:
         """Copy a final carry to the result, unless the result's buffer holds it already."""
         target, is_there = self.writer.pointer(output), self.new_register()
@@ -291,53 +215,37 @@ class LoopWriter:
         length, reverse = self.node.kwargs["length"], self.node.kwargs["reverse"]
         call = BodyCall(self, body, f"{self.name}_b")
         first = carried + items
-        call.prepare({i: self.operands[i] for i in range(first, len(self.operands))})
-        state = self._begin_loop(carried, length)
-        at = f"%{self.name}_i"
-        if reverse:
-            at = self.new_register()
-            self.emit(f"{at} = sub i64 {length - 1}, %{self.name}_i")
-        inputs = dict(enumerate(state))
-        for i in range(carried, first):
-            item = body.graph.inputs[i]
-            inputs[i] = (
-                self._count_item(i, item, at)
-                if i in self.step.counted
-                else self._item_pointer(self.operands[i], nbytes_of(item), at)
-            )
-        inputs.update({i: self.operands[i] for i in range(first, len(self.operands))})
-        outputs = self.node.outputs[carried:]
-        rows = [
-            self._item_pointer(self.writer.pointer(out), nbytes_of(body.graph.outputs[carried + k]), at)
-            for k, out in enumerate(outputs)
-        ]
-        targets = self._storage_pointers(body, carried, state, rows)
-        call.call({i: pointer for i, pointer in inputs.items() if i < first}, targets)
-        for k, row in enumerate(rows):
-            source = call.source(carried + k, inputs, targets)
-            self.copy(row, source, nbytes_of(body.graph.outputs[carried + k]))
-        self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
+        fixed = {i: self.operands[i] for i in range(first, len(self.operands))}
+        call.prepare(fixed)
+
+        def write_iteration(frame: LoopFrame, state: list[str]) -> list[str]:
+            at = frame.iteration
+            if reverse:
+                at = self.new_register()
+                self.emit(f"{at} = sub i64 {length - 1}, {frame.iteration}")
+            dynamic = dict(enumerate(state))
+            for i in range(carried, first):
+                counter, size = frame.counters.get(i), nbytes_of(body.graph.inputs[i])
+                dynamic[i] = counter.memory if counter else self._item_pointer(self.operands[i], size, at)
+            inputs = {**dynamic, **fixed}
+            rows = [
+                self._item_pointer(self.writer.pointer(out), nbytes_of(body.graph.outputs[carried + k]), at)
+                for k, out in enumerate(self.node.outputs[carried:])
+            ]
+            targets = self._storage_pointers(body, carried, state, rows)
+            call.call(dynamic, targets)
+            for k, row in enumerate(rows):
+                source = call.source(carried + k, inputs, targets)
+                self.copy(row, source, nbytes_of(body.graph.outputs[carried + k]))
+            return self._next_carries(call, carried, state, inputs, targets)
+
+        self._write_loop(carried, write_iteration, length)
 
     def _item_pointer(self, pointer: str, size: int, at: str) -> str:
         """Return the pointer to item ``at`` of a stacked value."""
         offset = self.new_register()
         self.emit(f"{offset} = mul i64 {at}, {size}")
         return self.offset_pointer(pointer, offset)
-
-    def _count_item(self, index: int, item: Value, at: str) -> str:
-        """Store the number that the loop counts as an item; return the pointer to it."""
-        numbers, cell = self.step.counted[index], f"%{self.name}_n{index}"
-        self.reserve_slots(cell, 1)
-        scaled, number = self.new_register(), self.new_register()
-        self.emit(f"{scaled} = mul i64 {at}, {numbers.step}")
-        self.emit(f"{number} = add i64 {scaled}, {numbers.start}")
-        kind = f"i{8 * item.spec.dtype.itemsize}"
-        if kind != "i64":
-            narrow = self.new_register()
-            self.emit(f"{narrow} = trunc i64 {number} to {kind}")
-            number = narrow
-        self.emit(f"store {kind} {number}, ptr {cell}")
-        return cell
 
     def _storage_pointers(
         self, body: Body, carried: int, state: Sequence[str], rows: Sequence[str]
@@ -391,14 +299,17 @@ class LoopWriter:
         fixed = {i: self.operands[i] for i in range(carried, len(self.operands))}
         asks.prepare(fixed)
         call.prepare(fixed)
-        state = self._begin_loop(carried, bound=loop_counters.find_bound(self.step, carried))
-        inputs = {**dict(enumerate(state)), **fixed}
-        dynamic = dict(enumerate(state))
-        if self.length is None:
-            self._ask(asks, inputs, dynamic)
-        targets = self._storage_pointers(body, carried, state, [])
-        call.call(dynamic, targets)
-        self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
+
+        def write_iteration(frame: LoopFrame, state: list[str]) -> list[str]:
+            dynamic = dict(enumerate(state))
+            inputs = {**dynamic, **fixed}
+            if self.length is None:
+                self._ask(asks, inputs, dynamic)
+            targets = self._storage_pointers(body, carried, state, [])
+            call.call(dynamic, targets)
+            return self._next_carries(call, carried, state, inputs, targets)
+
+        self._write_loop(carried, write_iteration, bound=loop_counters.find_bound(self.step, carried))
 
     def _ask(self, condition: BodyCall, inputs: dict[int, str], dynamic: dict[int, str]) -> None:
         """Leave the loop unless the condition holds."""
@@ -407,8 +318,9 @@ class LoopWriter:
         byte, holds = self.new_register(), self.new_register()
         self.emit(f"{byte} = load i8, ptr {condition.source(0, inputs, flag)}")
         self.emit(f"{holds} = icmp ne i8 {byte}, 0")
-        self.emit(f"br i1 {holds}, label %{self.name}_body, label %{self.name}_done")
-        self.label("body")
+        body = f"body{self._count}"
+        self.emit(f"br i1 {holds}, label %{self.name}_{body}, label %{self.name}_done")
+        self.label(body)
 
     def _switch(self) -> None:
         bodies = self.step.bodies

@@ -7,7 +7,7 @@ import pytest
 import tandem as td
 from kernel_harness import needs_native
 from tandem import errors
-from tandem.backends.cpu.loop_writer import MAX_FIRST_POLL
+from tandem.backends.cpu.loop_frame import MAX_FIRST_POLL
 
 SIZE = 40
 RANDOM = np.random.default_rng(0)

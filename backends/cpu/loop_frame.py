@@ -1,0 +1,166 @@
+"""The blocks of one loop: iterations between two polls for signals, and the poll.
+
+The iterations between two polls call nothing but the body, so LLVM keeps an element that a step stores in a register
+for the next step. Where positions follow from counters, iterations are written twice. The first copy runs while the
+counters are within limits, from which LLVM proves that positions are in bounds and not negative; the second checks
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from . import loop_counters
+from .step_cost import estimate_body
+
+if TYPE_CHECKING:
+    from .index_bounds import Interval
+    from .loop_counters import Counter
+    from .loop_writer import LoopWriter
+
+FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
+MAX_FIRST_POLL = 256  # iterations
+UNROLLED = 4  # iterations without checks between two tests whether to stop
+
+Iteration: TypeAlias = "Callable[[LoopFrame, list[str]], Sequence[str]]"
+"""Writes an iteration: takes the pointers to the carries, and returns those to the next ones."""
+
+
+class LoopFrame:
+    """Writes the blocks of one loop.
+
+    Attributes:
+        block: the prefix of the labels of the iterations that are being written.
+        iteration: the register of the number of the iteration.
+        counters: the integers that the loop counts, by the number of the body's input.
+    """
+
+    def __init__(self, loop: LoopWriter, firsts: Sequence[str]):
+        self.loop, self.firsts = loop, firsts
+        self.block, self.iteration = loop.name, ""
+        self.counters: dict[int, Counter] = {}
+        self.changing = [j for j in range(len(firsts)) if j not in loop.cells and j not in loop.fixed]
+        self.first_poll = self._start_timer()
+
+    def _emit(self, text: str) -> None:
+        self.loop.emit(text)
+
+    def _label(self, name: str) -> None:
+        self.loop.writer.lines.append(f"{self.block}_{name}:")
+
+    def _start_timer(self) -> int:
+        """Initialize the loop's state for `rt_gil.gil_poll`; return the iteration of the first poll."""
+        loop = self.loop
+        each = 2.0 + sum(estimate_body(body.lowered) for body in loop.step.bodies)
+        first = max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
+        loop.allocate_scratch(f"%{loop.name}_timer", 16)
+        self._emit(f"store [2 x i64] [ i64 0, i64 {first} ], ptr %{loop.name}_timer")
+        return first
+
+    def write(self, counters: dict[int, Counter], write_iteration: Iteration) -> list[str]:
+        """Write the loop; return the pointers to the final carries."""
+        loop, name, self.counters = self.loop, self.block, counters
+        limits = {} if self.changing else loop_counters.find_limits(loop, counters)
+        first_stop = self._first_stop()
+        loop.jump("pre")
+        self._label("pre")
+        loop.jump("turn")
+        self._label("turn")
+        for j in self.changing:
+            self._emit(
+                f"%{name}_t{j} = phi ptr [ {self.firsts[j]}, %{name}_pre ], [ %{name}_c{j}, %{name}_polled ]"
+            )
+        self._emit(f"%{name}_it = phi i64 [ 0, %{name}_pre ], [ %{name}_i, %{name}_polled ]")
+        self._emit(f"%{name}_stop = phi i64 [ {first_stop}, %{name}_pre ], [ %{name}_later, %{name}_polled ]")
+        before, start = f"{name}_turn", f"%{name}_it"
+        if limits:
+            stop = loop_counters.stop_at_limits(loop, counters, limits, start, f"%{name}_stop")
+            self.block = f"{name}_u"
+            self._write_iterations(write_iteration, (before, start), (stop, f"{name}_rest"), limits)
+            before, start, self.block = f"{name}_rest", f"%{name}_u_i", name
+            self._label("rest")
+        self.block = name
+        state = self._write_iterations(
+            write_iteration, (before, start), (f"%{name}_stop", f"{name}_pause"), {}
+        )
+        self._poll()
+        self._label("done")
+        return state
+
+    def _write_iterations(
+        self,
+        write_iteration: Iteration,
+        before: tuple[str, str],
+        after: tuple[str, str],
+        limits: Mapping[int, Interval],
+    ) -> list[str]:
+        """Write the blocks of the iterations; return the pointers to the carries.
+
+        Args:
+            write_iteration: writes an iteration.
+            before: the label of the block before, and the register of the first iteration.
+            after: the iteration that is not run any more, and the label of the block that follows.
+            limits: the intervals in which counters are.
+        """
+        loop, block, first = self.loop, self.block, f"%{self.block}_i"
+        copies = UNROLLED if limits and loop.length is None else 1  # LLVM unrolls others
+        self._emit(f"br label %{block}_head")
+        self._label("head")
+        state = []
+        for j, carry in enumerate(self.firsts):
+            state.append(loop.cells.get(j, carry if j in loop.fixed else f"%{block}_c{j}"))
+        for j in self.changing:
+            turn, next_ = f"[ %{block}_t{j}, %{before[0]} ]", f"[ %{block}_d{j}, %{block}_next ]"
+            self._emit(f"{state[j]} = phi ptr {turn}, {next_}")
+        self._emit(f"{first} = phi i64 [ {before[1]}, %{before[0]} ], [ %{block}_in, %{block}_next ]")
+        self._emit(f"%{block}_last = add i64 {first}, {copies - 1}")
+        self._emit(f"%{block}_m = icmp ult i64 %{block}_last, {after[0]}")
+        self._emit(f"br i1 %{block}_m, label %{block}_go, label %{after[1]}")
+        self._label("go")
+        bound = loop_counters.MOST_ITERATIONS if loop.length is None else loop.length
+        for copy in range(copies):
+            self.iteration = f"%{block}_i{copy}" if copy else first
+            if copy:
+                self._emit(f"{self.iteration} = add nuw nsw i64 {first}, {copy}")
+            loop_counters.bound_iteration(loop, self.iteration, bound)
+            numbers = loop_counters.store_counters(loop, self.counters, self.iteration)
+            loop_counters.assume_limits(loop, self.counters, limits, numbers)
+            following = write_iteration(self, state)
+        self._emit(f"br label %{block}_next")
+        self._label("next")
+        for j in self.changing:
+            self._emit(f"%{block}_d{j} = getelementptr i8, ptr {following[j]}, i64 0")
+        self._emit(f"%{block}_in = add nuw nsw i64 {first}, {copies}")
+        self._emit(f"br label %{block}_head")
+        return state
+
+    def _first_stop(self) -> int | str:
+        """Return the iteration at which the first run of the iterations ends."""
+        length = self.loop.length
+        if not isinstance(length, str):
+            return self.first_poll if length is None else min(self.first_poll, length)
+        stop = self.loop.new_register()
+        self._emit(f"{stop} = call i64 @llvm.umin.i64(i64 {self.first_poll}, i64 {length})")
+        return stop
+
+    def _poll(self) -> None:
+        """Write the poll: other threads run and Python handles signals, so that an endless loop can be interrupted."""
+        loop, name = self.loop, self.block
+        is_failed, failed = loop.new_register(), loop.new_register()
+        self._label("pause")
+        if loop.length is not None:
+            self._emit(f"%{name}_all = icmp uge i64 %{name}_i, {loop.length}")
+            self._emit(f"br i1 %{name}_all, label %{name}_done, label %{name}_poll")
+            self._label("poll")
+        loop.restore_mode()  # signal handlers must see denormal numbers as usual
+        last = loop_counters.MOST_ITERATIONS if loop.length is None else loop.length
+        arguments = f"ptr %state, ptr %{name}_timer, i64 %{name}_i, i64 {last}"
+        self._emit(f"%{name}_later = call i64 @gil_poll({arguments})")
+        self._emit(f"{is_failed} = icmp eq i64 %{name}_later, 0")
+        self._emit(f"{failed} = zext i1 {is_failed} to i32")
+        loop.return_if_failed(failed)
+        loop.resume_flush()
+        loop.jump("polled")
+        self._label("polled")
+        loop.jump("turn")
