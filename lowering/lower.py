@@ -25,6 +25,7 @@ from .thunks import KernelThunk, NodeThunk, Thunk, make_thunks, reads_and_writes
 if TYPE_CHECKING:
     from .report import KernelTable
 
+_affine_gathers = lazy.Module(".lowering.passes.affine_gathers")
 _destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
 _inline_producers = lazy.Module(".lowering.passes.inline_producers")
@@ -343,6 +344,14 @@ def _drop_unread_ranges(lowered: Lowered) -> list[Thunk]:
     ]
 
 
+def load_at_affine_positions(lowered: Lowered) -> None:
+    """Load elements at positions that are affine functions of the point without index maps."""
+    if lowered.native and lowered.resolution.target.indexes and any(map(_has_index_maps, lowered.steps)):
+        lowered.steps = _affine_gathers.load_at_affine_positions(
+            lowered.steps, lowered.folded, lowered.storages
+        )
+
+
 def store_into_destinations(lowered: Lowered) -> None:
     """Let kernels store their results in the parts of buffers that these would be copied to."""
     choices = lowered.resolution.choices.values()
@@ -389,6 +398,7 @@ STAGES: tuple[Stage, ...] = (
     schedule_groups,
     locate_outputs,
     inline_and_rematerialize,
+    load_at_affine_positions,
     store_into_destinations,
     inline_reads,
     count_positions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -341,3 +341,14 @@ def reads_what_it_writes(step: KernelThunk, source: Value, out: Value) -> bool:
         b for b in step.kernel.buffers if b.param is not None and step.params[b.param] in (source, out)
     ]
     return len({(b.strides, b.offset) for b in buffers}) == 1
+
+
+def keep_buffers(step: KernelThunk, names: Collection[str]) -> KernelThunk:
+    """Restrict a kernel to some of its buffers, and renumber the parameters."""
+    kept = [b for b in step.kernel.buffers if b.name in names]
+    indices = sorted({b.param for b in kept if b.param is not None})
+    buffers = [b if b.param is None else b._replace(param=indices.index(b.param)) for b in kept]
+    params = tuple(step.params[p] for p in indices)
+    temporaries = tuple(v for v in step.temporaries if v in params)
+    kernel = step.kernel._replace(buffers=tuple(buffers))
+    return step._replace(kernel=kernel, params=params, temporaries=temporaries)

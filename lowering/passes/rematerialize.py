@@ -12,7 +12,7 @@ from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
 from ..cost_model import is_cheap
 from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Statement, Store, load, target_of
-from ..thunks import KernelThunk, Thunk, reads_and_writes
+from ..thunks import KernelThunk, Thunk, keep_buffers, reads_and_writes
 from .inline_producers import Producer, merge_producer
 
 
@@ -136,7 +136,7 @@ def _extract_store(step: KernelThunk, stage: Stage, statement: Store, target: Bu
     names = {target.name} | {e.payload for e in order(statement.value) if e.op == "load"}
     kernel = step.kernel._replace(stages=(Stage(stage.dims, (statement,)),))
     nodes = tuple(n for n in step.nodes if _param(step, target) in n.outputs)
-    only = _keep_buffers(step._replace(kernel=kernel, nodes=nodes), names)
+    only = keep_buffers(step._replace(kernel=kernel, nodes=nodes), names)
     return Producer(only, _param(step, target), only.kernel.buffer(target.name) or target, statement.value)
 
 
@@ -176,14 +176,4 @@ def _remove_store(step: KernelThunk, name: str) -> KernelThunk | None:
     ]
     kernel = step.kernel._replace(stages=tuple(s for s in stages if s.body))
     names = {n for s in kernel.stages for n in s.buffers()}
-    return _keep_buffers(step._replace(kernel=kernel), names) if kernel.stages else None
-
-
-def _keep_buffers(step: KernelThunk, names: Collection[str]) -> KernelThunk:
-    """Restrict a kernel to some of its buffers, and renumber the parameters."""
-    kept = [b for b in step.kernel.buffers if b.name in names]
-    indices = sorted({b.param for b in kept if b.param is not None})
-    buffers = [b if b.param is None else b._replace(param=indices.index(b.param)) for b in kept]
-    params = tuple(step.params[p] for p in indices)
-    temporaries = tuple(v for v in step.temporaries if v in params)
-    return KernelThunk(step.kernel._replace(buffers=tuple(buffers)), params, temporaries, step.nodes)
+    return keep_buffers(step._replace(kernel=kernel), names) if kernel.stages else None

@@ -90,6 +90,18 @@ def test_folds_of_short_rows(name, dtype):
         check(FOLDS[name], values((rows, width), dtype), signs=name not in ("max", "min", "two"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_of_rows_whose_neighbours_are_adjacent(name, dtype):
+    for rows, width in ((33, 3), (47, 13), (66, 20), (50, 32), (40, 33)):
+        x = values((rows + width - 1,), dtype)
+        check(
+            lambda x, n=rows, k=width: FOLDS[name](x[td.arange(n)[:, None] + td.arange(k)]),
+            x,
+            signs=name not in ("max", "min", "two"),
+        )
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FLOATS)
 def test_rows_of_several_stages(name, dtype):
@@ -149,6 +161,9 @@ def test_which_kernels_compute_rows_side_by_side():
     assert not covers(FLOATS["softmax"], x[:7])  # less than a vector of rows
     assert not covers(FLOATS["softmax"], rng.normal(size=(64, 40)).astype(np.float32))
     assert not covers(lambda x: td.exp(x), x)
+    y = rng.normal(size=(32, 64)).astype(np.float32)
+    assert covers(lambda y: FLOATS["logsumexp"](y.T), y)
+    assert not covers(lambda y: FLOATS["logsumexp"](td.concat([y, y]).T), y)
 
 
 FENCED = """

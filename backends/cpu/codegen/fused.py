@@ -31,6 +31,9 @@ _columns = lazy.Module(".backends.cpu.codegen.columns")
 _row_vectors = lazy.Module(".backends.cpu.codegen.row_vectors")
 _checked_blocks = lazy.Module(".backends.cpu.codegen.checked_blocks")
 MAX_SHORT_ROW = 12  # elements of a row that may be computed side by side with others
+MAX_ADJACENT_ROW = (
+    32  # the same if the elements of neighbouring rows are neighbours in memory, as those of windows
+)
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 _COSTLY = frozenset(
@@ -75,8 +78,7 @@ def write_fused(
         if reduction.value.dtype in PARTS:
             raise UnsupportedError(f"reductions of {reduction.value.dtype.name} are not emitted")
     printer = Printer(module, kernel)
-    is_short = bool(kernel.outer) and 1 < math.prod(kernel.inner) <= MAX_SHORT_ROW
-    if is_short and _row_vectors.has_short_rows(kernel):
+    if 1 < math.prod(kernel.inner) <= _longest_short_row(kernel) and _row_vectors.has_short_rows(kernel):
         _row_vectors.RowVectors(printer.f, kernel, printer.bases).write()
     else:
         printer.rows(0)
@@ -88,6 +90,14 @@ def write_fused(
     parameters = "ptr %buffers, ptr %scalars, ptr noalias align 64 %scratch"
     module.helper(kernel.name, f.text(f"{linkage}{result} @{kernel.name}({parameters}) {inline} #0"))
     return Scratch(f.below, f.most, tuple(printer.checks.checks), printer.checks.offset or 0)
+
+
+def _longest_short_row(kernel: FusedKernel) -> int:
+    """Return the length up to which the rows of a kernel may be computed side by side."""
+    if not kernel.outer:
+        return 0
+    last = len(kernel.outer) - 1
+    return MAX_ADJACENT_ROW if all(b.strides[last] in (0, 1) for b in kernel.buffers) else MAX_SHORT_ROW
 
 
 class Printer:

@@ -223,19 +223,21 @@ class RowVectors:
 
 
 def _fold(f: Function, item: Reducer, values: Sequence[str]) -> str:
-    """Fold vectors of the elements of rows in the order of one block of a row."""
+    """Fold vectors of the elements of rows in the order of one block of a row.
+
+    Partial results are joined as soon as they are there, so that few are in registers.
+    """
     lanes = row_lanes(item.dtype, len(values))
-    states: list[State] = []
-    for lane in range(lanes):
-        first = item.initial(f)
+
+    def fold_lanes(first: int, step: int) -> State:
+        if step < lanes:
+            return item.join(f, fold_lanes(first, 2 * step), fold_lanes(first + step, 2 * step))
+        state = item.initial(f)
         if item.picks:
-            first[item.picks] = f.splat(lane, dt.int64)
-        x = values[lane] if lane < len(values) else f.splat(item.identity, item.dtype)
-        states.append(item.step(f, first, x, f.splat(lane, dt.int64) if item.picks else ""))
-    for number, x in enumerate(values[lanes:], lanes):  # more elements than lanes
-        index = f.splat(number, dt.int64) if item.picks else ""
-        states[number % lanes] = item.step(f, states[number % lanes], x, index)
-    while len(states) > 1:
-        half = len(states) // 2
-        states = [item.join(f, one, two) for one, two in zip(states[:half], states[half:])]
-    return item.final(f, states[0])
+            state[item.picks] = f.splat(first, dt.int64)
+        for number in range(first, max(len(values), lanes), lanes):
+            x = values[number] if number < len(values) else f.splat(item.identity, item.dtype)
+            state = item.step(f, state, x, f.splat(number, dt.int64) if item.picks else "")
+        return state
+
+    return item.final(f, fold_lanes(0, 1))
