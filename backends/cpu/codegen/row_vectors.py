@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ....lowering.fusion.loop_ir import (
     Buffer,
@@ -23,18 +22,14 @@ from ....lowering.fusion.loop_ir import (
     target_of,
 )
 from ....operators.scalar_ir.expr import Expr
-from ....registry import dtypes as dt
 from ..target import vector_target
 from .casts import emit_cast
 from .elementwise import lanes_for
-from .folds.order import block_reducer, row_lanes
+from .folds.order import block_reducer, fold_row
 from .interleaving import interleave
 from .nodes import emit_exprs, find_shared_functions, load_scalar
 from .text import PARTS, Function, part_size
 from .vectors import Access, Use, VectorLoop, vector_loop
-
-if TYPE_CHECKING:
-    from .folds.reducers import Reducer, State
 
 MOST_NODES = 512  # of all points together
 LEAST_VECTORS = 2  # of rows
@@ -201,7 +196,7 @@ class RowVectors:
                     self._store(self._element(s.buffer, stage, point), known[s.value], s.value)
         for reduce, values in operands.items():
             item = block_reducer(reduce.fold, reduce.value.dtype)
-            self.rows[reduce.into] = item.finish(f, _fold(f, item, values))
+            self.rows[reduce.into] = item.finish(f, fold_row(f, item, values))
             element = reduce.into, 0
             if element in self.stores:
                 target = self.stores[element]
@@ -220,24 +215,3 @@ class RowVectors:
         if element in self.stores:
             self.stores[element].store(value)
         self.values[element] = value
-
-
-def _fold(f: Function, item: Reducer, values: Sequence[str]) -> str:
-    """Fold vectors of the elements of rows in the order of one block of a row.
-
-    Partial results are joined as soon as they are there, so that few are in registers.
-    """
-    lanes = row_lanes(item.dtype, len(values))
-
-    def fold_lanes(first: int, step: int) -> State:
-        if step < lanes:
-            return item.join(f, fold_lanes(first, 2 * step), fold_lanes(first + step, 2 * step))
-        state = item.initial(f)
-        if item.picks:
-            state[item.picks] = f.splat(first, dt.int64)
-        for number in range(first, max(len(values), lanes), lanes):
-            x = values[number] if number < len(values) else f.splat(item.identity, item.dtype)
-            state = item.step(f, state, x, f.splat(number, dt.int64) if item.picks else "")
-        return state
-
-    return item.final(f, fold_lanes(0, 1))

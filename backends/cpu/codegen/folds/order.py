@@ -10,8 +10,10 @@ neither on strides nor on the vector width. Only compensated sums have blocks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .....operators.scalar_ir.fold import Fold
-from .....registry.dtypes import DType
+from .....registry.dtypes import DType, int64
 from ..elementwise import lanes_below
 from ..text import REGISTER, Function, Module
 from .reducers import FloatSum, Reducer, RowFold, State, make_reducer
@@ -56,6 +58,35 @@ def block_reducer(fold: Fold, dtype: DType) -> Reducer:
     """Return the reducer of a single block, which needs no compensation."""
     result = make_reducer(fold, dtype)
     return Reducer(fold, dtype) if isinstance(result, FloatSum) else result
+
+
+def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
+    """Fold the elements of a row, each of which is a vector with one element of each of several rows.
+
+    The order is that of one block of a row. Partial results are joined as soon as they are there: few are in registers.
+
+    Args:
+        f: the function.
+        item: a reducer of a single block.
+        values: the elements.
+    """
+    lanes = row_lanes(item.dtype, len(values))
+    is_float_sum = item.dtype.kind == "f" and item.fold.node(item.dtype) == "add"
+
+    def fold_lanes(first: int, step: int) -> State:
+        if step < lanes:
+            return item.join(f, fold_lanes(first, 2 * step), fold_lanes(first + step, 2 * step))
+        if first >= len(values):
+            return item.initial(f)
+        if is_float_sum and first:  # a single zero makes a sum of -0.0 that of 0.0
+            state = [values[first]]
+        else:
+            state = item.first(f, values[first], f.splat(first, int64) if item.picks else "")
+        for number in range(first + lanes, len(values), lanes):
+            state = item.step(f, state, values[number], f.splat(number, int64) if item.picks else "")
+        return state
+
+    return item.final(f, fold_lanes(0, 1))
 
 
 class RowState:

@@ -17,6 +17,8 @@ from ..nodes import EMIT, emit_expr
 from ..text import REGISTER, Function
 
 State = list[str]
+_KEEP_FIRST = frozenset(("maximum", "minimum", "mul", "or", "and"))
+"""The nodes that return the other operand of their identity, with all of its bits."""
 _ON_MASKS = {"or": "or", "maximum": "or", "and": "and", "minimum": "and"}
 """The nodes for which processors join the lanes of bools by an instruction."""
 
@@ -46,6 +48,12 @@ class Reducer:
     def initial(self, f: Function) -> State:
         """Return the state before the first element."""
         return [f.splat(self.identity, self.dtype)]
+
+    def first(self, f: Function, x: str, index: str) -> State:
+        """Return the state after the first element of each lane."""
+        if self.fold.node(self.dtype) in _KEEP_FIRST:
+            return [x]
+        return self.step(f, self.initial(f), x, index)
 
     def step(self, f: Function, state: State, x: str, index: str) -> State:
         """Return the state after one more element per lane; ``index`` is its position in the lanes, i64."""
@@ -156,6 +164,9 @@ class IndexReducer(Reducer):
 
     def initial(self, f: Function) -> State:
         return [f.splat(self.identity, self.dtype), f.lane_numbers()]
+
+    def first(self, f: Function, x: str, index: str) -> State:
+        return [x, index]
 
     def is_better(self, f: Function, best: str, x: str) -> str:
         """Return whether ``x`` beats ``best``, per lane."""
