@@ -27,5 +27,6 @@ row_vectors.py: kernels with short rows
 interleaving.py: loads and stores of all columns of rows with few elements
 vector_stage.py: vectors of a stage along its last dimension
 vectors.py: loop over whole vectors
+window_rows.py: folds of one short window as scalars
 window_tiles.py: micro-kernel of convolutions with large kernels
 """

@@ -29,6 +29,7 @@ from .vectors import Access, Pairs, Use, VectorLoop, move_long_axis_last, split_
 
 _columns = lazy.Module(".backends.cpu.codegen.columns")
 _row_vectors = lazy.Module(".backends.cpu.codegen.row_vectors")
+_window_rows = lazy.Module(".backends.cpu.codegen.window_rows")
 _checked_blocks = lazy.Module(".backends.cpu.codegen.checked_blocks")
 MAX_SHORT_ROW = 12  # elements of a row that may be computed side by side with others
 MAX_ADJACENT_ROW = (
@@ -189,7 +190,7 @@ class StagePrinter:
         self.reduces = [s for s in stage.body if isinstance(s, Reduce)]
         self.updates = [s for s in stage.body if isinstance(s, Update)]
         self.bases, self.count = bases, math.prod(shape)
-        self.has_index_maps = stage.has_index_maps()
+        self.has_index_maps, self.checks_each_position = stage.has_index_maps(), False
         self.direct_dtype = self._direct_dtype()
         self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
 
@@ -249,14 +250,12 @@ class StagePrinter:
 
     def write(self) -> None:
         """Write a stage that keeps no dimensions."""
-        items = [(r, self.make_reducer(r)) for r in self.reduces]
-        states = [x.initial(self.f) for _, x in items]
-        if 0 not in self.shape:  # in an empty space not even invariants may be read
-            states = self.write_nest(
-                range(len(self.shape) - 1), self.uses, [x for _, x in items], states, "0"
-            )
-        for (r, x), state in zip(items, states, strict=True):
-            value = x.collapse(self.f, state)
+        items = [self.make_reducer(r) for r in self.reduces]
+        if self.has_index_maps and items and _window_rows.is_window(self, items):
+            values = _window_rows.write_window(self, items)
+        else:
+            values = self.write_values(items)
+        for r, x, value in zip(self.reduces, items, values, strict=True):
             if r.fold.finish is not None:
                 with self.f.width(1):
                     vector = x.finish(self.f, self.f.broadcast(value, REGISTER[x.dtype]))
@@ -265,6 +264,13 @@ class StagePrinter:
                 self._store_one(self.uses[r.into], value, x.result)
             else:
                 self.row_values[r.into] = (value, x.result)
+
+    def write_values(self, items: list[Reducer]) -> list[str]:
+        """Write the loops of the stage; return the combined value of each reduction, a scalar."""
+        states = [x.initial(self.f) for x in items]
+        if 0 not in self.shape:  # in an empty space not even invariants may be read
+            states = self.write_nest(range(len(self.shape) - 1), self.uses, items, states, "0")
+        return [x.collapse(self.f, state) for x, state in zip(items, states, strict=True)]
 
     def _store_one(self, use: Use, value: str, dtype: DType) -> None:
         """Store a result whose kept dimensions all have size 1."""

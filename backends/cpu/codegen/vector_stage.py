@@ -6,7 +6,7 @@ see :mod:`.consecutive`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .... import lazy
@@ -17,7 +17,7 @@ from .index_maps import update_row
 from .interleaving import interleave
 from .nodes import emit_exprs, load_scalar
 from .text import REGISTER
-from .vectors import Access, Pairs, Use, VectorLoop, vector_loop
+from .vectors import Access, Body, Pairs, Use, VectorLoop, vector_loop
 
 if TYPE_CHECKING:
     from .consecutive import Consecutive
@@ -93,22 +93,23 @@ class VectorStage:
     ):
         self.stage, self.f, self.uses, self.offset, self.count = stage, stage.f, uses, offset, count
         self.carried, self.reduce = carried, reduce
-        self.consecutive = consecutive_accesses(stage) if stage.has_index_maps else {}
+        is_tested = stage.has_index_maps and not stage.checks_each_position
+        self.consecutive = consecutive_accesses(stage) if is_tested else {}
 
     def write(self) -> list[str]:
         """Write the loop; return the carried values after it."""
         fixed, read = self.hoist_invariants()
         if not self.consecutive:
             return self._write_loop(fixed, read, {})
-        firsts = {access: self._first_position(one, fixed) for access, one in self.consecutive.items()}
-        condition = self._in_bounds(firsts)
+        firsts = self.first_positions(fixed)
+        condition = self.in_bounds(firsts)
         if not condition:
-            return self._write_consecutive(fixed, read, firsts)
+            return self.write_consecutive(fixed, read, firsts)
         f = self.f
         vectors, elements, end = (f.fresh(name) for name in ("consecutive", "elements", "end"))
         f.branch(condition, vectors, elements)
         f.label(vectors)
-        one, one_block = self._write_consecutive(fixed, read, firsts), f.block
+        one, one_block = self.write_consecutive(fixed, read, firsts), f.block
         f.jump(end)
         f.label(elements)
         with f.width(1 if self.stage.updates else f.lanes):
@@ -121,6 +122,10 @@ class VectorStage:
         ]
 
     # -- consecutive positions -------------------------------------------------------------------------------------
+    def first_positions(self, fixed: dict[Expr, str]) -> dict[Indexed, str]:
+        """Return the first of the consecutive positions of each access."""
+        return {access: self._first_position(one, fixed) for access, one in self.consecutive.items()}
+
     def _first_position(self, one: Consecutive, fixed: dict[Expr, str]) -> str:
         """Return the first position along the last dimension, i64."""
         f, total = self.f, "0"
@@ -129,7 +134,7 @@ class VectorStage:
             total = f.op(f"add i64 {total}, {term}")
         return total
 
-    def _in_bounds(self, firsts: dict[Indexed, str]) -> str:
+    def in_bounds(self, firsts: dict[Indexed, str]) -> str:
         """Return the condition that no position is out of bounds or negative; empty if that is known."""
         f, size, result = self.f, self.stage.shape[-1], ""
         for access, first in firsts.items():
@@ -141,7 +146,7 @@ class VectorStage:
             result = f.op(f"and i1 {result}, {holds}") if result else holds
         return result
 
-    def _write_consecutive(
+    def write_consecutive(
         self, fixed: dict[Expr, str], read: dict[Expr, Use], firsts: dict[Indexed, str]
     ) -> list[str]:
         """Write the loop in which consecutive positions are vectors in memory."""
@@ -201,7 +206,11 @@ class VectorStage:
         used = [*accesses.values(), *[a for _, a in stores]]
         for update, (old, new) in rows.items():
             used += [old, new] if update.combine else [new]
-        return vector_loop(f, self.count, tail, used, self.carried, body)
+        return self.run(tail, used, body)
+
+    def run(self, tail: int, used: Sequence[Access], body: Body) -> list[str]:
+        """Write the loop around the body, which uses some accesses."""
+        return vector_loop(self.f, self.count, tail, used, self.carried, body)
 
     def _update_accesses(
         self, s: Update, fixed: dict[Expr, str], located: dict[Indexed, Use]

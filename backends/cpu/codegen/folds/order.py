@@ -10,6 +10,7 @@ neither on strides nor on the vector width. Only compensated sums have blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from .....operators.scalar_ir.fold import Fold
@@ -18,6 +19,7 @@ from ..elementwise import lanes_below
 from ..text import REGISTER, Function, Module
 from .reducers import FloatSum, Reducer, RowFold, State, make_reducer
 
+_EXTREMA = {"maximum": "ogt", "minimum": "olt"}  # and the comparison that holds for the better one
 STATE_BYTES = 256  # of a row's partial results
 MAX_LANES = 64
 BLOCK_DEPTH = 16  # elements of a block per lane, and rows of a block of columns
@@ -70,8 +72,10 @@ def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
         item: a reducer of a single block.
         values: the elements.
     """
-    lanes = row_lanes(item.dtype, len(values))
-    is_float_sum = item.dtype.kind == "f" and item.fold.node(item.dtype) == "add"
+    lanes, node = row_lanes(item.dtype, len(values)), item.fold.node(item.dtype)
+    if node in _EXTREMA and item.dtype.kind == "f" and not item.picks:
+        return _find_extremum(f, item.dtype, values, _EXTREMA[node])
+    is_float_sum = item.dtype.kind == "f" and node == "add"
 
     def fold_lanes(first: int, step: int) -> State:
         if step < lanes:
@@ -87,6 +91,29 @@ def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
         return state
 
     return item.final(f, fold_lanes(0, 1))
+
+
+def _find_extremum(f: Function, dtype: DType, values: Sequence[str], compare: str) -> str:
+    """Return the largest or smallest of some floats; a NaN if one is.
+
+    A comparison finds whether one of two numbers is a NaN; then their extremum is one instruction, which ignores NaNs.
+    """
+    vec, mask = f.vec(REGISTER[dtype]), f.vec("i1")
+    some = [
+        f.op(f"fcmp uno {vec} {one}, {two}") for one, two in zip(values[::2], (*values[1::2], values[-1]))
+    ]
+    best, nan = list(values), some[0]
+    for other in some[1:]:
+        nan = f.op(f"or {mask} {nan}, {other}")
+    while len(best) > 1:
+        pairs = list(zip(best[::2], best[1::2]))
+        rest = best[2 * len(pairs) :]
+        best = [
+            f.op(f"select {mask} {f.op(f'fcmp {compare} {vec} {a}, {b}')}, {vec} {a}, {vec} {b}")
+            for a, b in pairs
+        ]
+        best += rest
+    return f.op(f"select {mask} {nan}, {vec} {f.splat(math.nan, dtype)}, {vec} {best[0]}")
 
 
 class RowState:

@@ -1,0 +1,105 @@
+"""Folds of short windows at traced positions in loops: the bits of eager loops, and code that LLVM vectorizes."""
+
+import numpy as np
+import pytest
+import tandem as td
+from kernel_harness import needs_native
+from tandem import errors
+from tandem.jax import lax
+
+SIZE = 90
+RANDOM = np.random.default_rng(2)
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3.0, -3.0])
+FOLDS = {
+    "sum": lambda w: w.sum(),
+    "mean": lambda w: td.mean(w * 2),
+    "prod": lambda w: w.prod(),
+    "max": lambda w: w.max() + 1,
+    "min": lambda w: (w * 2).min() + 1,
+    "argmax": lambda w: td.argmax(w),
+    "argmin": lambda w: td.argmin(w * 3),
+    "any": lambda w: (w > 2).any(),
+    "count": lambda w: (w > 0).sum(),
+    "two": lambda w: (w.sum(), (w * w).sum(), w.max() + 1),
+    "in order": lambda w: (w - w.max()).sum(),
+}
+
+
+def values(dtype):
+    x = RANDOM.normal(size=SIZE) * 3
+    if np.dtype(dtype).kind == "f":
+        x = np.where(RANDOM.random(SIZE) < 0.1, RANDOM.choice(SPECIAL, SIZE), x)
+    with np.errstate(all="ignore"):
+        return td.asarray(x.astype(dtype))
+
+
+def clipped(x, fold, k):
+    return td.scan(lambda c, i: (c, fold(lax.dynamic_slice(x, (i,), (k,)))), 0, td.arange(SIZE))[1]
+
+
+def checked(x, fold, k):
+    return td.scan(lambda c, i: (c, fold(x[i + td.arange(k)])), 0, td.arange(-k - 3, SIZE - k + 1))[1]
+
+
+def stored(x, fold, k):
+    def step(i, out):
+        return out.at[i].set(td.tree.leaves(fold(x[i : i + k] if type(i) is int else x[i + td.arange(k)]))[0])
+
+    first = td.tree.leaves(fold(x[:k]))[0]
+    return td.fori_loop(0, SIZE - k, step, td.zeros(SIZE, dtype=first.dtype))
+
+
+def carried(x, fold, k):
+    def step(s, i):
+        s = s * 0.5 + td.tree.leaves(fold(x[i + td.arange(k)]))[0]
+        return s, s
+
+    return td.scan(step, td.asarray(1.0), td.arange(SIZE - k, -1, -1))
+
+
+def assert_same(program, *given):
+    with np.errstate(all="ignore"):
+        wanted, found = td.tree.leaves(program(*given)), td.tree.leaves(td.jit(program)(*given))
+    for one, two in zip(found, wanted, strict=True):
+        assert one.dtype == two.dtype
+        np.testing.assert_array_equal(one.numpy(), two.numpy())
+        if one.dtype.kind == "f":
+            zeros = one.numpy() == 0
+            np.testing.assert_array_equal(np.signbit(one.numpy()[zeros]), np.signbit(two.numpy()[zeros]))
+
+
+@needs_native  # eager folds have this order
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_have_the_bits_of_eager_loops(name, dtype):
+    x = values(dtype)
+    for k in (2, 3, 8, 13, 16, 17):
+        for program in (clipped, checked, stored):
+            assert_same(lambda x, p=program, k=k: p(x, FOLDS[name], k), x)
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["sum", "max", "count"])
+def test_folds_that_a_carry_needs(name):
+    for k in (3, 8):
+        assert_same(lambda x, k=k: carried(x, FOLDS[name], k), values("float32"))
+
+
+def test_windows_out_of_bounds_raise_as_eager_loops_do():
+    x, messages = values("float32"), []
+
+    def program(x):
+        return td.scan(lambda c, i: (c, x[i + td.arange(8)].sum()), 0, td.arange(SIZE - 3))[1]
+
+    for call in (program, td.jit(program)):
+        with pytest.raises(errors.OutOfBoundsError) as fault:
+            call(x)
+        messages.append(str(fault.value))
+    assert messages[0] == messages[1]
+
+
+@needs_native
+@pytest.mark.parametrize("k", [8, 17])
+def test_short_windows_are_folded_as_scalars(k):
+    text = td.jit(lambda x: clipped(x, FOLDS["sum"], k)).lower(values("float32")).llvm_ir()
+    assert ("\nwindow" in text) is (k == 8) is ("\nconsecutive" not in text)
