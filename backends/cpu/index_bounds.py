@@ -62,6 +62,11 @@ Condition = tuple[Affine, Interval]
 """Integers that are in an interval."""
 
 
+Read = tuple["Affine | None", list[Condition]]
+"""An expression as an affine function, None if it is not one, and the conditions on which it is that function."""
+_UNKNOWN: Read = (None, [])
+
+
 def find_intervals(bodies: Sequence[Body], counters: Iterable[int]) -> dict[int, Interval]:
     """Return the intervals of counters in which the positions that depend on them are in bounds.
 
@@ -79,7 +84,7 @@ def find_intervals(bodies: Sequence[Body], counters: Iterable[int]) -> dict[int,
     numbers = list(counters)
     for one in lowered:
         parameters = one.graph.parameters
-        values = {parameters[number]: Affine(number, 1, 0, 0) for number in numbers}
+        values: dict[Value, Read] = {parameters[number]: (Affine(number, 1, 0, 0), []) for number in numbers}
         for affine, inside in _find_conditions(one.steps, values):
             if affine.counter is not None:
                 interval = affine.solve(inside)
@@ -95,7 +100,7 @@ def _is_small_kernel(step: object) -> bool:
     return math.prod(step.kernel.outer + step.kernel.inner) <= MOST_POINTS
 
 
-def _find_conditions(steps: Iterable[KernelThunk], values: dict[Value, Affine]) -> list[Condition]:
+def _find_conditions(steps: Iterable[KernelThunk], values: dict[Value, Read]) -> list[Condition]:
     """Return the conditions that hold if the positions of kernels are in bounds.
 
     Args:
@@ -119,9 +124,9 @@ def _find_conditions(steps: Iterable[KernelThunk], values: dict[Value, Affine]) 
                         result += [*needed, (affine, Interval(0, axis.size - 1))]
             for s in stage.body:
                 if isinstance(s, Store) and s.buffer in scalars:
-                    affine, needed = reader.read(s.value)
-                    if affine is not None and not needed and s.value.dtype is scalars[s.buffer].spec.dtype:
-                        values[scalars[s.buffer]] = affine
+                    read = reader.read(s.value)
+                    if read[0] is not None and s.value.dtype is scalars[s.buffer].spec.dtype:
+                        values[scalars[s.buffer]] = read
     return result
 
 
@@ -129,11 +134,6 @@ def _indices_of(stage: Stage) -> list[tuple[IndexMap, tuple[Expr, ...]]]:
     """Return the index maps of a stage, and the indices along their axes."""
     gathers = [(e.payload, e.args) for e in stage.exprs() if e.op == "gather"]
     return gathers + [(s.map, s.indices) for s in stage.body if isinstance(s, Update)]
-
-
-Read = tuple["Affine | None", list[Condition]]
-"""An expression as an affine function, None if it is not one, and the conditions on which it is that function."""
-_UNKNOWN: Read = (None, [])
 
 
 class _Reader:
@@ -144,7 +144,7 @@ class _Reader:
         loads: the functions in the buffers with one element.
     """
 
-    def __init__(self, kernel: FusedKernel, loads: Mapping[str, Affine]):
+    def __init__(self, kernel: FusedKernel, loads: Mapping[str, Read]):
         self.kernel, self.loads = kernel, loads
         self.known: dict[Expr, Read] = {}
         self.rules: dict[str, Callable[[Expr], Read]] = {
@@ -170,7 +170,7 @@ class _Reader:
         if e.op == "index":
             return Affine(None, 0, 0, self.kernel.inner[e.payload] - 1), []
         if e.op == "load":
-            return self.loads.get(e.payload), []
+            return self.loads.get(e.payload, _UNKNOWN)
         return self._read_arithmetic(e) if e.op in ("add", "sub", "mul") else _UNKNOWN
 
     def _read_arithmetic(self, e: Expr) -> Read:
