@@ -67,10 +67,20 @@ Read = tuple["Affine | None", list[Condition]]
 _UNKNOWN: Read = (None, [])
 
 
-def find_intervals(bodies: Sequence[Body], counters: Iterable[int]) -> dict[int, Interval]:
-    """Return the intervals of counters in which the positions that depend on them are in bounds.
+class Bounds(NamedTuple):
+    """What is known of the positions of a loop.
 
-    There is none if a body has other steps than a few small kernels.
+    Attributes:
+        intervals: the intervals of counters, by number, in which the positions that depend on them are in bounds.
+        has_others: whether other positions may be out of bounds, so that each iteration checks them.
+    """
+
+    intervals: dict[int, Interval]
+    has_others: bool
+
+
+def find_bounds(bodies: Sequence[Body], counters: Iterable[int]) -> Bounds:
+    """Return what is known of positions; nothing if a body has other steps than a few small kernels.
 
     Args:
         bodies: the bodies of the loop.
@@ -79,18 +89,21 @@ def find_intervals(bodies: Sequence[Body], counters: Iterable[int]) -> dict[int,
     lowered = [body.lowered for body in bodies if body.lowered is not None]
     steps = [step for one in lowered for step in one.steps]
     if len(steps) > MOST_KERNELS or not all(map(_is_small_kernel, steps)):
-        return {}
+        return Bounds({}, False)
     result: dict[int, Interval] = {}
+    has_others = False
     numbers = list(counters)
     for one in lowered:
         parameters = one.graph.parameters
         values: dict[Value, Read] = {parameters[number]: (Affine(number, 1, 0, 0), []) for number in numbers}
-        for affine, inside in _find_conditions(one.steps, values):
+        conditions, others = _find_conditions(one.steps, values)
+        has_others |= others
+        for affine, inside in conditions:
             if affine.counter is not None:
                 interval = affine.solve(inside)
                 known = result.get(affine.counter, interval)
                 result[affine.counter] = known.intersect(interval)
-    return result
+    return Bounds(result, has_others)
 
 
 def _is_small_kernel(step: object) -> bool:
@@ -100,14 +113,14 @@ def _is_small_kernel(step: object) -> bool:
     return math.prod(step.kernel.outer + step.kernel.inner) <= MOST_POINTS
 
 
-def _find_conditions(steps: Iterable[KernelThunk], values: dict[Value, Read]) -> list[Condition]:
-    """Return the conditions that hold if the positions of kernels are in bounds.
+def _find_conditions(steps: Iterable[KernelThunk], values: dict[Value, Read]) -> tuple[list[Condition], bool]:
+    """Return the conditions that hold if positions are in bounds, and whether there are other positions.
 
     Args:
         steps: the kernels, in order.
         values: scalar values that are affine; those that the kernels store are added.
     """
-    result = []
+    result, has_others = [], False
     for step in steps:
         kernel = step.kernel
         scalars = {
@@ -122,12 +135,13 @@ def _find_conditions(steps: Iterable[KernelThunk], values: dict[Value, Read]) ->
                     affine, needed = reader.read(e)
                     if affine is not None:
                         result += [*needed, (affine, Interval(0, axis.size - 1))]
+                    has_others |= affine is None and not reader.is_limited(e)
             for s in stage.body:
                 if isinstance(s, Store) and s.buffer in scalars:
                     read = reader.read(s.value)
                     if read[0] is not None and s.value.dtype is scalars[s.buffer].spec.dtype:
                         values[scalars[s.buffer]] = read
-    return result
+    return result, has_others
 
 
 def _indices_of(stage: Stage) -> list[tuple[IndexMap, tuple[Expr, ...]]]:
@@ -172,6 +186,14 @@ class _Reader:
         if e.op == "load":
             return self.loads.get(e.payload, _UNKNOWN)
         return self._read_arithmetic(e) if e.op in ("add", "sub", "mul") else _UNKNOWN
+
+    def is_limited(self, e: Expr) -> bool:
+        """Return whether LLVM may prove bounds of an expression that is not affine."""
+        while e.op == "cast":
+            (e,) = e.args
+        if e.op in ("and", "remainder", "minimum", "maximum"):
+            return any(a.op == "const" for a in e.args)
+        return e.op in ("floordiv", "rshift") and self.read(e.args[0])[0] is not None
 
     def _read_arithmetic(self, e: Expr) -> Read:
         """Read a sum, a difference or a product. It may overflow: then its bits are those of the integer."""

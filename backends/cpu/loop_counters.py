@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ... import lazy
+from ...lowering.fusion.loop_ir import Update
 from ...lowering.loop_bodies import MAX_STEP, LoopThunk, find_step
-from ...lowering.thunks import find_constant_number
+from ...lowering.thunks import KernelThunk, find_constant_number
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import DType, int64
 from ...tracer.graph import Graph, Value
 
 if TYPE_CHECKING:
-    from .index_bounds import Interval
+    from .index_bounds import Bounds, Interval
     from .loop_writer import LoopWriter
 
 _bounds = lazy.Module(".backends.cpu.index_bounds")
@@ -211,13 +212,14 @@ def _assume(loop: LoopWriter, condition: str) -> None:
 
 
 # -- iterations without bounds checks ----------------------------------------------------------------------------------
-def find_limits(loop: LoopWriter, counters: Mapping[int, Counter]) -> dict[int, Interval]:
+def find_limits(loop: LoopWriter, counters: Mapping[int, Counter]) -> Bounds:
     """Return the intervals in which counters are while positions need no checks, as far as they are not proved to be.
 
     LLVM proves what follows from a constant first value and a constant number of iterations.
     """
-    limits = {}
-    for j, interval in _bounds.find_intervals(loop.step.bodies, counters).items():
+    limits: dict[int, Interval] = {}
+    bounds: Bounds = _bounds.find_bounds(loop.step.bodies, counters)
+    for j, interval in bounds.intervals.items():
         counter = counters[j]
         interval = interval.intersect(_bounds.integers_of(counter.dtype)).intersect(
             _bounds.integers_of(int64)
@@ -228,7 +230,16 @@ def find_limits(loop: LoopWriter, counters: Mapping[int, Counter]) -> dict[int, 
                 continue
         if interval.low <= interval.high:
             limits[j] = interval
-    return limits
+    return bounds._replace(intervals=limits)
+
+
+def stores_at_distance(loop: LoopWriter, counters: Mapping[int, Counter]) -> bool:
+    """Return whether a loop updates elements and a counter moves by more than one."""
+    if all(abs(counter.step) < 2 for counter in counters.values()):
+        return False
+    steps = (step for body in loop.step.bodies if body.lowered is not None for step in body.lowered.steps)
+    kernels = (step.kernel for step in steps if isinstance(step, KernelThunk))
+    return any(isinstance(s, Update) for kernel in kernels for stage in kernel.stages for s in stage.body)
 
 
 def stop_at_limits(

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
 MAX_FIRST_POLL = 256  # iterations
-UNROLLED = 4  # iterations without checks between two tests whether to stop
+SCALAR_LOOP = """
+!9000 = distinct !{!9000, !9001}
+!9001 = !{!"llvm.loop.vectorize.enable", i1 false}
+"""
+UNROLLED = 4  # iterations of a loop that LLVM does not unroll, because it may end in the middle of each
 
 Iteration: TypeAlias = "Callable[[LoopFrame, list[str]], Sequence[str]]"
 """Writes an iteration: takes the pointers to the carries, and returns those to the next ones."""
@@ -33,12 +37,13 @@ class LoopFrame:
     Attributes:
         block: the prefix of the labels of the iterations that are being written.
         iteration: the register of the number of the iteration.
+        copies: the iterations that are written one after the other, with one test whether to stop.
         counters: the integers that the loop counts, by the number of the body's input.
     """
 
     def __init__(self, loop: LoopWriter, firsts: Sequence[str]):
         self.loop, self.firsts = loop, firsts
-        self.block, self.iteration = loop.name, ""
+        self.block, self.iteration, self.copies = loop.name, "", 1
         self.counters: dict[int, Counter] = {}
         self.changing = [j for j in range(len(firsts)) if j not in loop.cells and j not in loop.fixed]
         self.first_poll = self._start_timer()
@@ -61,7 +66,9 @@ class LoopFrame:
     def write(self, counters: dict[int, Counter], write_iteration: Iteration) -> list[str]:
         """Write the loop; return the pointers to the final carries."""
         loop, name, self.counters = self.loop, self.block, counters
-        limits = {} if self.changing else loop_counters.find_limits(loop, counters)
+        limits, has_others = loop_counters.find_limits(loop, counters)
+        if self.changing:
+            limits, has_others = {}, False
         first_stop = self._first_stop()
         loop.jump("pre")
         self._label("pre")
@@ -74,13 +81,14 @@ class LoopFrame:
         self._emit(f"%{name}_it = phi i64 [ 0, %{name}_pre ], [ %{name}_i, %{name}_polled ]")
         self._emit(f"%{name}_stop = phi i64 [ {first_stop}, %{name}_pre ], [ %{name}_later, %{name}_polled ]")
         before, start = f"{name}_turn", f"%{name}_it"
-        if limits:
+        if limits or has_others:
+            self.copies = UNROLLED if has_others or loop.length is None else 1  # LLVM unrolls others
             stop = loop_counters.stop_at_limits(loop, counters, limits, start, f"%{name}_stop")
             self.block = f"{name}_u"
             self._write_iterations(write_iteration, (before, start), (stop, f"{name}_rest"), limits)
             before, start, self.block = f"{name}_rest", f"%{name}_u_i", name
             self._label("rest")
-        self.block = name
+        self.block, self.copies = name, 1
         state = self._write_iterations(
             write_iteration, (before, start), (f"%{name}_stop", f"{name}_pause"), {}
         )
@@ -104,7 +112,6 @@ class LoopFrame:
             limits: the intervals in which counters are.
         """
         loop, block, first = self.loop, self.block, f"%{self.block}_i"
-        copies = UNROLLED if limits and loop.length is None else 1  # LLVM unrolls others
         self._emit(f"br label %{block}_head")
         self._label("head")
         state = []
@@ -114,12 +121,12 @@ class LoopFrame:
             turn, next_ = f"[ %{block}_t{j}, %{before[0]} ]", f"[ %{block}_d{j}, %{block}_next ]"
             self._emit(f"{state[j]} = phi ptr {turn}, {next_}")
         self._emit(f"{first} = phi i64 [ {before[1]}, %{before[0]} ], [ %{block}_in, %{block}_next ]")
-        self._emit(f"%{block}_last = add i64 {first}, {copies - 1}")
+        self._emit(f"%{block}_last = add i64 {first}, {self.copies - 1}")
         self._emit(f"%{block}_m = icmp ult i64 %{block}_last, {after[0]}")
         self._emit(f"br i1 %{block}_m, label %{block}_go, label %{after[1]}")
         self._label("go")
         bound = loop_counters.MOST_ITERATIONS if loop.length is None else loop.length
-        for copy in range(copies):
+        for copy in range(self.copies):
             self.iteration = f"%{block}_i{copy}" if copy else first
             if copy:
                 self._emit(f"{self.iteration} = add nuw nsw i64 {first}, {copy}")
@@ -131,9 +138,16 @@ class LoopFrame:
         self._label("next")
         for j in self.changing:
             self._emit(f"%{block}_d{j} = getelementptr i8, ptr {following[j]}, i64 0")
-        self._emit(f"%{block}_in = add nuw nsw i64 {first}, {copies}")
-        self._emit(f"br label %{block}_head")
+        self._emit(f"%{block}_in = add nuw nsw i64 {first}, {self.copies}")
+        self._emit(f"br label %{block}_head{self._loop_metadata()}")
         return state
+
+    def _loop_metadata(self) -> str:
+        """Keep LLVM from vectorizing a loop that stores at a distance: it takes the vector apart for each store."""
+        if not loop_counters.stores_at_distance(self.loop, self.counters):
+            return ""
+        self.loop.writer.extra.append(SCALAR_LOOP)
+        return ", !llvm.loop !9000"
 
     def _first_stop(self) -> int | str:
         """Return the iteration at which the first run of the iterations ends."""
