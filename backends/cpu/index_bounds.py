@@ -68,7 +68,7 @@ _UNKNOWN: Read = (None, [])
 
 
 class Bounds(NamedTuple):
-    """What is known of the positions of a loop.
+    """The bounds of the positions that a loop reads and writes.
 
     Attributes:
         intervals: the intervals of counters, by number, in which the positions that depend on them are in bounds.
