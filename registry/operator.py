@@ -92,6 +92,7 @@ class Operator:
         keys_only: whether the last change was one of ``extra_keys`` alone, which does not increment the version.
         changed: key set of the table entries that the last change replaced; 0 before the table is first used.
         kernels: its registrations by key, the newest last; replaced as a whole when they change.
+        is_complete: whether its declaration has ended: until then no call has used it.
         respelled: runs calls in other spellings (:mod:`.respelled_calls`); None before the first.
         site: the code that defined it.
     """
@@ -107,6 +108,7 @@ class Operator:
         "changed",
         "decl",
         "derivative",
+        "is_complete",
         "is_view",
         "kernels",
         "keys_only",
@@ -131,7 +133,7 @@ class Operator:
         writes_or_views = self.is_view or schema.is_mutable
         self.layer_keys = 1 << DispatchKey.ADInplaceOrView if writes_or_views else 0
         self.extra_keys = self._told_keys = 0
-        self.keys_only = False
+        self.keys_only, self.is_complete = False, True
         self.derivative: Any = None
         self.respelled: Callable[[Args, Kwargs], Any] | None = None
         self._published: tuple[Table, int] | None = None

@@ -17,7 +17,8 @@ _TRACING_KEYS = ((1 << len(DispatchKey)) - 1) & ~BACKENDS | keyset(
 class _Clock:
     """Counts changes of the registry: all changes, and those of kernels that run only during tracing.
 
-    Both counts are written under the registry's lock. Operators that were never dispatched are not in any graph.
+    Both counts are written under the registry's lock. Operators that were never dispatched, or are being declared, are
+    not in any graph.
     """
 
     changes = 0
@@ -26,7 +27,7 @@ class _Clock:
 
 def _count_change(op: Operator) -> None:
     _Clock.changes += 1
-    if op.keys_only or not op.in_use:
+    if op.keys_only or not op.in_use or not op.is_complete:
         return
     if op.changed & _TRACING_KEYS or op.registered("CompositeImplicit") is not None:
         _Clock.composites += 1

@@ -228,12 +228,14 @@ def declare(declaration: Declaration) -> OperatorFunction[Any]:
     LIBRARY.define(declaration.schema, declaration)
     add_aliases(declaration.schema.partition("(")[0].partition(".")[0], declaration.aliases)
     operator = next(op for op in reversed(operators.values()) if op.decl is declaration)
+    operator.is_complete = False
     if declaration.kind == "composite" and declaration.body is not None:
         key = "CompositeExplicit" if declaration.explicit else "CompositeImplicit"
         LIBRARY.impl(operator, declaration.body, key)
     function = make_function(operator, clean_doc(declaration.doc))
     for listener in _listeners:
         listener(operator)
+    operator.is_complete = True
     return function
 
 

@@ -4,6 +4,8 @@ import functools
 import gc
 import inspect
 import itertools
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -326,3 +328,18 @@ def test_reshaped_intermediates_are_native_results():
     assert not any(isinstance(record, str) for record in f._specializations[0].records.values())
     assert found[0].shape == (6,) and found[0].is_contiguous() and found[1].shape == (2, 3)
     np.testing.assert_allclose(found[0].numpy(), np.exp(np.ones(6, np.float32)), rtol=1e-6)
+
+
+LAZY = """
+import numpy as np, tandem as td
+x = td.asarray(np.ones((2, 3, 4)))
+for f in (lambda x: td.repeat(x, 2, 1), lambda x: td.var(x, 0), lambda x: td.linalg.inv(x[0, :3, :3] + td.eye(3))):
+    jitted = td.jit(f)
+    for _ in range(3):
+        jitted(x)
+    assert jitted.cache_info().misses == 1, jitted.cache_info()
+"""
+
+
+def test_operators_that_a_trace_loads_do_not_invalidate_it():
+    subprocess.run([sys.executable, "-c", LAZY], check=True)
