@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from .. import config, lazy, locks
 from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
@@ -24,7 +26,9 @@ from .tensor.tensor import Tensor
 
 compiler = lazy.Module(".jit.hot_calls")
 
-CONSTANTS = frozenset((int, float, bool, str, type(None), DType, FunctionType))
+CONSTANTS = frozenset(
+    (int, float, bool, str, type(None), DType, FunctionType, type)
+)  # a type: dtype=np.float64
 MOST_KINDS = 1024  # counted or rejected for one function; then counting starts again
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
@@ -42,7 +46,7 @@ def kind_of(value: Any) -> object:
         if value._keys not in _PLAIN_KEYS or not array.flags.c_contiguous:
             return None
         return array.dtype, array.shape, value._keys
-    if cls in CONSTANTS:
+    if cls in CONSTANTS or isinstance(value, np.dtype):
         return cls, value
     if cls is tuple or cls is list:
         kinds = tuple(map(kind_of, value))

@@ -184,10 +184,14 @@ _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _EXTENSION_DTYPES}
 # The dtypes of Python's types; `set_default_float` changes those of float and complex.
 _BY_PYTHON: dict[Any, DType] = {bool: bool_, int: DEFAULT_INT, float: float32, complex: complex64}
+_BY_SCALAR_TYPE: dict[Any, DType] = {native.type: dtype for native, dtype in _BY_NUMPY.items()}
+_BY_CODE = {native.str[1:]: dtype for native, dtype in _BY_NUMPY.items()}  # "f8"
 _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
     (np.dtype, _BY_NUMPY),
     (str, _BY_NAME),
+    (str, _BY_CODE),
     (type, _BY_PYTHON),
+    (type, _BY_SCALAR_TYPE),
 )
 
 
@@ -207,9 +211,11 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    result = next((table.get(value) for cls, table in _TABLES if isinstance(value, cls)), None)
-    if result is not None:
-        return result
+    for cls, table in _TABLES:
+        if isinstance(value, cls):
+            result = table.get(value)
+            if result is not None:
+                return result
     try:
         native = np.dtype(value).newbyteorder("=")
     except (TypeError, ValueError):

@@ -81,7 +81,7 @@ def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
         return variant
     array: capi.Ndarray = load(ptr, arrays, 0)
     tensor = rt_entry.finish(entry, compute(variant, arrays, stack_of(array.data, NULL), g, flags, NULL))
-    return rt_record.finish_call(entry, flags, stack_of(source, dtype, tensor), 2)
+    return rt_record.finish_call(entry, flags, stack_of(source, load(ptr, g.types, to * 8), tensor), 2)
 
 
 @noinline

@@ -124,6 +124,51 @@ def make_dtype_map() -> StructMemory:
     return result
 
 
+class DTypeObjects(StructMemory):
+    """A hash table of the objects that name dtypes: their addresses, and the codes of the dtypes.
+
+    These are DTypes, NumPy's dtypes and scalar types, Python's types of numbers, and interned names such as
+    ``"float64"`` and ``"f8"``. The codes of ``float`` and ``complex`` follow the default dtypes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(16 * (rt.DTYPE_OBJECT_MASK + 1))
+        self.cells: Any = (ctypes.c_int64 * (2 * rt.DTYPE_OBJECT_MASK + 2)).from_buffer(self.memory)
+        for code, dtype in enumerate(CODES):
+            self.insert(dtype, code)
+            self.insert(sys.intern(dtype.name), code)
+            if dtype is not dt.bfloat16:
+                self.insert(sys.intern(f"{dtype.kind}{dtype.itemsize}"), code)
+            dtype.call_when_loaded(self.insert_numpy_types)
+        for alias in (np.dtype("q"), np.dtype("Q")):  # long long is int64 with another type number
+            self.insert(alias, CODES.index(dt.as_dtype(alias)))
+            self.insert(alias.type, CODES.index(dt.as_dtype(alias)))
+        self.insert(bool, CODES.index(dt.bool_))
+        self.insert(int, CODES.index(dt.DEFAULT_INT))
+        self.store_defaults()
+        dt.default_listeners.append(self.store_defaults)
+
+    def insert(self, value: object, code: int) -> None:
+        """Insert an object, or replace its code; a reader finds the object only after its code."""
+        index = id(value) >> rt.DTYPE_OBJECT_SHIFT & rt.DTYPE_OBJECT_MASK
+        while self.cells[2 * index] not in (0, id(value)):
+            index = (index + 1) & rt.DTYPE_OBJECT_MASK
+        self.cells[2 * index + 1] = code
+        if not self.cells[2 * index]:
+            self.kept.append(value)
+            self.cells[2 * index] = id(value)
+
+    def insert_numpy_types(self, dtype: DType) -> None:
+        """Insert NumPy's dtype and scalar type."""
+        self.insert(dtype.np, CODES.index(dtype))
+        self.insert(dtype.np.type, CODES.index(dtype))
+
+    def store_defaults(self) -> None:
+        """Store the codes of ``float`` and ``complex``."""
+        self.insert(float, CODES.index(dt.default_float()))
+        self.insert(complex, CODES.index(dt.default_complex()))
+
+
 def make_process_struct() -> StructMemory:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
     types, descriptors = StructMemory(8 * len(CODES)), StructMemory(8 * len(CODES))  # NULL: not loaded
@@ -133,6 +178,7 @@ def make_process_struct() -> StructMemory:
         dtypes=make_dtype_map(),
         pool=StructMemory(rt_memory.Pool, limit=SPARE_BYTES),
         types=types,
+        dtype_objects=DTypeObjects(),
         descrs=descriptors,
         bfloat16=-1,
         active=id(dispatch_state.ACTIVE),

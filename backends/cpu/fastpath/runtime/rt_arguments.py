@@ -35,12 +35,16 @@ def axis_argument(entry: ptr, args: ptr, count: i64, kwnames: ptr, index: i64, d
 
 @native
 def dtype_code(g: base.Globals, x: ptr) -> i64:
-    """Return the code of a DType object, or FOREIGN."""
-    table = g.types
-    for code in range(base.COMPLEX128 + 1):
-        if load(ptr, table, code * 8) == x:
-            return code
-    return base.FOREIGN
+    """Return the code of a DType, or of an object that names one; FOREIGN for objects that Python must convert.
+
+    Python twin: registry/dtypes.py:as_dtype
+    """
+    index = (i64(x) >> base.DTYPE_OBJECT_SHIFT) & base.DTYPE_OBJECT_MASK
+    known = load(ptr, g.dtype_objects, index * 16)
+    while known != x and known != NULL:
+        index = (index + 1) & base.DTYPE_OBJECT_MASK
+        known = load(ptr, g.dtype_objects, index * 16)
+    return load(i64, g.dtype_objects, index * 16 + 8) if known != NULL else base.FOREIGN
 
 
 @native

@@ -90,6 +90,7 @@ class Globals(TensorClasses):
     scalar_types: ptr  # NumPy's scalar types by the codes of their dtypes; NULL: none
     default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
+    dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
 
 
 class OperatorEntry(Struct):
@@ -127,6 +128,7 @@ UINT8, UINT16, UINT32, UINT64 = 5, 6, 7, 8
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = 9, 10, 11, 12, 13, 14
 WEAK_BOOL, WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX = 16, 17, 18, 19
 CODE_BITS = 5
+DTYPE_OBJECT_MASK, DTYPE_OBJECT_SHIFT = 511, 4  # the hash of an object's address in `Globals.dtype_objects`
 FOREIGN = -1
 
 NIN: i64 = template(2)  # number of operands; a compile-time constant of each instance of the entry
