@@ -47,7 +47,7 @@ from .searching import searchsorted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...registry.types import Tensor
+    from ...registry.types import Array, ArrayModule, Tensor
 
 
 _ORDERED = (bool_, *REAL)
@@ -91,6 +91,22 @@ def check_weights(name: str, self: Tensor, weights: Tensor) -> Tensor:
     return cast(_flatten(weights), result_dtype("float", other.dtype))
 
 
+def _bincount_of_array(
+    xp: ArrayModule, self: Array, weights: Array | None, minlength: int, *, length: int | None
+) -> object:
+    if length is not None or self.dtype.kind not in "iu":
+        return NotImplemented
+    if weights is None:
+        return xp.bincount(self, None, minlength)  # raises for what the body rejects
+    if not isinstance(weights, xp.ndarray) or weights.dtype not in (xp.float32, xp.float64):
+        return NotImplemented
+    if minlength < 0 or weights.shape != self.shape or self.ndim != 1 or not self.size or self.min() < 0:
+        return NotImplemented
+    result = xp.zeros(max(int(self.max()) + 1, minlength), weights.dtype)
+    xp.add.at(result, self, weights)
+    return result
+
+
 @composite(
     "bincount(Tensor self, Tensor? weights=None, int minlength=0, *, int? length=None) -> Tensor",
     doc=make_docstring(
@@ -113,6 +129,7 @@ Raises:
         "td.bincount(td.asarray([1, 3, 1])) -> [0, 2, 0, 1]",
     ),
     reference="references.numpy_functions.bincount",
+    eager_kernel=_bincount_of_array,
     samples="samples.reductions.bincount_samples",
     errors="samples.reductions.bincount_errors",
     dtypes=INTEGERS,

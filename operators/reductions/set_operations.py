@@ -20,7 +20,7 @@ from .searching import isin
 from .sorting import sort
 
 if TYPE_CHECKING:
-    from ...registry.types import Number, Tensor
+    from ...registry.types import Array, ArrayModule, Number, Tensor
 
 _ARGS = """Args:
     self, other: tensors of bool, integer or real floating dtype; they are flattened.
@@ -70,6 +70,72 @@ def _keep_first(
         ) from None
 
 
+# -- eager kernels -----------------------------------------------------------------------------------------------------
+def _is_pair(xp: ArrayModule, self: Array, other: object, size: int | None) -> bool:
+    """Whether the kernels compute a call: on two arrays of one dtype, with elements."""
+    if size is not None or not isinstance(other, xp.ndarray) or self.dtype != other.dtype:
+        return False
+    return self.dtype.kind in "biuf" and bool(self.size and other.size)
+
+
+def _sort_array(x: Array) -> Array:
+    result = x.flatten()
+    result.sort(kind="stable")
+    return result
+
+
+def _is_among(xp: ArrayModule, ordered: Array, others: Array) -> Array:
+    """Which elements of a sorted vector are among those of another one."""
+    positions = others.searchsorted(ordered)
+    xp.minimum(positions, others.size - 1, out=positions)
+    return others[positions] == ordered
+
+
+def _first_of_array(xp: ArrayModule, ordered: Array, mask: Array | None = None) -> Array:
+    """The first of each group of equal elements of a sorted vector, where a mask is true."""
+    first = xp.empty(ordered.size, bool)
+    first[0] = True
+    xp.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first if mask is None else first & mask]
+
+
+def _union_of_arrays(
+    xp: ArrayModule, self: Array, other: Array, *, size: int | None, fill_value: Number
+) -> object:
+    if not _is_pair(xp, self, other, size):
+        return NotImplemented
+    return _first_of_array(xp, _sort_array(xp.concatenate((self.reshape(-1), other.reshape(-1)))))
+
+
+def _intersection_of_arrays(
+    xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
+) -> object:
+    if not _is_pair(xp, self, other, size):
+        return NotImplemented
+    ordered = _sort_array(self)
+    return _first_of_array(xp, ordered, _is_among(xp, ordered, _sort_array(other)))
+
+
+def _difference_of_arrays(
+    xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
+) -> object:
+    if not _is_pair(xp, self, other, size):
+        return NotImplemented
+    ordered = _sort_array(self)
+    return _first_of_array(xp, ordered, ~_is_among(xp, ordered, _sort_array(other)))
+
+
+def _symmetric_difference_of_arrays(
+    xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
+) -> object:
+    if not _is_pair(xp, self, other, size):
+        return NotImplemented
+    one, two = _sort_array(self), _sort_array(other)
+    ordered = _sort_array(xp.concatenate((one, two)))
+    return _first_of_array(xp, ordered, _is_among(xp, ordered, one) != _is_among(xp, ordered, two))
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
 @composite(
     "union1d" + _SCHEMA.format(unique=""),
     doc=make_docstring(
@@ -78,6 +144,7 @@ def _keep_first(
         "td.union1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [1, 2, 3]",
     ),
     reference="references.numpy_functions.union1d",
+    eager_kernel=_union_of_arrays,
     samples=_SAMPLES,
     errors=_ERRORS,
     dtypes=_ORDERED,
@@ -97,6 +164,7 @@ def union1d(self: Tensor, other: Tensor, *, size: int | None, fill_value: Number
         "td.intersect1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [1]",
     ),
     reference="references.numpy_functions.intersect1d",
+    eager_kernel=_intersection_of_arrays,
     samples=_SAMPLES,
     errors=_ERRORS,
     dtypes=_ORDERED,
@@ -119,6 +187,7 @@ def intersect1d(
         "td.setdiff1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [3]",
     ),
     reference="references.numpy_functions.setdiff1d",
+    eager_kernel=_difference_of_arrays,
     samples=_SAMPLES,
     errors=_ERRORS,
     dtypes=_ORDERED,
@@ -141,6 +210,7 @@ def setdiff1d(
         "td.setxor1d(td.asarray([3, 1]), td.asarray([1, 2])) -> [2, 3]",
     ),
     reference="references.numpy_functions.setxor1d",
+    eager_kernel=_symmetric_difference_of_arrays,
     samples=_SAMPLES,
     errors=_ERRORS,
     dtypes=_ORDERED,

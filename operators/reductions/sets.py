@@ -49,7 +49,8 @@ _ARGS = """
 """
 
 
-def _data_dependent_error(name: str) -> UnsupportedError:
+def data_dependent_error(name: str) -> UnsupportedError:
+    """The error of a trace that does not give the number of different elements."""
     return UnsupportedError(
         f"{name}: the result has a data-dependent shape: the number of different elements depends on data that a "
         f"trace does not have. Pass size=n for n values, or call {name} outside of jit"
@@ -59,7 +60,7 @@ def _data_dependent_error(name: str) -> UnsupportedError:
 def _check_size(name: str, self: Tensor | TensorSpec, size: int | None) -> int:
     """The length of the results; raises in a trace without ``size``."""
     if size is None:
-        raise _data_dependent_error(name)
+        raise data_dependent_error(name)
     check_shape(name, (size,))
     if size and not spec_of(self).size:
         raise ShapeError(f"{name}: there are no elements, so size must be 0 and not {size}")
@@ -153,7 +154,7 @@ def group(name: str, rows: Tensor, size: int | None, equal_nan: bool = False) ->
     try:
         bounds = nonzero(ends, size=None if size is None else size + 1, fill_value=count)[0]
     except UnsupportedError:
-        raise _data_dependent_error(name) from None
+        raise data_dependent_error(name) from None
     return _Groups(order, slice_axis(ends, 0, 0, count), bounds, ordered)
 
 
@@ -280,7 +281,7 @@ def _all_shape_rule(self: TensorSpec, *, size: int | None = None) -> tuple[Tenso
     dtypes=ALL,
     method=False,
 )
-def _unique_all(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
+def all_groups(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
     groups = _group("unique_all", self, size)
     inverse = groups.inverse_indices(spec_of(self).shape)
     return groups.values(), groups.indices(), inverse, groups.counts()
@@ -303,7 +304,7 @@ def _unique_all(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
     dtypes=ALL,
     method=False,
 )
-def _unique_counts(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
+def value_counts(self: Tensor, *, size: int | None) -> tuple[Tensor, ...]:
     groups = _group("unique_counts", self, size)
     return groups.values(), groups.counts()
 
@@ -378,6 +379,6 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Tensor
 
 
-unique_all = NamedResults(_unique_all, UniqueAllResult)
-unique_counts = NamedResults(_unique_counts, UniqueCountsResult)
+unique_all = NamedResults(all_groups, UniqueAllResult)
+unique_counts = NamedResults(value_counts, UniqueCountsResult)
 unique_inverse = NamedResults(_unique_inverse, UniqueInverseResult)

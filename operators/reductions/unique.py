@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, UnsupportedError
 from ...registry.values import TensorBase, describe
 from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import normalize_axis, spec_of
-from ..elementwise.selection import where
+from ..elementwise.comparison import isnan
+from ..elementwise.selection import minimum, where
+from ..shape.joining import concat
 from ..shape.rearrange import moveaxis
+from ..shape.splitting import slice_axis
 from ..shape.views import reshape
-from .sets import group
+from .folds import sum as sum_of
+from .sets import all_groups, data_dependent_error, group, unique_values, value_counts
 
 if TYPE_CHECKING:
     from ...registry.types import Number, Tensor, TensorLike
@@ -67,6 +71,8 @@ def unique(
             f"unique takes a tensor or an array, not {describe(ar)}; convert it with td.asarray"
         )
     tensor: Tensor = ar
+    if size is None and axis is None and tensor.dtype.kind != "c":
+        return _unique_elements(tensor, return_index, return_inverse, return_counts, equal_nan)
     shape = spec_of(tensor).shape
     along = 0 if axis is None else normalize_axis("unique", axis, len(shape))
     if axis is None or len(shape) == 1:
@@ -87,3 +93,32 @@ def unique(
         *([groups.counts()] if return_counts else []),
     )
     return (values, *others) if others else values
+
+
+def _unique_elements(
+    tensor: Tensor, return_index: bool, return_inverse: bool, return_counts: bool, equal_nan: bool
+) -> Tensor | tuple[Tensor, ...]:
+    """The different elements of a real tensor by the set operator that computes no more, which has an eager kernel."""
+    indices = inverse = counts = None
+    try:
+        if return_index or return_inverse:
+            values, indices, inverse, counts = all_groups(tensor)
+        elif return_counts:
+            values, counts = value_counts(tensor)
+        else:
+            values = unique_values(tensor)
+    except UnsupportedError:
+        raise data_dependent_error("unique") from None
+    dtype, last = values.dtype, values.shape[0] - 1
+    excess = int(sum_of(isnan(values))) - 1 if equal_nan and dtype.is_inexact and last > 0 else 0
+    if excess > 0:  # NaNs are last, and different from each other
+        values, last = slice_axis(values, 0, 0, last - excess + 1), last - excess
+        indices = None if indices is None else slice_axis(indices, 0, 0, last + 1)
+        inverse = None if inverse is None else minimum(inverse, last)
+        if counts is not None:
+            ones = slice_axis(counts, 0, last, last + 1)
+            counts = concat([slice_axis(counts, 0, 0, last), ones * (excess + 1)])
+    if not (return_index or return_inverse or return_counts):
+        return values
+    asked = ((return_index, indices), (return_inverse, inverse), (return_counts, counts))
+    return (values, *[result for is_asked, result in asked if is_asked and result is not None])

@@ -1,10 +1,12 @@
 """``td.unique`` agrees with NumPy's, and under jit with JAX's."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
 import tandem as td
+from tandem import config
 
 GENERATOR = np.random.default_rng(0)
 NAN = float("nan")
@@ -75,3 +77,46 @@ def test_gradients_flow_to_first_occurrences():
     weights = td.asarray([1.0, 10.0, 100.0])
     slope = td.grad(lambda x: (td.unique(x, size=3, fill_value=0.0) * weights).sum())
     assert slope(td.asarray([3.0, 1.0, 3.0])).tolist() == [10.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("options", [{}, {"equal_nan": False}])
+def test_all_results_agree_with_numpy(dtype, options):
+    for values in ([3, 1, np.nan, 1, np.nan], [np.nan] * 3, [np.nan], [2, 2], [1], []):
+        array = np.nan_to_num(values).astype(dtype) if dtype != "float32" else np.asarray(values, dtype)
+        for which in range(8):
+            asked = {
+                name: bool(which >> i & 1)
+                for i, name in enumerate(("return_index", "return_inverse", "return_counts"))
+            }
+            result, wanted = (
+                td.unique(td.asarray(array), **asked, **options),
+                np.unique(array, **asked, **options),
+            )
+            for one, other in zip(result, wanted) if which else [(result, wanted)]:
+                assert one.numpy().dtype == other.dtype
+                np.testing.assert_array_equal(one.numpy(), other)
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: td.unique(x, return_counts=True),
+        lambda x: td.unique(x, return_index=True),
+        lambda x: td.union1d(x, x),
+        lambda x: td.intersect1d(x, x),
+        lambda x: td.setdiff1d(x, x),
+        lambda x: td.setxor1d(x, x),
+    ],
+)
+def test_small_sets_do_not_use_the_dispatcher(call):
+    x, names = td.asarray([3, 1, 3]), []
+    for _ in range(704):  # of the calls after the first, each 64th is counted in Python
+        call(x)
+    sys.setprofile(lambda frame, event, arg: event == "call" and names.append(frame.f_code.co_name))
+    try:
+        call(x)
+    finally:
+        sys.setprofile(None)
+    assert "dispatch" not in names and len(names) < 30
