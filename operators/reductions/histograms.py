@@ -98,7 +98,7 @@ def _bincount_of_array(
         return NotImplemented
     if weights is None:
         return xp.bincount(self, None, minlength)  # raises for what the body rejects
-    if not isinstance(weights, xp.ndarray) or weights.dtype not in (xp.float32, xp.float64):
+    if not isinstance(weights, np.ndarray) or weights.dtype not in (xp.float32, xp.float64):
         return NotImplemented
     if minlength < 0 or weights.shape != self.shape or self.ndim != 1 or not self.size or self.min() < 0:
         return NotImplemented

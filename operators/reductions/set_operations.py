@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import UnsupportedError
 from ...registry.dtypes import REAL, bool_
 from ..creation.creation import full
@@ -71,9 +73,9 @@ def _keep_first(
 
 
 # -- eager kernels -----------------------------------------------------------------------------------------------------
-def _is_pair(xp: ArrayModule, self: Array, other: object, size: int | None) -> bool:
+def _is_pair(self: Array, other: object, size: int | None) -> bool:
     """Whether the kernels compute a call: on two arrays of one dtype, with elements."""
-    if size is not None or not isinstance(other, xp.ndarray) or self.dtype != other.dtype:
+    if size is not None or not isinstance(other, np.ndarray) or self.dtype != other.dtype:
         return False
     return self.dtype.kind in "biuf" and bool(self.size and other.size)
 
@@ -88,7 +90,8 @@ def _is_among(xp: ArrayModule, ordered: Array, others: Array) -> Array:
     """Which elements of a sorted vector are among those of another one."""
     positions = others.searchsorted(ordered)
     xp.minimum(positions, others.size - 1, out=positions)
-    return others[positions] == ordered
+    result: Array = others[positions] == ordered
+    return result
 
 
 def _first_of_array(xp: ArrayModule, ordered: Array, mask: Array | None = None) -> Array:
@@ -102,7 +105,7 @@ def _first_of_array(xp: ArrayModule, ordered: Array, mask: Array | None = None) 
 def _union_of_arrays(
     xp: ArrayModule, self: Array, other: Array, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(xp, self, other, size):
+    if not _is_pair(self, other, size):
         return NotImplemented
     return _first_of_array(xp, _sort_array(xp.concatenate((self.reshape(-1), other.reshape(-1)))))
 
@@ -110,7 +113,7 @@ def _union_of_arrays(
 def _intersection_of_arrays(
     xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(xp, self, other, size):
+    if not _is_pair(self, other, size):
         return NotImplemented
     ordered = _sort_array(self)
     return _first_of_array(xp, ordered, _is_among(xp, ordered, _sort_array(other)))
@@ -119,7 +122,7 @@ def _intersection_of_arrays(
 def _difference_of_arrays(
     xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(xp, self, other, size):
+    if not _is_pair(self, other, size):
         return NotImplemented
     ordered = _sort_array(self)
     return _first_of_array(xp, ordered, ~_is_among(xp, ordered, _sort_array(other)))
@@ -128,7 +131,7 @@ def _difference_of_arrays(
 def _symmetric_difference_of_arrays(
     xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(xp, self, other, size):
+    if not _is_pair(self, other, size):
         return NotImplemented
     one, two = _sort_array(self), _sort_array(other)
     ordered = _sort_array(xp.concatenate((one, two)))

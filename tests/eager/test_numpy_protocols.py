@@ -2,10 +2,12 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
 import tandem as td
+from tandem import config
 from tandem.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 
 A = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
@@ -139,3 +141,35 @@ def test_dtypes_are_instances_of_numpy_dtype(name):
     assert np.issubdtype(dtype, np.floating) == (name == "float32")
     assert pickle.loads(pickle.dumps(dtype)) is copy.deepcopy(dtype) is dtype
     assert np.zeros(2, dtype).dtype == np.dtype(name)
+
+
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [
+        (lambda x: np.sin(x), 3),
+        (lambda x: np.add(x, 1), 3),
+        (lambda x: np.add(x, x), 3),
+        (lambda x: np.dot(x, x), 12),
+    ],
+)
+def test_plain_calls_run_few_python_functions(call, most):
+    x, names = td.asarray(V), []
+    if not config.flags.native:
+        pytest.skip("native code is off")
+    for _ in range(400):
+        call(x)
+    sys.setprofile(lambda frame, event, arg: event == "call" and names.append(frame.f_code.co_name))
+    try:
+        call(x)
+    finally:
+        sys.setprofile(None)
+    assert len(names[1:]) <= most, names
+
+
+def test_plain_ufunc_calls_return_what_other_calls_do():
+    x = td.asarray(V)
+    for ufunc, inputs in ((np.divmod, (x, 2)), (np.add, (x, True)), (np.power, (2, x)), (np.modf, (x,))):
+        plain, other = ufunc(*inputs), ufunc(*inputs, subok=True)
+        assert type(plain) is type(other)
+        for one, two in zip(plain, other) if type(plain) is tuple else [(plain, other)]:
+            assert one.dtype is two.dtype and one.tolist() == two.tolist()

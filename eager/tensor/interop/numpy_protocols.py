@@ -11,7 +11,7 @@ Source: NEP 13 (``__array_ufunc__``) and NEP 18 (``__array_function__``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,9 @@ _stride_tricks = lazy.Module(".numpy.lib.stride_tricks")
 _special = lazy.Module(".special")
 
 # Functions of shapes and dtypes, which need no data.
-_OF_SPECS = (np.shape, np.ndim, np.size, np.result_type, np.common_type, np.iscomplexobj, np.isrealobj)
+_OF_SPECS = frozenset(
+    (np.shape, np.ndim, np.size, np.result_type, np.common_type, np.iscomplexobj, np.isrealobj)
+)
 # Arguments that do not change values.
 _HINTS = frozenset("assume_unique kind optimize overwrite_input subok".split())
 _WRITERS = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
@@ -50,6 +52,7 @@ _REDUCTIONS = {
     "minimum": "min",
     "multiply": "prod",
 }
+_PLAIN_TYPES = frozenset((Tensor, bool, int, float, complex))
 _SCANS = {"add": "cumsum", "multiply": "cumprod"}
 _UPDATES = {
     "add": "add",
@@ -69,7 +72,10 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Args, options: Kwargs) -> 
         DTypeError: a result or an input cannot be cast as ``out`` or ``dtype`` ask.
         ShapeError: a result does not have the shape of ``out``.
     """
-    run, function = _UFUNC_METHODS.get(method), find_operator(ufunc)
+    function = find_operator(ufunc)
+    if method == "__call__" and not options and function is not None and _are_plain(inputs):
+        return function(*inputs)
+    run = _UFUNC_METHODS.get(method)
     if run is not None and function is not None:
         result = run(ufunc, function, *inputs, **options)
         if result is not NotImplemented:
@@ -77,6 +83,11 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Args, options: Kwargs) -> 
     if method == "at" and isinstance(inputs[0], Tensor):
         raise DTypeError(f"np.{ufunc.__name__}.at cannot write into a tensor")
     return run_numpy(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+
+
+def _are_plain(inputs: Args) -> bool:
+    """Whether operators take all inputs unchanged: tensors and Python's numbers."""
+    return _PLAIN_TYPES.issuperset(map(type, inputs))
 
 
 @cache
@@ -215,7 +226,7 @@ def apply_function(function: Function, args: Args, kwargs: Kwargs) -> object:
         return function(
             *map(_like_arrays, args), **{name: _like_arrays(value) for name, value in kwargs.items()}
         )
-    options = {name: value for name, value in kwargs.items() if not _is_default(function, name, value)}
+    options = kwargs and {n: value for n, value in kwargs.items() if not _is_default(function, n, value)}
     ours = find_function(function)
     if ours is not None:
         result = _call_or_refuse(ours, args, options)
@@ -254,18 +265,41 @@ def _defaults(function: Function) -> dict[str, object]:
 
 def _convert_lists(function: Function, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments with tensors in place of lists of numbers, where the schema or the signature has a tensor."""
-    if getattr(function, "accepts_arrays", False):
+    kinds = _kinds_of_arguments(function)
+    if kinds is None:
         return tuple(map(_convert_by_annotation, _annotations(function, len(args)), args)), kwargs
-    wrapped = getattr(function, "__wrapped__", function)
-    operator = getattr(function, "operator", None) or getattr(wrapped, "operator", None)
-    if operator is None or not any(isinstance(value, (list, tuple)) for value in (*args, *kwargs.values())):
+    if not kinds or not (_has_list(args) or _has_list(kwargs.values())):
         return args, kwargs
-    schema = {argument.name: argument.type for argument in operator.schema.arguments}
-    given = [_convert_list(kind, value) for kind, value in zip(schema.values(), args)]
-    options = {name: _convert_list(schema.get(name), value) for name, value in kwargs.items()}
+    given = [_convert_list(kind, value) for kind, value in zip(kinds.values(), args)]
+    options = {name: _convert_list(kinds.get(name, ""), value) for name, value in kwargs.items()}
     return (*given, *args[len(given) :]), options
 
 
+def _has_list(values: Iterable[object]) -> bool:
+    return any(isinstance(value, (list, tuple)) for value in values)
+
+
+@cache
+def _kinds_of_arguments(function: Function) -> dict[str, str] | None:
+    """For each argument of a function's operator ``"tensor"``, ``"tensors"`` or ``""``; empty if it has no operator.
+
+    Returns:
+        None of functions that accept arrays, whose annotations say which arguments are tensors.
+    """
+    if getattr(function, "accepts_arrays", False):
+        return None
+    wrapped = getattr(function, "__wrapped__", function)
+    operator = getattr(function, "operator", None) or getattr(wrapped, "operator", None)
+    if operator is None:
+        return {}
+    types = {argument.name: argument.type for argument in operator.schema.arguments}
+    return {
+        name: "" if kind.core != "Tensor" else "tensors" if kind.is_list else "tensor"
+        for name, kind in types.items()
+    }
+
+
+@cache
 def _annotations(function: Function, count: int) -> list[str]:
     """The annotations of the first ``count`` positional arguments of a call."""
     result: list[str] = []
@@ -280,10 +314,10 @@ def _convert_by_annotation(annotation: str, value: object) -> object:
     return _numpy.asarray(value) if annotation == "Tensor" and isinstance(value, (list, tuple)) else value
 
 
-def _convert_list(kind: Any, value: object) -> object:
-    if kind is None or kind.core != "Tensor" or not isinstance(value, (list, tuple)):
+def _convert_list(kind: str, value: object) -> object:
+    if not kind or not isinstance(value, (list, tuple)):
         return value
-    if kind.is_list:
+    if kind == "tensors":
         return [_numpy.asarray(item) if isinstance(item, (list, tuple)) else item for item in value]
     return _numpy.asarray(value)
 
