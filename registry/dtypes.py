@@ -198,6 +198,8 @@ _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
 def as_dtype(value: Any) -> DType:
     """Convert ``value`` to a data type.
 
+    Native twin: backends/cpu/fastpath/runtime/rt_arguments.py:dtype_code
+
     Args:
         value: a DType, its name, a NumPy dtype or scalar type, or ``bool``, ``int``, ``float``, ``complex``
             (the default type of that kind).

@@ -344,8 +344,6 @@ class Tensor(Base):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         array = self.numpy()
-        if (dtype is None and not copy) or array.dtype is dtype:
-            return array.copy() if copy else array
         if dtype is None or np.dtype(dtype) == array.dtype:
             return array.copy() if copy else array
         if copy is False:
