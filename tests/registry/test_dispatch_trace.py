@@ -165,7 +165,9 @@ def test_calls_that_python_answers_name_no_entry(lib):
 
 
 V = td.asarray([1.0, 2.0], dtype=td.float64, requires_grad=True)
-SWAPPED = np.ones(2).astype(np.dtype(float).newbyteorder())  # entries convert arrays of the machine's byte order only
+SWAPPED = np.ones(2).astype(
+    np.dtype(float).newbyteorder()
+)  # entries convert arrays of the machine's byte order only
 PYTHON = {
     "array": (td.exp, (SWAPPED,), {}),
     "array on the right": (td.add, (Y, SWAPPED), {}),
