@@ -130,7 +130,9 @@ def add_writes(builder: GuardBuilder, record: SpecializationStruct) -> None:
         raise NotNative("it writes into an argument on a device")
     outputs = builder.specialization.outputs
     writes = [_find_write(builder, parameter, source) for parameter, source in outputs.writes]
-    tensors = [held for number, held in builder.reference_indices.items() if number in builder.array_indices]
+    tensors = [
+        held - 1 for held in builder.array_indices.values()
+    ]  # the objects given: tensors and NumPy arrays
     record.set(at.Specialization.writes, len(writes))
     record.set(at.Specialization.tensors, len(tensors))
     record.point(at.Specialization.write_table, make_write_table(writes))

@@ -405,3 +405,20 @@ def test_complex_numbers_are_arguments(name, dtype):
                     np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
     assert native_calls(f) or name in ("python arithmetic", "loop"), reasons(f)
     assert f._specializations[0].executable.lowered.native
+
+
+@pytest.mark.parametrize("strided", [False, True])
+def test_written_arguments_that_share_memory_with_arrays_of_numpy_run_as_eager_calls(strided):
+    def program(x, y):
+        x += 1
+        return y * 2
+
+    f = td.jit(program)
+    for _ in range(4):
+        f(matrix(4), np.ones((4, 2), np.float32)[:, 0] if strided else np.ones(4, np.float32))
+    assert native_calls(f), reasons(f)
+    for _ in range(3):
+        memory = np.arange(8, dtype=np.float32)
+        tensor, array = td.asarray(memory[:4]), memory[::2] if strided else memory[:4]
+        result = f(tensor, array)
+        np.testing.assert_array_equal(np.asarray(result), array * 2)  # the function itself has run

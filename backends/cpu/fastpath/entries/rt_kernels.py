@@ -53,7 +53,7 @@ BOOLEAN, INTEGER, REAL, COMPLEX, TENSOR, STRING, NOTHING, ANYTHING, INTEGERS = (
 )  # numbers: as their operand codes
 
 
-@rt_entry.entry(records=False, converts=0)
+@rt_entry.entry(records=False)
 def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of operators with a Python kernel.
 

@@ -73,7 +73,7 @@ def write_at(spec: jit_layout.Specialization, index: i64) -> ptr:
 
 @noinline
 def can_write(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> bool:
-    """Return whether each written argument is writable and shares its memory with no other tensor of the call.
+    """Return whether each written argument is writable and shares its memory with no other array of the call.
 
     Python twin: jit/writes.py:check_writes
     """
@@ -86,8 +86,10 @@ def can_write(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> b
             return False
         for i in range(spec.tensors):
             held = load(i64, spec.tensor_table, i * 8)
-            other: base.TensorObject = load(ptr, frame.held, held * 8)
-            if held != write.target and not rt_inplace.have_no_overlap(other.array, target):
+            other = load(ptr, frame.held, held * 8)
+            if capi.type_of(other) != capi.PyArray_Type:
+                other = base.TensorObject(other).array
+            if held != write.target and not rt_inplace.have_no_overlap(other, target):
                 return False
     return True
 

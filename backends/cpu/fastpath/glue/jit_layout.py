@@ -41,7 +41,7 @@ class Specialization(Struct):
     used: i64  # Globals.jit_clock at the last call
     writes: i64  # number of arguments that are written
     write_table: ptr  # a Write for each
-    tensors: i64  # number of tensors among the arguments
+    tensors: i64  # number of tensors and NumPy arrays among the arguments
     tensor_table: ptr  # the index of each among the held references
 
 
