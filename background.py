@@ -42,17 +42,19 @@ class _Job:
 
     def run(self) -> None:
         """Do the work; runs on the job's thread."""
-        with _gate:
-            _running.add(self)
-        _thread_flags.is_job = True
         try:
+            with _gate:
+                _running.add(self)
+            _thread_flags.is_job = True
             self.result = self.work()
         except BaseException as fault:
             self.fault = fault
         finally:
-            with _gate:
-                _running.discard(self)
-            self.done.release()
+            try:
+                with _gate:
+                    _running.discard(self)
+            finally:
+                self.done.release()
 
     def wait(self) -> Any:
         """The result, when it is there."""

@@ -21,7 +21,7 @@ from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey
-from ...registry.dispatch.observers import draw_watches
+from ...registry.dispatch.observers import checkpointed_runs, draw_watches
 from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.operator import Operator
 from ...registry.values import describe
@@ -125,6 +125,7 @@ class RematFrame:
         self._states: list[Any] | None = None
         self._ops: list[Operator] = []
         self._generator_states: dict[int, tuple[Tensor, Tensor]] = {}
+        checkpointed_runs.add(self)
 
     @unwinding.restore_state_on_error
     def run(self) -> object:

@@ -22,7 +22,7 @@ from ...eager.tensor.dunders import by_name
 from ...lowering.passes.pipeline import remove_dead_code
 from ...named_tuple import NamedTuple
 from ...registry.dispatch.guards import adjust_keys
-from ...registry.dispatch.keys import AUTOCAST
+from ...registry.dispatch.keys import AUTOCAST, AUTOGRAD
 from ...registry.source import source_line
 from ...tracer.graph import Graph, Value
 from ...tracer.lifting import value_of
@@ -134,7 +134,7 @@ def specialize_joint(
     specialization.writes = collect_writes(trace, memories)
     if specialization.writes:
         specialization.traced = _make_traced_program(graph, steps, forward)
-    detached = frozenset(n for n, o in enumerate(output_tree.leaves) if o.views and metas[n] is None)
+    detached = _find_detached(specialization, metas, wanted)
     if not (roots or detached):
         return specialization  # no gradient flows
     specialization.derivative = Derivative(
@@ -149,6 +149,25 @@ def specialize_joint(
         detached=detached,
     )
     return specialization
+
+
+def _find_detached(
+    specialization: Specialization, metas: Sequence[AutogradMeta | None], wanted: Sequence[int]
+) -> frozenset[int]:
+    """The positions in the flat result of views without recording, and of detached arguments that need gradients."""
+    graph, dynamic = specialization.graph, specialization.dynamic
+    first = len(graph.inputs) + len(graph.derived)
+
+    def needs_gradient(number: int) -> bool:
+        if number < len(graph.inputs):
+            return dynamic[number] in wanted
+        return number >= first and bool(graph.constants[number - first]._keys & AUTOGRAD)
+
+    return frozenset(
+        position
+        for position, (leaf, meta) in enumerate(zip(specialization.outputs.leaves, metas, strict=True))
+        if meta is None and leaf.kind == "parameter" and (leaf.views or needs_gradient(leaf.number))
+    )
 
 
 def _find_root_positions(output_tree: OutputTree, roots: dict[int, AutogradMeta]) -> dict[int, int]:

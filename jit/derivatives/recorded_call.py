@@ -220,7 +220,8 @@ class GradientVariants(Variants):
         """
         derivative: Derivative = specialization.derivative
         if not derivative.roots:
-            return specialization.outputs.build([*leaves, *parameters[len(leaves) :]], results)
+            out = specialization.outputs.build([*leaves, *parameters[len(leaves) :]], results)
+            return _detach_leaves(out, derivative.detached) if derivative.detached else out
         targets = [leaves[t] if type(t) is int else t for t in derivative.indices]
         edges = [edge_of(target, target._meta) for target in targets]
         pull = partial(self._compute_gradients, specialization, fixed)

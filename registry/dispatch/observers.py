@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
+from weakref import WeakSet
 
+from ... import locks
 from ...locks import ThreadLocal
 from .keys import DispatchKey
 from .state import current_keys, set_keys, state
@@ -64,15 +66,19 @@ class DrawWatches:
     def __init__(self) -> None:
         self.count = 0
         self.listeners: list[Callable[[int], None]] = []
+        self._lock = locks.make_lock("draw watches")
 
     def add(self, more: int) -> None:
         """Change the count."""
-        self.count += more
-        for listener in self.listeners:
-            listener(self.count)
+        with self._lock:  # listeners must not get an older count last
+            self.count += more
+            for listener in self.listeners:
+                listener(self.count)
 
 
 draw_watches = DrawWatches()
+checkpointed_runs: WeakSet[Any] = WeakSet()
+"""The runs of checkpointed functions that may be repeated, and must then call the same operators."""
 
 
 @contextmanager

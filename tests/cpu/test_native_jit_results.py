@@ -422,3 +422,17 @@ def test_written_arguments_that_share_memory_with_arrays_of_numpy_run_as_eager_c
         tensor, array = td.asarray(memory[:4]), memory[::2] if strided else memory[:4]
         result = f(tensor, array)
         np.testing.assert_array_equal(np.asarray(result), array * 2)  # the function itself has run
+
+
+def test_results_are_read_before_arguments_are_written():
+    def program(x):
+        before, part = x * 1, x[1:] + 0
+        x += 1
+        return before, part, x[0]
+
+    f = td.jit(program)
+    for k in range(5):
+        x = matrix(3) + k
+        before, part, row = f(x)
+        assert before.tolist() == [1.0 + k, 2.0 + k, 3.0 + k] and part.tolist() == [2.0 + k, 3.0 + k]
+        assert row.item() == 2.0 + k and x.tolist() == [2.0 + k, 3.0 + k, 4.0 + k]

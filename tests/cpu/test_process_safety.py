@@ -284,3 +284,14 @@ def test_small_stacks_are_enough_to_compile():
     finally:
         threading.stack_size(before)
     assert results
+
+
+class Full(set):
+    def add(self, item):
+        raise MemoryError
+
+
+def test_a_job_without_memory_raises_instead_of_waiting(monkeypatch):
+    monkeypatch.setattr(background, "_running", Full())
+    with pytest.raises(MemoryError):
+        background.run(lambda: 1)

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import operator
+import signal
 import sys
 import weakref
 
@@ -238,7 +239,7 @@ def test_levels_of_transforms_see_their_tensors():
 
 def test_failing_analysis_leaves_the_operator_alone(monkeypatch):
     def fail(code):
-        raise RuntimeError("no analysis")
+        raise ValueError("no analysis")
 
     monkeypatch.setattr(operand_stack, "read_operands", fail)
     for _ in range(4):
@@ -295,3 +296,34 @@ def test_slots_are_found_in_all_kinds_of_code():
 def test_unknown_instructions_have_no_operands():
     frame = sys._getframe()
     assert [operand_stack.find_operands(frame) for _ in range(3)] == [0, 0, 0]
+
+
+class Stop(Exception):
+    """Raised by a signal handler."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_exceptions_of_signal_handlers_arrive():
+    """A handler may run when native code calls a Python function."""
+
+    def stop(number, frame):
+        raise Stop
+
+    def chain():
+        return (A * B) + C - B + A - C + B
+
+    for _ in range(3):
+        chain()
+    before, arrived = signal.signal(signal.SIGALRM, stop), 0
+    try:
+        for k in range(30):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0001 * (k % 7))
+                for _ in range(2000):
+                    chain()
+            except Stop:
+                arrived += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert arrived == 30

@@ -427,3 +427,24 @@ def test_the_forward_pass_is_compiled_under_grad():
     for _ in range(5):
         td.grad(f)(plain(3))
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.detach(),
+        lambda x: x.detach()[1:],
+        lambda x: (x * 2, x.detach(), x[1:], x),
+        lambda x: {"cut": td.stop_gradient(x), "square": x * x},
+    ],
+)
+def test_detached_arguments_among_the_results(f):
+    x, jitted = leaf(3), td.jit(f)
+    for _ in range(60):
+        got, want = td.tree.leaves(jitted(x)), td.tree.leaves(f(x))
+        assert [r.requires_grad for r in got] == [r.requires_grad for r in want]
+        assert [r is x for r in got] == [r is x for r in want]
+    cut = next(r for r in got if not r.requires_grad)
+    x.grad = None
+    (cut * x[-cut.shape[0] :]).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy()[-cut.shape[0] :], cut.numpy())

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tandem as td
+from tandem import config
 
 
 def _noisy(generator):
@@ -196,3 +197,17 @@ def test_jitted_draws_under_vmap_match_gradients_or_raise(randomness):
     else:  # the gradients of a batch are a batch of their own here
         with pytest.raises(td.errors.UnsupportedError, match="batch of keys"):
             jitted(x)
+
+
+@pytest.mark.parametrize("threshold", [10, 11])
+@pytest.mark.parametrize("name", ["dropout", "smooth_l1_loss"])
+def test_checkpointed_functions_whose_calls_become_hot(name, threshold):
+    """A call that was compiled between the two runs recorded another operator in the second one."""
+    function = getattr(td.nn.functional, name)
+    f = td.checkpoint(lambda w: function(w, 0.5) * w if name == "dropout" else function(w, w * 2) * w)
+    with config.override(hot_composites=threshold, hot_calls=threshold):
+        for _ in range(30):
+            w = td.asarray(np.ones(5, dtype=np.float32), requires_grad=True)
+            y = f(w)
+            y.sum().backward()
+            assert w.grad.shape == (5,) and (name != "dropout" or w.grad.tolist() == (2 * y).tolist())

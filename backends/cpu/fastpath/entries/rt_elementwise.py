@@ -146,6 +146,8 @@ def compute(variant: base.Variant, arrays: ptr, pointers: ptr, g: ptr, flags: i6
     result: capi.Ndarray = NULL
     if unlikely(count * variant.itemsize >= rt_memory.POOLED and args != NULL):
         result = rt_temporaries.take_temporary(g, flags, args, arrays, variant, rank, dims)
+        if unlikely(result == NULL) and capi.PyErr_Occurred() != NULL:
+            return Outcome.FAILED
     if likely(result == NULL):
         result = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
     if unlikely(result == NULL):
@@ -253,6 +255,8 @@ def compute_general(
     result: capi.Ndarray = NULL
     if unlikely(step >= rt_memory.POOLED and args != NULL and not permuted):
         result = rt_temporaries.take_temporary(g, flags, args, arrays, variant, rank, dims)
+        if unlikely(result == NULL) and capi.PyErr_Occurred() != NULL:
+            return Outcome.FAILED
     if likely(result == NULL):
         result = rt_memory.new_laid_out(
             g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step

@@ -106,7 +106,7 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
         return rt_results.count_miss(spec)
     frame.program = spec.build
     if unlikely(spec.main == NULL):  # there is nothing to compute
-        return build(frame, frame.held + first * 8)
+        return build_and_write(frame, spec, first)
     if unlikely(not allocate_results(frame, spec)):
         return NULL
     size = spec.workspace
@@ -127,9 +127,17 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
         spec.spare = scratch
     if unlikely(failed != 0):
         return rt_results.retry_failed_writes(spec)
-    if unlikely(spec.writes != 0 and not rt_results.write_back(frame, spec)):
+    return build_and_write(frame, spec, first)
+
+
+@native
+def build_and_write(frame: jit_layout.CallFrame, spec: jit_layout.Specialization, first: i64) -> ptr:
+    """Build the result, then write the new contents of arguments, from which results may be copied."""
+    result = build(frame, frame.held + first * 8)
+    if unlikely(spec.writes != 0 and result != NULL and not rt_results.write_back(frame, spec)):
+        capi.decref(result)
         return NULL
-    return build(frame, frame.held + first * 8)
+    return result
 
 
 @native

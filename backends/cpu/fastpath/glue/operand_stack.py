@@ -46,7 +46,10 @@ def find_operands(frame: FrameType) -> int:
         return UNKNOWN
     operands = known[1]
     if operands is None:
-        operands = read_operands(code) if has_expected_layout() else {}
+        try:
+            operands = read_operands(code) if has_expected_layout() else {}
+        except (ValueError, KeyError, IndexError):  # an instruction that this interpreter does not describe
+            operands = {}
         _known[id(code)] = code, operands
     return operands.get(frame.f_lasti, UNKNOWN)
 

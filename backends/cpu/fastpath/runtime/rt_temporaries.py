@@ -34,20 +34,18 @@ INDEX_SHIFT, COUNT_MASK = 2, 3
 def take_temporary(
     g: base.Globals, flags: i64, args: ptr, arrays: ptr, variant: ptr, rank: i64, dims: ptr
 ) -> ptr:
-    """Return the array of an operand that has the result's layout and dies with this call, a new reference, or NULL."""
+    """Return the array of an operand that has the result's layout and dies with this call, a new reference, or NULL.
+
+    NULL may come with an exception: that of a signal handler, which Python ran for the function that finds operands.
+    """
     if g.find_operands == NULL or g.note != NULL or rt_record.is_recorded(g, flags, args, base.NIN):
         return NULL
     for i in range(base.NIN):
         array: capi.Ndarray = load(ptr, arrays, i * 8)
         tensor = load(ptr, args, i * 8)
-        if (
-            array != NULL
-            and is_alone(g, tensor, array)
-            and has_result_layout(array, variant, rank, dims)
-            and are_on_stack(g, args)
-            and is_alone(g, tensor, array)  # after a Python function has run
-        ):
-            return capi.new_ref(array)
+        if array != NULL and is_alone(g, tensor, array) and has_result_layout(array, variant, rank, dims):
+            is_found = are_on_stack(g, args) and is_alone(g, tensor, array)  # after a Python function has run
+            return capi.new_ref(array) if is_found else ptr(0)
     return NULL
 
 
@@ -83,13 +81,15 @@ def has_result_layout(array: capi.Ndarray, variant: base.Variant, rank: i64, dim
 
 @native
 def are_on_stack(g: base.Globals, args: ptr) -> bool:
-    """Return whether the running Python function is at an operator whose operands are the arguments."""
+    """Return whether the running Python function is at an operator whose operands are the arguments.
+
+    False may come with an exception.
+    """
     running: FrameObject = capi.PyEval_GetFrame()
     if running == NULL:
         return False
     slot_number = capi.PyObject_Vectorcall(g.find_operands, stack_of(running), 1, NULL)
     if slot_number == NULL:
-        capi.PyErr_Clear()
         return False
     operands = capi.PyLong_AsLongLong(slot_number)
     capi.decref(slot_number)
