@@ -3395,6 +3395,34 @@ def rsub(
 ) -> Tensor:
     """`other - alpha * self`."""
 
+@overload
+def running_argmax(
+    self: _TensorLike,
+    axis: _b.int,
+) -> Tensor:
+    """The index of the largest element up to and including each along an axis."""
+
+@overload
+def running_argmax(
+    self: _TensorLike,
+    dim: _b.int,
+) -> Tensor:
+    """The index of the largest element up to and including each along an axis."""
+
+@overload
+def running_argmin(
+    self: _TensorLike,
+    axis: _b.int,
+) -> Tensor:
+    """The index of the smallest element up to and including each along an axis."""
+
+@overload
+def running_argmin(
+    self: _TensorLike,
+    dim: _b.int,
+) -> Tensor:
+    """The index of the smallest element up to and including each along an axis."""
+
 def scaled_dot_product_attention(
     query: _TensorLike,
     key: _TensorLike,

@@ -18,7 +18,7 @@ import numpy as np
 from .. import config, lazy, locks
 from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
-from ..registry.dispatch.observers import checkpointed_runs
+from ..registry.dispatch.observers import draw_watches
 from ..registry.dispatch.state import ELSEWHERE, current
 from ..registry.dtypes import DType
 from .layers import dispatch_mode
@@ -104,7 +104,7 @@ class HotCalls:
         count = self.counts.get(kind, 0)
         if count >= 0:
             count += 1 + find_size(args) // ELEMENTS_PER_CALL
-            if count >= config.flags.hot_composites and not checkpointed_runs:
+            if count >= config.flags.hot_composites and not draw_watches.count:
                 count = self._compile(args, kwargs)
             self._note(kind, count)
         if count == COMPILED:

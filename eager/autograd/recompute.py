@@ -21,7 +21,7 @@ from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey
-from ...registry.dispatch.observers import checkpointed_runs, draw_watches
+from ...registry.dispatch.observers import draw_watches
 from ...registry.dispatch.state import current_keys, set_keys, state
 from ...registry.operator import Operator
 from ...registry.values import describe
@@ -125,7 +125,6 @@ class RematFrame:
         self._states: list[Any] | None = None
         self._ops: list[Operator] = []
         self._generator_states: dict[int, tuple[Tensor, Tensor]] = {}
-        checkpointed_runs.add(self)
 
     @unwinding.restore_state_on_error
     def run(self) -> object:
@@ -194,6 +193,7 @@ class RematFrame:
                 )
         self._is_rerun = True
         before = current_keys()
+        draw_watches.add(1)
         try:
             set_keys(*self._keys)
             with self._restore_generators(), reopen_levels(self._levels, self._floor):
@@ -204,6 +204,7 @@ class RematFrame:
                 with self._show_policy():
                     out = self._fun(*args, **kwargs)
         finally:
+            draw_watches.add(-1)
             set_keys(*before)
         nodes = nodes_since(start, out)
         if [node.op for node in nodes] != self._ops:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
-from weakref import WeakSet
 
 from ... import locks
 from ...locks import ThreadLocal
@@ -57,7 +56,9 @@ kernel_watch = KernelWatch()
 
 
 class DrawWatches:
-    """Counts the runs, in all threads, that note which states of random generators are written.
+    """Counts the runs, in all threads, that note which states of random generators are written, and their repetitions.
+
+    Calls inside are not compiled for the first time: a repetition must call the same operators.
 
     Attributes:
         listeners: functions that are called with the count when it changes.
@@ -77,8 +78,6 @@ class DrawWatches:
 
 
 draw_watches = DrawWatches()
-checkpointed_runs: WeakSet[Any] = WeakSet()
-"""The runs of checkpointed functions that may be repeated, and must then call the same operators."""
 
 
 @contextmanager

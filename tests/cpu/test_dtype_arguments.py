@@ -108,6 +108,7 @@ def test_derivatives_of_casts_by_numpy_dtypes():
 
 def test_table_of_dtype_objects_agrees_with_python():
     table = DTypeObjects()
+    table.fill()
     assert len(table.kept) > 4 * len(CODES)
     cells = {table.cells[2 * i]: table.cells[2 * i + 1] for i in range(len(table.cells) // 2)}
     for value in table.kept:

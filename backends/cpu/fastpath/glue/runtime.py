@@ -12,7 +12,7 @@ from ... import cache
 from ..compiler import engine
 from ..runtime import rt_base
 from . import layout
-from .structs import StructMemory, make_process_struct
+from .structs import DTypeObjects, StructMemory, make_process_struct
 
 _lock = locks.make_lock("runtime")
 
@@ -121,7 +121,8 @@ class Runtime:
 
     def __init__(self) -> None:
         self.constants = layout.class_constants()
-        self.process: StructMemory = make_process_struct()
+        self.dtype_objects = DTypeObjects()
+        self.process: StructMemory = make_process_struct(self.dtype_objects)
         self.codes: dict[str, engine.Code] = {}
 
     def _fingerprint(self, kind: str) -> str:
@@ -143,6 +144,8 @@ class Runtime:
         """Return the address of the entry of a kind (see `KINDS`), loaded or compiled on demand."""
         with _lock:
             if kind not in self.codes:
+                if kind in CASTS or kind in FILLS:
+                    self.dtype_objects.fill()
                 kinds, imports = list(KINDS[kind].functions), layout.numpy_symbols()
                 code = engine.build(
                     self._fingerprint(kind),

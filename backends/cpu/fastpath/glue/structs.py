@@ -129,11 +129,20 @@ class DTypeObjects(StructMemory):
 
     These are DTypes, NumPy's dtypes and scalar types, Python's types of numbers, and interned names such as
     ``"float64"`` and ``"f8"``. The codes of ``float`` and ``complex`` follow the default dtypes.
+
+    It is empty until :meth:`fill` is called, before the first entry that reads dtypes is loaded.
     """
 
     def __init__(self) -> None:
         super().__init__(16 * (rt.DTYPE_OBJECT_MASK + 1))
         self.cells: Any = (ctypes.c_int64 * (2 * rt.DTYPE_OBJECT_MASK + 2)).from_buffer(self.memory)
+        self.is_filled = False
+
+    def fill(self) -> None:
+        """Insert all objects, once."""
+        if self.is_filled:
+            return
+        self.is_filled = True
         for code, dtype in enumerate(CODES):
             self.insert(dtype, code)
             self.insert(sys.intern(dtype.name), code)
@@ -169,7 +178,7 @@ class DTypeObjects(StructMemory):
         self.insert(complex, CODES.index(dt.default_complex()))
 
 
-def make_process_struct() -> StructMemory:
+def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
     types, descriptors = StructMemory(8 * len(CODES)), StructMemory(8 * len(CODES))  # NULL: not loaded
     scalars = StructMemory(8 * len(CODES))
@@ -178,7 +187,7 @@ def make_process_struct() -> StructMemory:
         dtypes=make_dtype_map(),
         pool=StructMemory(rt_memory.Pool, limit=SPARE_BYTES),
         types=types,
-        dtype_objects=DTypeObjects(),
+        dtype_objects=dtype_objects,
         descrs=descriptors,
         bfloat16=-1,
         active=id(dispatch_state.ACTIVE),
