@@ -16,7 +16,7 @@ from ...operators.scalar_ir.expr import Expr, const, order
 from ...registry.dtypes import int64
 from ...tracer.graph import Value
 from ..layout import contiguous
-from .loop_ir import Buffer, FusedKernel, Stage, Update, index, substitute_leaves
+from .loop_ir import Buffer, FusedKernel, Stage, index, substitute_leaves
 
 if TYPE_CHECKING:
     from ...registry.dims import Dim
@@ -202,11 +202,7 @@ def _replace_leaves(stage: Stage, op: str, values: Mapping[Any, Expr]) -> Stage:
     if not values:
         return stage
     known = substitute_leaves(stage, values, op)
-    body = []
-    for s in stage.body:
-        s = s._replace(value=known[s.value])
-        body.append(s._replace(indices=tuple(known[i] for i in s.indices)) if isinstance(s, Update) else s)
-    return stage._replace(body=tuple(body))
+    return stage.with_expressions(known)
 
 
 # -- composition -------------------------------------------------------------------------------------------------------

@@ -137,6 +137,16 @@ class Stage(NamedTuple):
         """Every expression of the stage, operands first."""
         return order(*[root for statement in self.body for root in roots_of(statement)])
 
+    def with_expressions(self, known: Mapping[Expr, Expr]) -> Stage:
+        """The stage with each value and position that its statements use replaced."""
+        body: list[Statement] = []
+        for s in self.body:
+            s = s._replace(value=known[s.value])
+            body.append(
+                s._replace(indices=tuple(known[i] for i in s.indices)) if isinstance(s, Update) else s
+            )
+        return self._replace(body=tuple(body))
+
     def has_index_maps(self) -> bool:
         """Whether the stage reads or writes at integer positions."""
         return any(isinstance(s, Update) for s in self.body) or any(e.op == "gather" for e in self.exprs())

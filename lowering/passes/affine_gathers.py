@@ -18,7 +18,7 @@ from ...operators.scalar_ir.expr import Expr
 from ...registry.dtypes import DType
 from ...tracer.graph import Value
 from ..fusion.affine_reads import find_positions, make_part
-from ..fusion.loop_ir import Buffer, Stage, Store, Update, load
+from ..fusion.loop_ir import Buffer, Stage, Store, load
 from ..thunks import KernelThunk, Thunk, keep_buffers, reads_and_writes
 
 if TYPE_CHECKING:
@@ -187,11 +187,7 @@ def _replace_gathers(stage: Stage, reader: _Reader, buffers: list[Buffer]) -> St
             known[e] = e
     if all(e is after for e, after in known.items()):
         return stage
-    body = []
-    for s in stage.body:
-        s = s._replace(value=known[s.value])
-        body.append(s._replace(indices=tuple(known[i] for i in s.indices)) if isinstance(s, Update) else s)
-    return stage._replace(body=tuple(body))
+    return stage.with_expressions(known)
 
 
 class _Reader:

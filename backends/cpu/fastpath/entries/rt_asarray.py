@@ -26,15 +26,11 @@ def asarray(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flag
 @native
 def convert_object(g: base.Globals, x: ptr) -> ptr:
     """Return the tensor of an object, a new reference; NULL, perhaps with an exception set, if Python must make it."""
-    kind = capi.type_of(x)
-    if kind == g.tensor:
+    if capi.type_of(x) == g.tensor:
         return capi.new_ref(x)
-    if kind == capi.PyArray_Type:
-        return rt_operands.tensor_of_array(g, x)
     if rt_lists.is_list(x):
         return rt_lists.tensor_of_list(g, x, base.WEAK_COMPLEX)
     weak = rt_operands.scalar_code(x)
     if weak >= 0:
         return rt_operands.tensor_of_scalar(g, x, weak, rt_lists.default_code(g, weak))
-    code = rt_operands.scalar_type_code(g, x)
-    return ptr(0) if code == base.FOREIGN else rt_operands.tensor_of_scalar(g, x, code, code)
+    return rt_operands.to_tensor(g, x)
