@@ -8,6 +8,7 @@ import tandem as td
 from rows import Finding, Row, beside, warmed
 from tandem import lazy
 from tandem.cli.overhead.measure import Case, interleave
+from tandem.cli.overhead.peers import import_jax
 from tandem.cli.overhead.workloads import chain, chain_arrays
 
 SIZE, LENGTH, BATCH, EXAMPLES = 16, 10, 32, 256
@@ -17,10 +18,6 @@ def torch() -> Any:
     module = lazy.module("torch")
     module.set_num_threads(1)
     return module
-
-
-def jax() -> Any:
-    return lazy.module("jax")
 
 
 def backward_case(function: Callable[..., Any], leaves: list[Any], *args: Any) -> Case:
@@ -118,7 +115,7 @@ def gradients_of_examples(seconds: float) -> list[Finding]:
     ours = td.jit(td.vmap(td.grad(loss_with(td.tanh, td.cross_entropy)), axes))
     theirs = None
     if lazy.is_installed("jax"):
-        module = jax()
+        module = import_jax()
         loss = loss_with(module.numpy.tanh, lambda logits, y: -module.nn.log_softmax(logits)[y])
         function = module.jit(module.vmap(module.grad(loss), axes))
         theirs = examples_case(function, module.numpy.asarray, module.block_until_ready)

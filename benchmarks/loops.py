@@ -4,7 +4,6 @@ One thread each: run with ``OPENBLAS_NUM_THREADS=1``.
 """
 
 import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,9 @@ import tandem as td
 from rows import Finding, Row, beside, warmed
 from tandem import lazy
 from tandem.cli.overhead.measure import Case
+from tandem.cli.overhead.peers import import_jax
 
 STEPS, SIZE, BATCH = 1000, 64, 32
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 Loss = Callable[..., Any]
 """A loss: of NumPy's functions, those of control flow, and then its arrays; the first is differentiated."""
@@ -76,8 +75,7 @@ def gradient(loss: Loss, found: list[np.ndarray], seconds: float) -> list[Findin
     """The time of the compiled gradient as a multiple of JAX's."""
     theirs = None
     if lazy.is_installed("jax"):
-        os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
-        jax = lazy.module("jax")
+        jax = import_jax()
         function = jax.jit(jax.grad(functools.partial(loss, jax.numpy, jax.lax)))
         theirs = case(function, [jax.numpy.asarray(x) for x in found], jax.block_until_ready)
     ours = case(

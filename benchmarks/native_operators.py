@@ -3,7 +3,6 @@
 One thread each: run with ``OPENBLAS_NUM_THREADS=1``. Ratios are to the fastest peer unless a row names its peer.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter
@@ -11,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import tandem as td
-from loops import ONE_THREAD
 from rows import Finding, Row, beside, beside_best, peer
 from tandem import config, lazy
 from tandem.cli.overhead.measure import Case
+from tandem.cli.overhead.peers import import_jax
 
 SIZES = (16, 10_000, 1_000_000)
 STEPS, BATCH = 100, 10_000
@@ -37,8 +36,7 @@ def jax_case(function: Call, arrays: list[np.ndarray]) -> Case | None:
     """The function of jax.numpy, compiled."""
     if not lazy.is_installed("jax"):
         return None
-    os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
-    jax = lazy.module("jax")
+    jax = import_jax()
     compiled = jax.jit(partial(function, jax.numpy, jax.lax))
     return case(compiled, [jax.numpy.asarray(x) for x in arrays], jax.block_until_ready)
 

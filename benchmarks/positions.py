@@ -4,16 +4,15 @@ One thread each: run with ``OPENBLAS_NUM_THREADS=1``. A function is given NumPy'
 its arrays; numba's are loops.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tandem as td
-from loops import ONE_THREAD
 from rows import Finding, Row, beside, warmed
 from tandem import lazy
 from tandem.cli.overhead.measure import Case
+from tandem.cli.overhead.peers import import_jax
 
 STEPS, WIDTH, VOCABULARY, LONG = 1000, 16, 100_000, 100_000
 BOUNDS = {"jax": 1.0, "numba": 1.5}
@@ -120,8 +119,7 @@ def compare(
     """The time as a multiple of that of ``jax.jit`` and of numba's loop."""
     theirs: dict[str, Case | None] = {"jax": None}
     if lazy.is_installed("jax"):
-        os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
-        jax = lazy.module("jax")
+        jax = import_jax()
         compiled = jax.jit(lambda *given: function(jax.numpy, jax.lax, *given))
         theirs["jax"] = case(compiled, [jax.numpy.asarray(x) for x in arrays], jax.block_until_ready)
     if loop is not None:

@@ -3,16 +3,16 @@
 One thread each: run with ``OPENBLAS_NUM_THREADS=1``. A program is given a library's functions and its float32 arrays.
 """
 
-import os
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import tandem as td
-from loops import ONE_THREAD, case
+from loops import case
 from rows import Finding, Row, beside
 from tandem import lazy
+from tandem.cli.overhead.peers import import_jax
 
 BOUND = 0.8
 RANDOM = np.random.default_rng(0)
@@ -173,8 +173,7 @@ def tandem_library() -> Any:
 
 
 def jax_library() -> Any:
-    os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
-    jax = lazy.module("jax")
+    jax = import_jax()
     triangular = lazy.module("jax.scipy.linalg").solve_triangular
     return library(jax, jax.numpy, jax.lax, lambda a, b: triangular(a, b, lower=True))
 

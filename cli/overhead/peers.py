@@ -55,12 +55,20 @@ def _load_torch() -> Contender:
     return Contender("PyTorch", torch.from_numpy)
 
 
-def _load_jax() -> Contender:
-    # Read by XLA when it is first used: one thread, like everybody else in the comparison.
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    os.environ.setdefault("XLA_FLAGS", flags)
+def import_jax() -> Any:
+    """Import JAX so that it computes on the CPU with one thread, as its peers do.
+
+    XLA reads these variables when it is first used. Its flag concerns products and convolutions; ``NPROC`` is the size
+    of the pool that runs the parts of its other loops.
+    """
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    os.environ.setdefault("NPROC", "1")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    jax = lazy.module("jax")
+    return lazy.module("jax")
+
+
+def _load_jax() -> Contender:
+    jax = import_jax()
     return Contender("jax.jit", lazy.module("jax.numpy").asarray, jax.jit, ".block_until_ready()")
 
 

@@ -275,14 +275,15 @@ class Stub(ColdCallable):
     def weigh_call(self, args: tuple[Any, ...]) -> int:
         """Return how many calls a call counts as.
 
-        The Python kernel passes over the elements several times (`elementwise.count_passes`), the entry once.
+        The Python kernel passes over the elements several times (`elementwise.count_passes`), the entry once. It also
+        takes the memory of temporaries (runtime/rt_temporaries.py), which counts as a quarter of a pass.
         """
         size = find_size(args)
         if size < LARGE:
             return 1
         if self._passes == 0:
             self._passes = elementwise.count_passes(self.base)
-        return 1 + size * (self._passes - 1) // ELEMENTS_PER_CALL
+        return 1 + size * (4 * self._passes - 3) // (4 * ELEMENTS_PER_CALL)
 
     def update_state(self) -> bool:
         """Check the CPU kernels again; return whether `is_unchanged` differs from what it was at the last check."""
