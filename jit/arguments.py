@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import pytree
-from ..eager.tensor.tensor import ElementCount
+from ..eager.tensor.element_count import ElementCount
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..registry.values import TensorBase

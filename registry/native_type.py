@@ -8,7 +8,6 @@ subclasses add attributes, pickling, weak references and garbage collection. Whi
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 from collections.abc import Callable
 from types import MethodType
@@ -107,8 +106,8 @@ class NativeFunction(NativeCallable):  # type: ignore[misc]
     """A Python function that may have a native entry, which leaves to the function what it refuses."""
 
     def __init__(self, fn: Callable[..., Any]):
-        functools.update_wrapper(self, fn)
-        self.target = fn
+        self.__name__, self.__qualname__, self.__module__ = fn.__name__, fn.__qualname__, fn.__module__
+        self.__doc__, self.__wrapped__, self.target = fn.__doc__, fn, fn
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Run a call that the native entry does not take."""
@@ -121,9 +120,28 @@ class NativeFunction(NativeCallable):  # type: ignore[misc]
         return str(self.__qualname__)
 
 
-def accept_entry(fn: F) -> F:
-    """Function decorator: make the function an object that may have a native entry."""
-    return cast(F, NativeFunction(fn))
+accepting: list[tuple[NativeFunction, str, tuple[str, ...]]] = []  # functions, kinds of entries, operators
+accept_listeners: list[Callable[[NativeFunction, str, tuple[str, ...]], object]] = []  # of new ones
+
+
+def accept_entry(kind: str, *operators: str) -> Callable[[F], F]:
+    """Function decorator: make the function an object that may have a native entry, if native code is on.
+
+    Args:
+        kind: which entry serves it (backends/cpu/fastpath/glue/runtime.py:KINDS).
+        *operators: the operators that the entry may call.
+    """
+
+    def decorate(fn: F) -> F:
+        if fault:
+            return fn
+        function = NativeFunction(fn)
+        accepting.append((function, kind, operators))
+        for listener in accept_listeners:
+            listener(function, kind, operators)
+        return cast(F, function)
+
+    return decorate
 
 
 def add_buffer_protocol(

@@ -19,6 +19,7 @@ from ...errors import (
 from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import CPU_KEYS, without_autograd_keys
 from ...registry.layouts import sparse_coo
+from ...registry.native_type import accept_entry
 from ...registry.values import describe
 from ..autograd.grad_modes import is_grad_enabled
 from ..autograd.graph_functions import GraphFunction
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
 
 
 # -- sizes and memory --------------------------------------------------------------------------------------------------
+@accept_entry("read_rank")
 def dim(self: Tensor) -> int:
     """The number of axes."""
     return self.ndim
 
 
-def ndimension(self: Tensor) -> int:
-    """The number of axes."""
-    return self.ndim
+ndimension = dim
 
 
+@accept_entry("read_count")
 def numel(self: Tensor) -> int:
     """The number of elements.
 
@@ -55,11 +56,10 @@ def numel(self: Tensor) -> int:
     return int(self.size)
 
 
-def nelement(self: Tensor) -> int:
-    """The number of elements."""
-    return int(self.size)
+nelement = numel
 
 
+@accept_entry("read_item_size")
 def element_size(self: Tensor) -> int:
     """The bytes of one element."""
     return self.itemsize

@@ -36,7 +36,7 @@ cuda = lazy.Module(".backends.cuda.load")
 _dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 
 
-@accept_entry
+@accept_entry("asarray")
 def asarray(
     obj: object,
     dtype: DTypeLike | None = None,

@@ -21,7 +21,7 @@ from ...registry.dispatch.keys import BACKEND_OF_DEVICE
 from ...registry.dtypes import as_dtype, bool_
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
-from ...registry.native_type import add_buffer_protocol
+from ...registry.native_type import accept_entry, add_buffer_protocol
 from ...registry.operator import Operator
 from ...registry.values import MAX_RANK, to_device_name
 from ..autograd.autograd_meta import mark_detached, requires_grad_
@@ -85,7 +85,7 @@ def iterate(self: Tensor) -> Iterator[Tensor]:
     """The sub-tensors along the first axis."""
     if not self.shape:
         raise ArgumentError("iteration over a 0-d tensor")
-    return (self[index] for index in range(self.shape[0]))
+    return map(self.__getitem__, range(self.shape[0]))
 
 
 def contains(self: Tensor, value: TensorLike) -> bool:
@@ -144,11 +144,13 @@ def transpose_matrices(self: Tensor) -> Tensor:
     return permute(self, (*range(rank - 2), rank - 1, rank - 2))
 
 
+@accept_entry("read_part", "real")
 def real_part(self: Tensor) -> Tensor:
     """The real part of each element; the tensor itself if they are real."""
     return by_name("real")(self) if self.dtype.kind == "c" else self
 
 
+@accept_entry("read_part", "imag", "zeros_like")
 def imaginary_part(self: Tensor) -> Tensor:
     """The imaginary part of each element; 0 for real elements."""
     return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
@@ -247,13 +249,13 @@ def copy_(self: Tensor, source: object) -> Tensor:
     """Write the elements of ``source``, broadcast and cast, into the tensor; returns the tensor."""
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
         source = by_name("astype")(source, self.dtype)
-    setitem(self, ..., source)
+    Tensor.__setitem__(self, ..., source)
     return self
 
 
 def fill_(self: Tensor, value: object) -> Tensor:
     """Write one value into all elements; returns the tensor."""
-    setitem(self, ..., value)
+    Tensor.__setitem__(self, ..., value)
     return self
 
 

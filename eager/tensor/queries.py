@@ -10,6 +10,7 @@ import numpy as np
 
 from ...operators.declare.shape_rules import is_tensor, normalize_axis, spec_of
 from ...operators.shape.views import reshape
+from ...registry.native_type import accept_entry
 from .construct import asarray
 from .printing import elements
 from .tensor import Tensor
@@ -56,6 +57,7 @@ def _shape_of(a: object) -> tuple[int, ...]:
     return spec_of(a).shape if is_tensor(a) else np.shape(a)  # type: ignore[call-overload]
 
 
+@accept_entry("read_shape")
 def shape(a: TensorLike) -> tuple[int, ...]:
     """The shape of a tensor, or of what could become one.
 
@@ -66,6 +68,7 @@ def shape(a: TensorLike) -> tuple[int, ...]:
     return _shape_of(a)
 
 
+@accept_entry("read_rank")
 def ndim(a: TensorLike) -> int:
     """The number of axes of a tensor, or of what could become one.
 
@@ -76,6 +79,7 @@ def ndim(a: TensorLike) -> int:
     return len(_shape_of(a))
 
 
+@accept_entry("read_count")
 def size(a: TensorLike, axis: int | None = None) -> int:
     """The number of elements, or the length of an axis.
 

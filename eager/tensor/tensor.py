@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ... import lazy
 from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ...operators.declare.ownership import PLAIN
-from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, with_autograd_keys
 from ...registry.dispatch.state import state
 from ...registry.dtypes import DType, as_dtype
 from ...registry.layouts import Layout, strided
+from ...registry.native_type import accept_entry
 from ...registry.values import Device, TensorBase, TensorSpec, as_device, converters, make_device_getter
 from ..layers.level_allocations import note_allocation, open_level_count
+from .element_count import ElementCount
 from .storage import Number, Storage, is_sole_owner, owner_of
 
 if TYPE_CHECKING:
@@ -42,43 +43,6 @@ def dtype_of(array: Array) -> DType:
     if result is None:
         result = _DTYPE_OF[array.dtype] = as_dtype(array.dtype)
     return result
-
-
-class ElementCount(int):
-    """The number of elements of a tensor; called, it returns the shape or the length of an axis.
-
-    >>> import tandem as td
-    >>> x = td.zeros((2, 3))
-    >>> x.size, x.size(), x.size(-1), type(x.size + 0)
-    (6, (2, 3), 3, <class 'int'>)
-    """
-
-    _shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...]) -> ElementCount:
-        """The number of elements of a tensor of a shape."""
-        result = cls(math.prod(shape))
-        result._shape = shape
-        return result
-
-    @overload
-    def __call__(self, dim: None = None) -> tuple[int, ...]: ...
-
-    @overload
-    def __call__(self, dim: int) -> int: ...
-
-    def __call__(self, dim: int | None = None) -> int | tuple[int, ...]:
-        """The shape of the tensor, or the length of one axis, as in PyTorch.
-
-        Raises:
-            OutOfBoundsError: there is no such axis.
-        """
-        return self._shape if dim is None else self._shape[normalize_axis("size", dim, len(self._shape))]
-
-    def __reduce__(self) -> tuple[type[int], tuple[int]]:
-        """Pickle and copy the number only."""
-        return int, (int(self),)
 
 
 def has_array(cls: Any) -> bool:
@@ -125,11 +89,13 @@ class Tensor(Base):
 
     # -- attributes ------------------------------------------------------------------------------------------------
     @property
+    @accept_entry("read_shape")
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes; assigning to it makes the tensor a view of itself in another shape, as in NumPy."""
         return self._array.shape  # type: ignore[no-any-return]
 
     @property
+    @accept_entry("read_dtype")
     def dtype(self) -> DType:
         """Data type of the elements."""
         return dtype_of(self._array)
@@ -145,21 +111,25 @@ class Tensor(Base):
         return strided
 
     @property
+    @accept_entry("read_rank")
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
 
     @property
+    @accept_entry("read_size")
     def size(self) -> ElementCount:
         """Number of elements; ``x.size()`` is the shape and ``x.size(dim)`` the length of an axis, as in PyTorch."""
         return ElementCount.of(self.shape)
 
     @property
+    @accept_entry("read_item_size")
     def itemsize(self) -> int:
         """Bytes per element."""
         return int(self.dtype.itemsize)
 
     @property
+    @accept_entry("read_byte_size")
     def nbytes(self) -> int:
         """Size of the elements in bytes (a broadcast view counts repeated elements)."""
         return math.prod(self.shape) * self.itemsize
@@ -175,6 +145,7 @@ class Tensor(Base):
         return storage_of(self)
 
     @property
+    @accept_entry("read_strides")
     def strides(self) -> tuple[int, ...]:
         """Bytes to step over from one index to the next, per axis, as in NumPy; ``x.stride()`` counts elements."""
         if has_array(type(self)):  # its strides need not be multiples of the item size
@@ -269,6 +240,7 @@ class Tensor(Base):
         """The ndarray; classes without one raise an error that names ``what``."""
         return self._array if type(self._storage) is not Number else self._storage.array_for(what)
 
+    @accept_entry("to_array")
     def numpy(self) -> Array:
         """The ndarray, which shares memory with the tensor.
 
@@ -282,6 +254,7 @@ class Tensor(Base):
 
     to_numpy = numpy  # the name by which Matplotlib asks
 
+    @accept_entry("read_item")
     def item(self, *index: int) -> Any:
         """The only element, or the one at ``index``, as a Python number.
 
@@ -301,15 +274,18 @@ class Tensor(Base):
                 f"item takes an int for each axis of shape {self.shape}, not {index}"
             ) from None
 
+    @accept_entry("to_list")
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (0-d: a number)."""
         return self._host("tolist()").tolist()
 
+    @accept_entry("read_length")
     def __len__(self) -> int:
         if not self.shape:
             raise ArgumentError("len() of a 0-d tensor")
         return self.shape[0]
 
+    @accept_entry("to_bool")
     def __bool__(self) -> bool:
         array = self._host("bool()")
         if array.size != 1:
@@ -318,15 +294,19 @@ class Tensor(Base):
             )
         return bool(array)
 
+    @accept_entry("to_float")
     def __float__(self) -> float:
         return float(self._single("float()"))
 
+    @accept_entry("to_int")
     def __int__(self) -> int:
         return int(self._single("int()"))
 
+    @accept_entry("to_complex")
     def __complex__(self) -> complex:
         return complex(self._single("complex()"))
 
+    @accept_entry("to_index")
     def __index__(self) -> int:
         value = self._single("an index")
         if not isinstance(value, int) or isinstance(value, bool):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..eager.tensor.construct import asarray
 from ..operators.indexing.positions import compress as _compress
 from ..operators.reductions.partitions import argpartition as _argpartition
+from ..registry.native_type import accept_entry
 from .writing import put as _put
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def argpartition(self: Tensor, kth: int, axis: int = -1) -> Tensor:
     return _argpartition(self, kth, axis=axis)
 
 
+@accept_entry("to_bytes")
 def tobytes(self: Tensor, order: str = "C") -> bytes:
     r"""The elements as bytes, in the order of the last axis first; ``"F"``: of the first.
 

@@ -120,6 +120,7 @@ def functions_of(name, member):
     if inspect.isclass(member):
         for key, method in vars(member).items():
             function = method.fget if isinstance(method, property) else getattr(method, "__func__", method)
+            function = inspect.unwrap(function) if callable(function) else function
             if not key.startswith("_") and inspect.isfunction(function):
                 yield f"{name}.{key}", function
     elif inspect.isfunction(member):

@@ -8,11 +8,10 @@ glue/: Python side: structs that entries read, stubs that install entries, loops
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from .... import lazy
 from ....eager.layers import level_allocations
-from ....eager.tensor import construct
 from ....registry import native_type
 from ....registry.dispatch import trace
 from ....registry.dispatch.observers import draw_watches
@@ -49,7 +48,9 @@ def install() -> None:
         _notes.append(_installed[0].runtime.process.field(rt.Globals.note))
         level_allocations.listeners.append(_follow_levels)
         _follow_levels(bool(level_allocations.open_level_count[0]))
-        _functions.append(FunctionStub(_installed[0].runtime, cast(Any, construct.asarray), "asarray"))
+        native_type.accept_listeners.append(_add_function)
+        for accepting in native_type.accepting:
+            _add_function(*accepting)
         draw_watches.listeners.append(_follow_watches)
         _follow_watches(draw_watches.count)
     known = _installed[0].by_operator
@@ -81,6 +82,11 @@ def failures() -> dict[str, str]:
     """Return the operators whose native code could not be compiled, and why."""
     known = _installed[0].by_operator if _installed else {}
     return {op.name: stub.failure for op, stub in known.items() if stub.failure}
+
+
+def _add_function(function: native_type.NativeFunction, kind: str, operators: tuple[str, ...]) -> None:
+    """Give a function outside the registry its stub."""
+    _functions.append(FunctionStub(_installed[0].runtime, function, kind, operators))
 
 
 def _follow_levels(is_open: bool) -> None:

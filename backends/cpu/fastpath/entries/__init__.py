@@ -4,6 +4,7 @@ They call the functions of ``runtime/``.
 
 rt_asarray.py: ``asarray``
 rt_assign.py: ``x[key] = value``, ``basic_put``
+rt_attributes.py: ``x.shape``, ``x.item()``, ``float(x)`` and other reads of the array
 rt_cached_views.py: views of one tensor, and lists of them, whose layouts are kept
 rt_copies.py: strided copies
 rt_elementwise.py: elementwise operators, ``cast``, ``astype``
@@ -22,5 +23,5 @@ rt_reduce.py: reductions
 rt_results.py: results of jitted functions that are views or copies, and writes into arguments
 rt_scans.py: scans
 rt_subscript.py: ``x[key]``, ``basic_index``
-rt_views.py: ``reshape``, ``permute``, ``broadcast_to``, ``clone``, ``contiguous``, ``stop_gradient``
+rt_views.py: ``reshape``, ``permute``, ``broadcast_to``, ``x.T``, ``clone``, ``contiguous``, ``stop_gradient``
 """

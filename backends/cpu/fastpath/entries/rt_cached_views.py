@@ -24,12 +24,13 @@ SLOTS = 64  # layouts that an operator remembers; a power of two
 MOST_AXES = 8
 MOST_ARGUMENTS = 7
 MOST_VIEWS = 256  # of a list whose layouts are remembered
+SOURCE: i64 = -1
 
 
 class Layout(Struct):
     """The layout of a view."""
 
-    rank: i64
+    rank: i64  # `SOURCE`: the result is the source itself
     offset: i64  # bytes from the first element of the source
     read_only: i64
     dims: ptr = array(MOST_AXES)
@@ -76,6 +77,8 @@ def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     entry.calls += 1
     if LISTS:
         return make_views(g, source, source_array, slot)
+    if Layout(slot + LAYOUT).rank == SOURCE:
+        return capi.new_ref(source)
     result = view_by_layout(g, source, source_array, slot + LAYOUT)
     if unlikely(history):
         values = stack(MOST_ARGUMENTS * 8 + 8)
@@ -135,7 +138,13 @@ def call_and_remember(
     source_array = source.array
     capi.incref(source_array)  # Python code may replace the tensor's array
     result = base.call_miss(entry, args, count, kwnames)
-    if likely(result != NULL) and source.array == source_array and are_views(entry.globals_, result, source):
+    if result == source and LISTS == 0 and source.array == source_array:
+        identity = find_slot(entry.variants, key, length)
+        write_slot_key(identity, key, length)
+        Layout(identity + LAYOUT).rank = SOURCE
+    elif (
+        likely(result != NULL) and source.array == source_array and are_views(entry.globals_, result, source)
+    ):
         slot = find_slot(entry.variants, key, length)
         if LISTS:
             remember_list(slot, result, source_array, key, length)

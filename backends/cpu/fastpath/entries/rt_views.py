@@ -1,4 +1,4 @@
-"""The native entries of views: `reshape(x, shape)`, `permute(x, axes)`, `broadcast_to(x, shape)`.
+"""The native entries of views: `reshape(x, shape)`, `permute(x, axes)`, `broadcast_to(x, shape)`, `x.T`, `x.mT`.
 
 So are those of operators that return the same elements: `clone(x)`, `contiguous(x)`, `stop_gradient(x)`. A view shares
 the storage of its source, which is created here if there is none yet.
@@ -14,7 +14,7 @@ from ..runtime.rt_entry import Outcome
 from . import rt_copies
 
 VIEW: i64 = template(0)  # which view this instance of the entry is
-RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
+RESHAPE, PERMUTE, BROADCAST, ALL_AXES, LAST_AXES = 0, 1, 2, 3, 4
 
 # Result of an instance: a copy; a view if the operand is contiguous, else a copy; a view.
 COPY, DENSE, ALIAS = 0, 1, 2
@@ -64,6 +64,34 @@ def make_result(entry: base.OperatorEntry, source: ptr, wish: ptr, flags: i64) -
     else:
         made = make_view_at(g, source, array, rank, dims, strides, array.data)
     return rt_record.finish_call(entry, flags, dsl.stack_of(source, wish, made), 2)
+
+
+@rt_entry.entry(count=1)
+def transpose(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry of `x.T` and `x.mT`: all axes in reverse order, or the last two swapped."""
+    g, source = entry.globals_, load(ptr, args, 0)
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    if unlikely(array == NULL or array.ndim > base.MAX_RANK or (VIEW == LAST_AXES and array.ndim < 2)):
+        return Outcome.FALL_BACK
+    axes, dims, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
+    rank = i64(array.ndim)
+    for d in range(rank):
+        axis = rank - 1 - d
+        if VIEW == LAST_AXES:
+            axis = d if d < rank - 2 else 2 * rank - 3 - d
+        store(i64, axes, d * 8, axis)
+        store(i64, dims, d * 8, load(i64, array.dims, axis * 8))
+        store(i64, strides, d * 8, load(i64, array.strides, axis * 8))
+    entry.calls += 1
+    if likely(not base.has_history(g, source, flags)):
+        return make_view_at(g, source, array, rank, dims, strides, array.data)
+    wish = capi.tuple_of_integers(axes, rank)
+    if unlikely(wish == NULL):
+        return Outcome.RETRY
+    made = make_view_at(g, source, array, rank, dims, strides, array.data)
+    result = rt_record.finish_call(entry, flags, dsl.stack_of(source, wish, made), 2)
+    capi.decref(wish)
+    return result
 
 
 @rt_entry.entry(count=1)

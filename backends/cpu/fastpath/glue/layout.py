@@ -50,6 +50,8 @@ NUMPY_API = {
     "PyArray_NewCopy": 85,
     "PyArray_NewFromDescr": 94,
     "PyArray_SetBaseObject": 282,
+    "PyArray_ToList": 86,
+    "PyArray_ToString": 87,
 }
 _NUMPY_TYPE_INDEX = 2
 

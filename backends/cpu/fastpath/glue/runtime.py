@@ -20,6 +20,7 @@ _lock = locks.make_lock("runtime")
 lang = lazy.Module(".backends.cpu.fastpath.compiler.lang")
 rt_asarray = lazy.Module(".backends.cpu.fastpath.entries.rt_asarray")
 rt_assign = lazy.Module(".backends.cpu.fastpath.entries.rt_assign")
+rt_attributes = lazy.Module(".backends.cpu.fastpath.entries.rt_attributes")
 rt_backward = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
 rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
@@ -67,8 +68,13 @@ ONE: dict[str, int | str] = {"NIN": 1, "NARGS": 2}  # constants of entries with 
 TWO: dict[str, int | str] = {"NIN": 2, "NARGS": 3}
 SHAPED = ONE | {"VIEW": "RESHAPE"}
 VIEWS = {"reshape": "RESHAPE", "permute": "PERMUTE", "broadcast_to": "BROADCAST"}
+TRANSPOSES = {"reverse_axes": "ALL_AXES", "swap_last_axes": "LAST_AXES"}
 COPIES = {"clone": "COPY", "contiguous": "DENSE", "stop_gradient": "ALIAS"}
 CASTS = {"cast": 0, "astype": 1}
+ATTRIBUTES = (
+    "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
+    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array"
+)
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
 GROUPS = (
@@ -82,11 +88,13 @@ GROUPS = (
     Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray"}),
+    Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),
     Group(rt_subscript, {"subscript": "subscript"}, SHAPED),
     Group(rt_assign, {"assign": "assign", "put": "put"}, SHAPED),
     *(Group(rt_views, {kind: "view"}, ONE | {"VIEW": which}) for kind, which in VIEWS.items()),
+    *(Group(rt_views, {kind: "transpose"}, ONE | {"VIEW": which}) for kind, which in TRANSPOSES.items()),
     *(
         Group(rt_cached_views, {kind: "cached_view"}, SHAPED | {"LISTS": lists})
         for lists, kind in enumerate(("cached_view", "cached_views"))

@@ -16,6 +16,8 @@ from typing import Any
 
 from ..... import config, lazy
 from .....eager.hot_calls import find_size
+from .....eager.tensor.dunders import by_name
+from .....eager.tensor.element_count import ElementCount
 from .....errors import ArgumentError
 from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
@@ -194,16 +196,31 @@ class FunctionStub(ColdCallable):
         runtime: the entries of this process.
         function: the function.
         kind: which entry serves it.
+        operators: the operators that the entry may call.
     """
 
     record: EntryStruct | None = None
 
-    def __init__(self, runtime: Runtime, function: native_type.NativeFunction, kind: str) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        function: native_type.NativeFunction,
+        kind: str,
+        operators: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(runtime, function, function.target, kind)
-        self.kind = kind
+        self.kind, self.operators = kind, operators
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether the entry needs no compilation, or is worth it: it saves less time than that of an operator."""
+        return self.kind in self.runtime.codes or self.cold_calls >= config.flags.hot_composites
 
     def _install(self) -> None:
-        self.record = EntryStruct(rt.OperatorEntry, self.runtime.process, self.python)
+        targets = tuple(by_name(name) for name in self.operators)
+        self.record = EntryStruct(
+            rt.FunctionEntry, self.runtime.process, self.python, targets=targets, known=ElementCount.known
+        )
         native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
         self.function.target = self.python
 

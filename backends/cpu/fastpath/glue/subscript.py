@@ -1,4 +1,4 @@
-"""`x[key]` and `x[key] = value` as methods with native entries; their fallback is the methods' Python code."""
+"""`x[key]`, `x[key] = value`, `x.T` and `x.mT` with native entries; their fallback is the methods' Python code."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from .stubs import Stub, TargetCallable
 METHODS = {
     "subscript": ("__getitem__", "bound", ("td::basic_index", "td::index", "td::nonzero")),
     "assign": ("__setitem__", "", ("td::basic_put_", "td::where")),
+    "reverse_axes": ("T", "bound", ("td::permute",)),
+    "swap_last_axes": ("mT", "bound", ("td::permute",)),
 }
 
 
 @native_type.accept_entries
 class SubscriptMethod(TargetCallable):
-    """``Tensor.__getitem__`` or ``Tensor.__setitem__``.
+    """``Tensor.__getitem__``, ``Tensor.__setitem__``, or the function of a property.
 
     Args:
         runtime: the entries of this process.
@@ -52,9 +54,10 @@ class SubscriptMethod(TargetCallable):
 def attach(stubs: Any) -> None:
     """Install the methods in Tensor, once."""
     for kind, (name, _, called) in METHODS.items():
-        function = Tensor.__dict__.get(name)
+        member = Tensor.__dict__.get(name)
+        function = member.fget if isinstance(member, property) else member
         is_new = function is not None and not isinstance(function, SubscriptMethod)
         if is_new and all(one in functions for one in called):
             method = SubscriptMethod(stubs.runtime, kind, function)
             stubs.watch(method.stub)
-            setattr(Tensor, name, method)
+            setattr(Tensor, name, member.getter(method) if isinstance(member, property) else method)

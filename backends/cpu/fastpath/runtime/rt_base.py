@@ -108,6 +108,13 @@ class OperatorEntry(Struct):
     recording: ptr  # Recording, to record a call without Python; or NULL
 
 
+class FunctionEntry(OperatorEntry):
+    """The data of the entry of a function outside the registry."""
+
+    targets: ptr  # the tuple of the operator functions that it may call
+    known: ptr  # a dict of results
+
+
 class Variant(Struct):
     """One combination of operand types of an operator, with its loop."""
 

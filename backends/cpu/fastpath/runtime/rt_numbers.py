@@ -1,9 +1,29 @@
-"""Native runtime: weak scalars, the results of operators on Python numbers alone."""
+"""Native runtime: Python numbers of elements, and weak scalars, the results of operators on Python numbers alone."""
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, noinline, ptr, stack_of, u8, unlikely
-from . import capi, rt_memory, rt_operands
+from ..compiler.dsl import (
+    NULL,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    likely,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack_of,
+    u8,
+    u16,
+    u32,
+    u64,
+    unlikely,
+)
+from . import capi, rt_halves, rt_memory, rt_operands
 from . import rt_base as base
 
 
@@ -17,6 +37,52 @@ def make_number(value: ptr, code: i64) -> ptr:
     if code == base.WEAK_COMPLEX:
         return capi.PyComplex_FromDoubles(load(f64, value, 0), load(f64, value, 8))
     return capi.new_ref(capi.Py_True if load(u8, value, 0) != 0 else capi.Py_False)
+
+
+@native
+def read_whole(x: ptr, code: i64) -> i64:
+    """Return the integer or truth value of an element; a uint64 wraps around."""
+    if code == base.INT64 or code == base.UINT64:
+        return load(i64, x, 0)
+    if code == base.INT32:
+        return i64(load(i32, x, 0))
+    if code == base.UINT32:
+        return i64(load(u32, x, 0))
+    if code == base.INT16:
+        return i64(load(i16, x, 0))
+    if code == base.UINT16:
+        return i64(load(u16, x, 0))
+    return i64(load(i8, x, 0)) if code == base.INT8 else i64(load(u8, x, 0))
+
+
+@native
+def read_real(x: ptr, code: i64) -> f64:
+    """Return the value of an element of a real dtype."""
+    if code == base.FLOAT32:
+        return f64(load(f32, x, 0))
+    if code == base.FLOAT64:
+        return load(f64, x, 0)
+    if code == base.FLOAT16:
+        return f64(f32(load(f16, x, 0)))
+    if code == base.BFLOAT16:
+        return f64(rt_halves.widen_bfloat16(i32(load(u16, x, 0))))
+    return f64(load(u64, x, 0)) if code == base.UINT64 else f64(read_whole(x, code))
+
+
+@native
+def read_element(x: ptr, code: i64) -> ptr:
+    """Return an element as a Python number; NULL with an exception set."""
+    if code == base.COMPLEX64:
+        return capi.PyComplex_FromDoubles(f64(load(f32, x, 0)), f64(load(f32, x, 4)))
+    if code == base.COMPLEX128:
+        return capi.PyComplex_FromDoubles(load(f64, x, 0), load(f64, x, 8))
+    if code >= base.FLOAT16:
+        return capi.PyFloat_FromDouble(read_real(x, code))
+    if code == base.UINT64:
+        return capi.PyLong_FromUnsignedLongLong(load(i64, x, 0))
+    if code != base.BOOL:
+        return capi.PyLong_FromLongLong(read_whole(x, code))
+    return capi.new_ref(capi.Py_True if load(u8, x, 0) != 0 else capi.Py_False)
 
 
 @noinline

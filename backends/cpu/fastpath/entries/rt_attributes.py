@@ -1,0 +1,264 @@
+"""The native entries of attributes and conversions of plain tensors: `x.shape`, `len(x)`, `float(x)`, `x.item()`.
+
+They read the array of a tensor, with history or without; no operator is called.
+"""
+
+from __future__ import annotations
+
+from ..compiler import dsl
+from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, ptr, stack, store, unlikely
+from ..runtime import capi, rt_entry, rt_layouts, rt_numbers, rt_operands
+from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
+
+C_ORDER = 0  # NPY_CORDER
+
+
+@native
+def array_of(entry: base.OperatorEntry, args: ptr) -> ptr:
+    """Return the array of a plain tensor, borrowed; NULL for anything else."""
+    array: capi.Ndarray = rt_operands.plain_array(entry.globals_, load(ptr, args, 0), base.RECORD)
+    return array if likely(array != NULL) and array.ndim <= base.MAX_RANK else ptr(0)
+
+
+# Sizes ----------------------------------------------------------------------------------------------------------------
+@rt_entry.entry(records=False, count=1)
+def read_shape(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.shape`."""
+    array: capi.Ndarray = array_of(entry, args)
+    return (
+        capi.tuple_of_integers(array.dims, i64(array.ndim))
+        if likely(array != NULL)
+        else ptr(Outcome.FALL_BACK)
+    )
+
+
+@rt_entry.entry(records=False, count=1)
+def read_strides(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.strides`."""
+    array: capi.Ndarray = array_of(entry, args)
+    return (
+        capi.tuple_of_integers(array.strides, i64(array.ndim))
+        if likely(array != NULL)
+        else ptr(Outcome.FALL_BACK)
+    )
+
+
+@rt_entry.entry(records=False, count=1)
+def read_rank(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.ndim`."""
+    array: capi.Ndarray = array_of(entry, args)
+    return capi.PyLong_FromLongLong(i64(array.ndim)) if likely(array != NULL) else ptr(Outcome.FALL_BACK)
+
+
+@rt_entry.entry(records=False, count=1)
+def read_length(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`len(x)`."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL) or array.ndim == 0:
+        return Outcome.FALL_BACK
+    return capi.PyLong_FromLongLong(load(i64, array.dims, 0))
+
+
+@rt_entry.entry(records=False, count=1)
+def read_size(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.size`, an object that Python has made for this shape."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    key = capi.tuple_of_integers(array.dims, i64(array.ndim))
+    if unlikely(key == NULL):
+        return Outcome.RETRY
+    result = capi.PyDict_GetItemWithError(entry.known, key)
+    if likely(result != NULL):
+        capi.incref(result)
+    capi.decref(key)
+    return result if likely(result != NULL) else ptr(Outcome.FALL_BACK)
+
+
+@rt_entry.entry(records=False, count=1)
+def read_count(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.numel()`."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    return capi.PyLong_FromLongLong(rt_layouts.count_elements(array.dims, i64(array.ndim)))
+
+
+@rt_entry.entry(records=False, count=1)
+def read_item_size(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.itemsize`."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    return capi.PyLong_FromLongLong(rt_layouts.item_size(array))
+
+
+@rt_entry.entry(records=False, count=1)
+def read_byte_size(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.nbytes`."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    elements = rt_layouts.count_elements(array.dims, i64(array.ndim))
+    return capi.PyLong_FromLongLong(elements * rt_layouts.item_size(array))
+
+
+@rt_entry.entry(records=False, count=1)
+def read_dtype(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.dtype`."""
+    g, array = entry.globals_, array_of(entry, args)
+    code = rt_operands.array_code(g, array) if likely(array != NULL) else i64(base.FOREIGN)
+    return capi.new_ref(load(ptr, g.types, code * 8)) if likely(code >= 0) else ptr(Outcome.FALL_BACK)
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+@native
+def only_element(entry: base.OperatorEntry, args: ptr, where: ptr) -> i64:
+    """Return the code of the dtype of a tensor of one element, and its address in `where`; FOREIGN otherwise."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL) or (array.flags & capi.ALIGNED) == 0:
+        return base.FOREIGN
+    if unlikely(rt_layouts.count_elements(array.dims, i64(array.ndim)) != 1):
+        return base.FOREIGN
+    store(ptr, where, 0, array.data)
+    return rt_operands.array_code(entry.globals_, array)
+
+
+@rt_entry.entry(records=False, count=1)
+def to_float(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`float(x)`."""
+    where = stack(8)
+    code = only_element(entry, args, where)
+    if unlikely(code < 0 or code >= base.COMPLEX64):
+        return Outcome.FALL_BACK
+    return capi.PyFloat_FromDouble(rt_numbers.read_real(load(ptr, where, 0), code))
+
+
+@rt_entry.entry(records=False, count=1)
+def to_complex(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`complex(x)`."""
+    where = stack(8)
+    code = only_element(entry, args, where)
+    if unlikely(code < 0):
+        return Outcome.FALL_BACK
+    if code >= base.COMPLEX64:
+        return rt_numbers.read_element(load(ptr, where, 0), code)
+    return capi.PyComplex_FromDoubles(rt_numbers.read_real(load(ptr, where, 0), code), f64(0.0))
+
+
+@rt_entry.entry(records=False, count=1)
+def to_int(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`int(x)`."""
+    where = stack(8)
+    code = only_element(entry, args, where)
+    if unlikely(code < 0 or code >= base.COMPLEX64):
+        return Outcome.FALL_BACK
+    if code >= base.FLOAT16:
+        return capi.PyLong_FromDouble(rt_numbers.read_real(load(ptr, where, 0), code))
+    if code == base.BOOL:
+        return capi.PyLong_FromLongLong(i64(load(dsl.u8, load(ptr, where, 0), 0) != 0))
+    return rt_numbers.read_element(load(ptr, where, 0), code)
+
+
+@rt_entry.entry(records=False, count=1)
+def to_index(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`operator.index(x)`."""
+    where = stack(8)
+    code = only_element(entry, args, where)
+    if unlikely(code <= base.BOOL or code >= base.FLOAT16):
+        return Outcome.FALL_BACK
+    return rt_numbers.read_element(load(ptr, where, 0), code)
+
+
+@rt_entry.entry(records=False, count=1)
+def to_bool(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`bool(x)`."""
+    where = stack(8)
+    code = only_element(entry, args, where)
+    if unlikely(code < 0 or code >= base.COMPLEX64):
+        return Outcome.FALL_BACK
+    is_true = rt_numbers.read_real(load(ptr, where, 0), code) != 0.0
+    return capi.new_ref(capi.Py_True if is_true else capi.Py_False)
+
+
+@rt_entry.entry(records=False)
+def read_item(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.item()`, `x.item(3)`, `x.item(1, 2)`."""
+    where = stack(8)
+    if unlikely(count < 1 or kwnames != NULL):
+        return Outcome.FALL_BACK
+    code = only_element(entry, args, where) if count == 1 else element_at(entry, args, count - 1, where)
+    if unlikely(code < 0):
+        return Outcome.FALL_BACK
+    return rt_numbers.read_element(load(ptr, where, 0), code)
+
+
+@native
+def element_at(entry: base.OperatorEntry, args: ptr, rank: i64, where: ptr) -> i64:
+    """Return as `only_element` the code and the address of the element at an index for each axis."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL) or i64(array.ndim) != rank or (array.flags & capi.ALIGNED) == 0:
+        return base.FOREIGN
+    address, overflow = array.data, stack(4)
+    for axis in range(rank):
+        key, extent = load(ptr, args, axis * 8 + 8), load(i64, array.dims, axis * 8)
+        if unlikely(capi.type_of(key) != capi.PyLong_Type):
+            return base.FOREIGN
+        k = capi.PyLong_AsLongLongAndOverflow(key, overflow)
+        if k < 0:
+            k += extent
+        if unlikely(load(i32, overflow, 0) != 0 or k < 0 or k >= extent):
+            return base.FOREIGN
+        address += k * load(i64, array.strides, axis * 8)
+    store(ptr, where, 0, address)
+    return rt_operands.array_code(entry.globals_, array)
+
+
+@rt_entry.entry(records=False, count=1)
+def to_list(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.tolist()`."""
+    array = array_of(entry, args)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    capi.incref(array)
+    result = capi.PyArray_ToList(array)
+    capi.decref(array)
+    return result
+
+
+@rt_entry.entry(records=False, count=1)
+def to_bytes(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.tobytes()` of a tensor without history."""
+    array = rt_operands.plain_array(entry.globals_, load(ptr, args, 0), base.PLAIN)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    capi.incref(array)
+    result = capi.PyArray_ToString(array, i32(C_ORDER))
+    capi.decref(array)
+    return result
+
+
+@rt_entry.entry(records=False, count=1)
+def to_array(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.numpy()` of a tensor without history."""
+    array = rt_operands.plain_array(entry.globals_, load(ptr, args, 0), base.PLAIN)
+    return capi.new_ref(array) if likely(array != NULL) else ptr(Outcome.FALL_BACK)
+
+
+# Parts of complex numbers ---------------------------------------------------------------------------------------------
+@rt_entry.entry(records=False, count=1)
+def read_part(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.real` and `x.imag`: a call of the first target for complex elements.
+
+    For real ones the result is the tensor, or a call of the second target.
+    """
+    g, array = entry.globals_, array_of(entry, args)
+    code = rt_operands.array_code(g, array) if likely(array != NULL) else i64(base.FOREIGN)
+    if unlikely(code < 0):
+        return Outcome.FALL_BACK
+    if code >= base.COMPLEX64:
+        return capi.PyObject_Vectorcall(capi.item(entry.targets, 0), args, 1, NULL)
+    if capi.PyVarObject(entry.targets).size == 1:
+        return capi.new_ref(load(ptr, args, 0))
+    return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), args, 1, NULL)
