@@ -42,7 +42,7 @@ def record_functional_call(
     op: Operator,
     args: tuple[object, ...],
     kwargs: dict[str, object],
-    check: Callable[[object], None],
+    find: Callable[[object], TracerTensor],
     call: Callable[[Operator, tuple[Any, ...]], Value],
 ) -> object:
     """Record the functional form of a call.
@@ -51,7 +51,7 @@ def record_functional_call(
         trace: the trace.
         op: an operator of ``functional_forms``.
         args, kwargs: the bound call.
-        check: raises for a tensor that must not be written.
+        find: returns the traced tensor that holds what is written; raises for a tensor that must not be written.
         call: records a call on Values, to recompute views.
 
     Returns:
@@ -60,9 +60,7 @@ def record_functional_call(
     Raises:
         UnsupportedError: two of the written arguments share memory.
     """
-    targets = list_written(op, args, kwargs)
-    for target in targets:
-        check(target)
+    targets = [find(target) for target in list_written(op, args, kwargs)]
     _check_disjoint(op, targets)
     named = {name: lift(trace, value) for name, value in kwargs.items()}
     node, _ = add_node(trace, functional_forms[op], tuple([lift(trace, arg) for arg in args]), named)

@@ -149,6 +149,14 @@ class Graph:
             self.constants.append(tensor)
         return value
 
+    def captured_value(self, tensor: object) -> Value:
+        """The Value of a captured tensor.
+
+        Raises:
+            KeyError: it is not captured.
+        """
+        return self._captured_by_id[id(tensor)]
+
     def add_derived(self, function: str, operands: tuple[object, ...], weak: type) -> Value:
         """Add the derived scalar ``operator.<function>(*operands)``, once for each such call; returns its Value."""
         for item in self.derived:

@@ -15,7 +15,7 @@ from . import alias_sets as alias_sets
 from .aliases import register_view
 from .infer import depends_on
 from .lifting import add_node, lift
-from .mutation import record_write
+from .mutation import hold_captured, record_write
 from .scalar import TracerScalar
 from .tensor import make_tracer, raise_concretization_error
 from .trace import check_alive, current_trace
@@ -72,7 +72,8 @@ def trace_call(op: Operator, keyset: int, args: tuple[object, ...], kwargs: Kwar
     tensors = tuple([make_tracer(trace, value) for value in node.outputs])
     for tensor in tensors:
         if traits.is_view:
-            register_view(args[0], tensor, op, lifted, named)
+            held = hold_captured(trace, args[0])
+            register_view(args[0] if held is None else held, tensor, op, lifted, named)
         elif open_level_count[0]:
             note_allocation(tensor)
     return tensors[0] if isinstance(result, TensorSpec) else None if result is None else tensors

@@ -1,7 +1,8 @@
 """In-place operators under a trace: record the functional operator, and set the written tensor to its result.
 
 ``x.add_(y)`` records ``add``; ``x[i] = v`` calls ``basic_put_`` or ``index_put_``, which record ``basic_put`` and
-``index_put``.
+``index_put``. A traced tensor holds the contents of a captured tensor that is written, for the caller to write back.
+The Python objects stay the captured ones: :meth:`.trace.Trace.capture` returns the value of the traced tensor.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.inplace import check_fits
+from ..eager.tensor.tensor import Tensor, read_hooks
+from ..eager.tensor.weak_scalars import is_weak
 from ..errors import UnsupportedError
 from ..operators.elementwise.casting import cast
 from ..registry.operator import Operator, operators
 from ..registry.source import source_line
-from .aliases import can_write, write_value
+from .aliases import Aliases, can_write, write_value
 from .auto_functionalize import functional_forms, record_functional_call
 from .graph import Value
 from .lifting import add_node, lift
-from .tensor import TracerTensor
-from .trace import Trace, check_alive
+from .tensor import TracerTensor, make_tracer, raise_concretization_error
+from .trace import Trace, check_alive, find_substitute, list_open_traces
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Kwargs
@@ -55,7 +58,7 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwar
     """
     if op in functional_forms:
         return record_functional_call(
-            trace, op, args, kwargs, lambda target: _check_writable(trace, op, target), _make_call(trace)
+            trace, op, args, kwargs, lambda target: _find_writable(trace, op, target), _make_call(trace)
         )
     target = args[0]
     check_alive(target)
@@ -63,7 +66,7 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwar
     written = [argument.name for argument in op.schema.arguments if argument.is_write]
     if functional is None or len(written) != 1 or written[0] != op.schema.arguments[0].name:
         raise _make_error(op, "has no functional form to record")
-    _check_writable(trace, op, target)
+    held = _find_writable(trace, op, target)
     lifted = tuple([lift(trace, arg) for arg in args])
     node, _ = add_node(
         trace, functional, lifted, {name: lift(trace, value) for name, value in kwargs.items()}
@@ -72,8 +75,8 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwar
     check_fits(op.schema.name, target, value.spec)
     if value.spec.dtype is not target.dtype:
         value = call(cast.operator, (value, target.dtype))
-    write_value(target, value, call)
-    trace.note_write(target)
+    write_value(held, value, call)
+    trace.note_write(held)
     return target
 
 
@@ -93,14 +96,18 @@ def _fill_defaults(op: Operator, args: Args) -> tuple[tuple[object, ...], dict[s
     return (*args, *(argument.default for argument in rest)), keywords
 
 
-def _check_writable(trace: Trace, op: Operator, target: object) -> None:
+def _find_writable(trace: Trace, op: Operator, target: object) -> TracerTensor:
+    """The traced tensor that an operator writes: the target, or what holds the contents of a captured tensor."""
+    if type(target) is not TracerTensor:
+        target = hold_captured(trace, target)
     if type(target) is not TracerTensor or target._trace is not trace:
-        raise _make_error(op, "writes into a tensor from outside of the jitted function")
+        raise _make_error(op, "writes into a tensor from outside of the traced function")
     aliases = target._aliases
     if aliases is not None and aliases.origin and not aliases.is_written_back:
         raise _make_error(op, f"writes into {aliases.origin}, or a view of it")
     if not can_write(target):
         raise _make_error(op, "writes into memory that another view shares")
+    return target
 
 
 def _make_error(op: Operator, why: str) -> UnsupportedError:
@@ -108,3 +115,43 @@ def _make_error(op: Operator, why: str) -> UnsupportedError:
         f"{op.name} {why}, which a jitted function cannot do yet (at {source_line() or 'an unknown line'}); make a new "
         "value and return it: x = x + y instead of x += y, x = x.at[index].set(value) instead of x[index] = value"
     )
+
+
+# -- captured tensors -------------------------------------------------------------------------------------------------
+def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
+    """The traced tensor that holds the contents of a captured tensor; None if they cannot be written back.
+
+    They can be for eager tensors that require no gradient, where the caller of the graph writes states back.
+    """
+    if type(tensor) is TracerTensor:
+        return None
+    substitute = find_substitute(tensor)
+    if substitute is not None:
+        return substitute if getattr(substitute, "_trace", None) is trace else None
+    held: TracerTensor | None = trace.states.get(id(tensor))
+    if held is not None or not trace.writes_states or not _is_plain(tensor):
+        return held
+    value = trace.capture(tensor)
+    held = trace.states[id(tensor)] = make_tracer(trace, value)
+    contiguous = bool(tensor._array.flags.c_contiguous)
+    Aliases(value, "a captured tensor", is_written_back=True, is_contiguous=contiguous).add(held)
+    return held
+
+
+def _is_plain(tensor: Any) -> bool:
+    return type(tensor) is Tensor and not (tensor.requires_grad or is_weak(tensor))
+
+
+def refuse_read(tensor: Tensor, what: str) -> None:
+    """Refuse to read the data of a captured tensor that a trace of this thread has written.
+
+    Raises:
+        ConcretizationError: it has.
+    """
+    for trace in list_open_traces():
+        held = trace.states.get(id(tensor))
+        if held is not None and held._aliases.root is not trace.graph.captured_value(tensor):
+            raise_concretization_error(held, what, "data")
+
+
+read_hooks.append(refuse_read)

@@ -35,8 +35,9 @@ class Trace:
         names: names of the inputs in messages, parallel to ``graph.inputs``.
         finished: whether it has ended, so that its tracers must not be used any more.
         outer: the enclosing trace, or None.
-        writes_states: whether the caller of the graph writes the states of generators back.
-        states: the traced tensor of each generator state, by the state's id.
+        writes_states: whether the caller of the graph writes captured tensors back, such as the states of generators.
+        states: the traced tensor of each generator state, and of each captured tensor that is written or has views, by
+            the id of the state or tensor.
         masks: captured masks whose positions the trace relies on, with their elements.
         written: writes into external memory: the number of nodes before the write, the memory, and its new value.
     """
@@ -79,6 +80,9 @@ class Trace:
             LeakedTracerError: it belongs to a trace that is over.
         """
         check_alive(tensor)
+        held = self.states.get(id(tensor))
+        if held is not None:
+            return held._value  # type: ignore[no-any-return]
         cached = _current.instead.get(id(tensor))
         if cached is not None and cached[1] is not tensor:
             return self._standing_in(cached[1])
@@ -138,6 +142,21 @@ def current_trace() -> Trace | None:
     return _current.trace
 
 
+def list_open_traces() -> list[Trace]:
+    """The traces in progress in this thread, the innermost first."""
+    result, trace = [], _current.trace
+    while trace is not None:
+        result.append(trace)
+        trace = trace.outer
+    return result
+
+
+def find_substitute(tensor: object) -> Any:
+    """Return the tensor that is recorded in place of a captured one; None if there is none."""
+    pair = _current.instead.get(id(tensor))
+    return _unwrap_payload(pair[1]) if pair is not None and pair[1] is not tensor else None
+
+
 def is_tracing() -> bool:
     """Whether calls in this thread are recorded; not where something runs again that has run outside of the trace."""
     return _current.trace is not None and bool(state.include & TRACER)
@@ -145,13 +164,14 @@ def is_tracing() -> bool:
 
 def read_constant_mask(mask: Any) -> Array | None:
     """The elements of a captured mask, of which the open traces take note; None outside of a trace and for others."""
-    trace = _current.trace
-    if trace is None or not is_tracing() or not has_array(type(mask)) or id(mask) in _current.instead:
+    traces = list_open_traces()
+    if not (traces and is_tracing() and has_array(type(mask))) or id(mask) in _current.instead:
         return None
+    if any(id(mask) in trace.states for trace in traces):
+        return None  # it may be written
     elements: Array = mask._array.copy()
-    while trace is not None:
+    for trace in traces:
         trace.masks.append((mask, elements))
-        trace = trace.outer
     return elements
 
 

@@ -35,6 +35,7 @@ else:
 _construct = lazy.Module(".eager.tensor.construct")
 _dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
+read_hooks: list[Callable[[Tensor, str], None]] = []  # called before data are read; they may raise
 
 
 def dtype_of(array: Array) -> DType:
@@ -237,7 +238,10 @@ class Tensor(Base):
 
     # -- conversion to Python and NumPy ----------------------------------------------------------------------------
     def _host(self, what: str) -> Array:
-        """The ndarray; classes without one raise an error that names ``what``."""
+        """The ndarray; classes without one raise an error that names ``what``, as do tensors written in a trace."""
+        if state.include:
+            for refuse in read_hooks:
+                refuse(self, what)
         return self._array if type(self._storage) is not Number else self._storage.array_for(what)
 
     @accept_entry("to_array")

@@ -32,6 +32,7 @@ from ...registry.dispatch.state import state
 from ...registry.native_type import NativeCallable, accept_entries
 from ...registry.values import SCALARS
 from ...tracer.graph import compute_derived
+from ...tracer.trace import substitute_captures
 from .. import writes
 from ..arguments import Arguments, BoundArguments
 from ..guards.leaves import leaf_key, to_tensor
@@ -228,8 +229,11 @@ class GradientVariants(Variants):
         node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
         values = [*parameters, *results]
         for index, _ in specialization.outputs.writes:
-            if index in derivative.holds and not values[index].dtype.is_inexact:
-                values[index] = values[index].clone()  # a generator's state, which is about to change
+            is_captured = index >= len(parameters) - len(specialization.graph.constants)
+            if index in derivative.holds and (is_captured or not values[index].dtype.is_inexact):
+                values[index] = values[
+                    index
+                ].clone()  # a generator's state or a buffer, which is about to change
         node.store_residuals(values, derivative.holds, derivative.shown if level is None else NO_INDICES)
         outcome = list(results[: derivative.computed])
         for number in derivative.roots:
@@ -340,7 +344,8 @@ class GradientVariants(Variants):
             count = len(form.dynamic)
             leaves = form.leaves(given[:count])
             again = replay_draws(form.states, given[count:], form.unbatched, form.mixed)
-            with again, open_recording_level(name) as value:
+            states = substitute_captures([(state,) for state in form.states], given[count:])
+            with again, states, open_recording_level(name) as value:
                 for index in form.wanted:
                     leaves[index] = wrap_level(value.level, to_tensor(leaves[index]), AutogradMeta())
                 out = self._arguments.call(self._fn, form.treedef.unflatten(leaves), form.statics)
