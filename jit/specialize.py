@@ -27,7 +27,7 @@ from ..tracer.weak import make_weak_tracer
 from .arguments import Arguments, BoundArguments
 from .failed_writes import collect_writes
 from .guards.captured import MaskGuard, guard_captured
-from .guards.externals import find_attributes, find_externals
+from .guards.externals import find_attributes, find_externals, find_tensor_attributes
 from .guards.integer_ranges import find_ranges
 from .guards.leaves import LeafGuard, make_guard
 from .guards.versions import read_registry_time, read_versions
@@ -153,7 +153,11 @@ def make_specialization(
         exclude=state.exclude,
         context=context_key(),
         default_dtype=default_float(),
-        externals=(*externals, *find_attributes(fn, externals)),
+        externals=(
+            *externals,
+            *find_attributes(fn, externals),
+            *find_tensor_attributes(fn, externals, graph.constants),
+        ),
         captured=tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants)),
         masks=tuple({id(mask): MaskGuard(mask, known) for mask, known in call.trace.masks}.values()),
         versions=read_versions(call.trace.graph, call.before),

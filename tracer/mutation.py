@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..eager.tensor.inplace import check_fits
 from ..eager.tensor.tensor import Tensor, read_hooks
 from ..eager.tensor.weak_scalars import is_weak
@@ -121,7 +123,8 @@ def _make_error(op: Operator, why: str) -> UnsupportedError:
 def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
     """The traced tensor that holds the contents of a captured tensor; None if they cannot be written back.
 
-    They can be for eager tensors that require no gradient, where the caller of the graph writes states back.
+    They can be for eager tensors that are older than the trace and require no gradient, where the caller of the graph
+    writes states back. A tensor that was made during the trace is a constant of the graph: each call starts from it.
     """
     if type(tensor) is TracerTensor:
         return None
@@ -139,7 +142,10 @@ def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
 
 
 def _is_plain(tensor: Any) -> bool:
-    return type(tensor) is Tensor and not (tensor.requires_grad or is_weak(tensor))
+    if type(tensor) is not Tensor or tensor.requires_grad or is_weak(tensor):
+        return False
+    made = [other._array for trace in list_open_traces() for other in trace.made]
+    return not any(np.may_share_memory(tensor._array, array) for array in made)
 
 
 def refuse_read(tensor: Tensor, what: str) -> None:

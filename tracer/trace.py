@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..eager.tensor.tensor import has_array
+from ..eager.tensor.tensor import creation_hooks, has_array
 from ..errors import LeakedTracerError, UnsupportedError
 from ..locks import ThreadLocal
 from ..operators.creation.devices import assumed_device
@@ -39,12 +39,14 @@ class Trace:
         states: the traced tensor of each generator state, and of each captured tensor that is written or has views, by
             the id of the state or tensor.
         masks: captured masks whose positions the trace relies on, with their elements.
+        made: the untraced tensors that were made during the trace.
         written: writes into external memory: the number of nodes before the write, the memory, and its new value.
     """
 
     __slots__ = (
         "finished",
         "graph",
+        "made",
         "masks",
         "name",
         "names",
@@ -65,6 +67,7 @@ class Trace:
         self.writes_states = False
         self.states: dict[int, Any] = {}
         self.masks: list[tuple[Any, Array]] = []
+        self.made: list[Tensor] = []
         self.written: list[tuple[int, Any, Value]] = []
 
     def note_write(self, tensor: Any) -> None:
@@ -176,6 +179,15 @@ def read_constant_mask(mask: Any) -> Array | None:
 
 
 constant_mask_hooks.append(read_constant_mask)
+
+
+def note_made(tensor: Tensor) -> None:
+    """Keep a tensor that is not traced, so that a write into its memory is not taken for one into older memory."""
+    for trace in list_open_traces():
+        trace.made.append(tensor)
+
+
+creation_hooks.append(note_made)
 
 
 @contextmanager

@@ -154,6 +154,41 @@ def find_attributes(fn: Function, externals: Iterable[ExternalGuard]) -> Iterato
                 yield from (ExternalGuard("attribute", name, holder, held) for name, held in holder.items())
 
 
+MOST_OBJECTS = 64  # in whose attributes captured tensors are looked for
+
+
+def find_tensor_attributes(
+    fn: Function, externals: Iterable[ExternalGuard], captured: Iterable[object]
+) -> Iterator[ExternalGuard]:
+    """Make guards for the attributes of objects, and of objects in them, from which a function got captured tensors.
+
+    The objects are those that a variable holds, or that the function is a method of; modules have guards already.
+    """
+    wanted = {id(tensor) for tensor in captured}
+    start = [value for value in (_find_owner(fn), *(guard.value for guard in externals)) if _is_object(value)]
+    pending: list[tuple[Any, tuple[ExternalGuard, ...]]] = [(value, ()) for value in start]
+    seen, made = set(map(id, start)), set[tuple[int, str]]()
+    for item, path in pending:  # grows
+        for name, held in list(vars(item).items()):
+            step = (*path, ExternalGuard("attribute", name, vars(item), held))
+            if id(held) in wanted:
+                yield from (guard for guard in step if (id(guard.holder), guard.name) not in made)
+                made.update((id(guard.holder), guard.name) for guard in step)
+            elif wanted and _is_object(held) and id(held) not in seen and len(seen) < MOST_OBJECTS:
+                seen.add(id(held))
+                pending.append((held, step))
+
+
+def _is_object(value: object) -> bool:
+    """Whether a value is an instance of a class that Python code defines, and not a module, container or tensor."""
+    kind = type(value)
+    is_plain = node_of(kind) is None and not isinstance(value, (TensorBase, type, FunctionType, ModuleType))
+    return is_plain and bool(kind.__flags__ & _HEAP_TYPE) and type(getattr(value, "__dict__", None)) is dict
+
+
+_HEAP_TYPE = 1 << 9
+
+
 def _find_variables(value: object) -> Iterator[dict[str, object]]:
     """The dicts of attributes of the modules in a value, which is a module or a container of some."""
     pending, seen = [value], dict[int, object]()
