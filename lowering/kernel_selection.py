@@ -58,7 +58,8 @@ class Target(NamedTuple):
         copies: returns which operands of a library kernel or a C function must be copied first, from their layouts;
             where it is, or returns, None: those that are not BLAS matrices, or not contiguous.
         reduces: whether it emits reductions that combine elements of a dtype.
-        indexes: whether its kernels have index maps and updates; otherwise prewritten kernels read and write positions.
+        indexes: whether its kernels read at integer positions through index maps.
+        updates: whether they also write at integer positions, and results take over the memory of dead values.
     """
 
     emits: Callable[[DType], bool]
@@ -70,6 +71,7 @@ class Target(NamedTuple):
     copies: Callable[[Node, Sequence[Layout]], Sequence[bool] | None] = lambda node, layouts: None
     reduces: Callable[[DType], bool] = lambda dtype: True
     indexes: bool = False
+    updates: bool = False
 
 
 class KernelSelection:
@@ -145,7 +147,7 @@ class KernelSelection:
         if kind == "random":
             return Choice("callback", "a random has no emitted kernel")
         if node.op.decl.index_spec is not None and self.target.indexes:
-            return _choose_indexed(node)
+            return _choose_indexed(node, self.target)
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
         if (self.target.inlines_producers or self.target.indexes) and match_range(node) is not None:
@@ -234,11 +236,14 @@ def _explain_view(node: Node) -> str | None:
     return "its elements have to move"
 
 
-def _choose_indexed(node: Node) -> Choice:
+def _choose_indexed(node: Node, target: Target) -> Choice:
     why = explain_indexed_access(node)
+    writes = node.op.decl.index_spec.writes
+    if why is None and writes and not target.updates:
+        why = "no kernel writes at its positions"
     if why is not None:
         return Choice("callback", why)
-    if node.op.decl.index_spec.writes:
+    if writes:
         return Choice(
             "update", "elements are written at integer positions, in place if the old value is dead"
         )

@@ -360,8 +360,12 @@ def store_into_destinations(lowered: Lowered) -> None:
 
 
 def inline_reads(lowered: Lowered) -> None:
-    """Compute values at the points where kernels read them, where that is cheaper than storing them."""
-    if lowered.native and lowered.resolution.target.indexes and len(lowered.steps) > 1:
+    """Compute values at the points where kernels read them, where that is cheaper than storing them.
+
+    Where launches are expensive, a launch for each region of a kernel's space would cost more.
+    """
+    target = lowered.resolution.target
+    if lowered.native and target.indexes and not target.inlines_producers and len(lowered.steps) > 1:
         _inline_reads.inline_reads(lowered)
 
 

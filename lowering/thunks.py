@@ -251,7 +251,7 @@ def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]
     steps: list[Thunk] = []
     pieces = list(enumerate(find_pieces(node) or ()))
     updated = None
-    if around.resolution.target.indexes and len(pieces) == 2 and is_update(node) and pieces[1][1].size:
+    if around.resolution.target.updates and len(pieces) == 2 and is_update(node) and pieces[1][1].size:
         pieces = pieces[1:]
         if pieces[0][1].adds or pieces[0][1].size < node.outputs[0].spec.size:
             updated = AliasCandidate(*around.resolution.root(node.args[0]), node.outputs[0])

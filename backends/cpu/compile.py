@@ -436,6 +436,7 @@ register_backend(
             copies=lambda node, layouts: _foreign_calls.operands_to_copy(node, layouts),
             reduces=lambda dtype: dtype.kind != "c",
             indexes=True,
+            updates=True,
         ),
         compile_lowered,
         llvm_ir,

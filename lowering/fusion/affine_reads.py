@@ -16,7 +16,7 @@ from ...operators.scalar_ir.expr import Expr, const, order
 from ...registry.dtypes import int64
 from ...tracer.graph import Value
 from ..layout import contiguous
-from .loop_ir import Buffer, FusedKernel, Stage, index, substitute_leaves
+from .loop_ir import Buffer, FusedKernel, Stage, index, read_buffers, substitute_leaves
 
 if TYPE_CHECKING:
     from ...registry.dims import Dim
@@ -229,7 +229,7 @@ class Composition:
     def replace(self, read: Buffer, axes: tuple[AffineAxis, ...], part: Part) -> bool:
         """Replace the loads of a buffer by the expression of a part; False if the kernel cannot compute it."""
         names: dict[str, str] = {}
-        loaded = {e.payload for e in order(part.expr) if e.op == "load"}
+        loaded = read_buffers(part.expr)
         for b in part.kernel.buffers:
             if b.name in loaded:
                 names[b.name] = self._add_buffer(b, axes, part)
@@ -295,6 +295,8 @@ def _rename(expr: Expr, names: Mapping[str, str], positions: Mapping[object, Exp
         if e.op == "index":
             known[e] = positions[e.payload]
             continue
-        payload = names[e.payload] if e.op == "load" else e.payload
+        payload = e.payload
+        if e.op in ("load", "gather"):
+            payload = names[payload] if e.op == "load" else payload._replace(buffer=names[payload.buffer])
         known[e] = Expr(e.op, tuple(known[a] for a in e.args), e.dtype, payload)
     return known[expr]

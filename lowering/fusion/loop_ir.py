@@ -241,6 +241,14 @@ def load(buffer: Buffer) -> Expr:
     return Expr("load", (), buffer.dtype, buffer.name)
 
 
+def read_buffers(expr: Expr) -> set[str]:
+    """The names of the buffers that an expression loads or reads at integer positions."""
+    exprs = order(expr)
+    return {e.payload for e in exprs if e.op == "load"} | {
+        e.payload.buffer for e in exprs if e.op == "gather"
+    }
+
+
 def gather(index_map: IndexMap, indices: tuple[Expr, ...], dtype: DType) -> Expr:
     """The element of a buffer at int64 ``indices`` along its indexed axes, at the current point along the others."""
     return Expr("gather", indices, dtype, index_map)

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from ...named_tuple import NamedTuple
-from ...operators.scalar_ir.expr import Expr, order
+from ...operators.scalar_ir.expr import Expr
 from ...tracer.graph import Value
 from ..cost_model import is_cheap
 from ..fusion.affine_reads import AffineAxis, Composition, Part, find_positions, make_part
-from ..fusion.loop_ir import Buffer, FusedKernel, Store
+from ..fusion.loop_ir import Buffer, FusedKernel, Store, read_buffers
 from ..fusion.ranges import make_range_kernel, match_constant_range
 from ..thunks import KernelThunk, Thunk, reads_and_writes
 
@@ -102,7 +102,7 @@ def _find_producer(step: Thunk, placed: Collection[Value], results: Collection[V
     statement = step.kernel.stages[0].body[0]
     if not isinstance(statement, Store):
         return None
-    target, loads = _find_buffer(step.kernel, statement.buffer), _loaded_buffers(statement.value)
+    target, loads = _find_buffer(step.kernel, statement.buffer), read_buffers(statement.value)
     value = step.params[target.param] if target.param is not None else None
     inputs = [step.params[b.param] for b in step.kernel.buffers if b.name in loads and b.param is not None]
     if value is None or value in results or target.offset or not is_cheap(statement.value):
@@ -114,10 +114,6 @@ def _find_producer(step: Thunk, placed: Collection[Value], results: Collection[V
 
 def _find_buffer(kernel: FusedKernel, name: str) -> Buffer:
     return next(b for b in kernel.buffers if b.name == name)
-
-
-def _loaded_buffers(expr: Expr) -> set[str]:
-    return {e.payload for e in order(expr) if e.op == "load"}
 
 
 def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:

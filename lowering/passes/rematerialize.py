@@ -11,7 +11,17 @@ from collections.abc import Collection, Iterable, Iterator
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
 from ..cost_model import is_cheap
-from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Statement, Store, load, target_of
+from ..fusion.loop_ir import (
+    Buffer,
+    FusedKernel,
+    Stage,
+    Statement,
+    Store,
+    load,
+    read_buffers,
+    roots_of,
+    target_of,
+)
 from ..thunks import KernelThunk, Thunk, keep_buffers, reads_and_writes
 from .inline_producers import Producer, merge_producer
 
@@ -85,7 +95,7 @@ def _reuse_earlier_stores(kernel: FusedKernel, number: int, value: Expr) -> Expr
     numbers = _number_values(value, ids)
     for e in order(value):
         stored = known.get(numbers[e])
-        if stored is not None and not changed.intersection(x.payload for x in order(e) if x.op == "load"):
+        if stored is not None and not changed.intersection(read_buffers(e)):
             mapping[e] = load(stored)
         else:
             mapping[e] = Expr(e.op, tuple(mapping[a] for a in e.args), e.dtype, e.payload)
@@ -112,7 +122,7 @@ def _can_recompute(kernel: FusedKernel, number: int, statement: Store) -> bool:
     if target is None or target.param is None or target.offset or statement.value.dtype is not target.dtype:
         return False
     exprs = order(statement.value)
-    loads = {b.param for b in kernel.buffers if b.name in {e.payload for e in exprs if e.op == "load"}}
+    loads = {b.param for b in kernel.buffers if b.name in read_buffers(statement.value)}
     reads = {b.param for b in kernel.buffers if b.name in _loaded_buffers(kernel)}
     writes = [_written_param(kernel, s) for stage in kernel.stages for s in stage.body]
     later = {_written_param(kernel, s) for stage in kernel.stages[number:] for s in stage.body}
@@ -128,12 +138,13 @@ def _written_param(kernel: FusedKernel, statement: Statement) -> int | None:
 
 
 def _loaded_buffers(kernel: FusedKernel) -> set[str]:
-    return {e.payload for stage in kernel.stages for e in stage.exprs() if e.op == "load"}
+    roots = (root for stage in kernel.stages for s in stage.body for root in roots_of(s))
+    return {name for root in roots for name in read_buffers(root)}
 
 
 def _extract_store(step: KernelThunk, stage: Stage, statement: Store, target: Buffer) -> Producer:
     """Make a kernel of one store."""
-    names = {target.name} | {e.payload for e in order(statement.value) if e.op == "load"}
+    names = {target.name} | read_buffers(statement.value)
     kernel = step.kernel._replace(stages=(Stage(stage.dims, (statement,)),))
     nodes = tuple(n for n in step.nodes if _param(step, target) in n.outputs)
     only = keep_buffers(step._replace(kernel=kernel, nodes=nodes), names)

@@ -62,7 +62,7 @@ def lower_with_dims(function, shapes, stages=STAGES[:-1]):
             for position, shape in enumerate(shapes)
         ]
         trace.graph.outputs = [function(*leaves)._value]
-    target = Target(lambda dtype: True, lambda node: None, loops=True, indexes=True)
+    target = Target(lambda dtype: True, lambda node: None, loops=True, indexes=True, updates=True)
     lowered = Lowered(trace.graph, Backend(lambda: target, None, None))
     for stage in stages:
         stage(lowered)

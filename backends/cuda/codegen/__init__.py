@@ -6,6 +6,7 @@ tiles.py: fused kernels with transposed operands
 rows.py: fused kernels with reductions
 row_part.py: one launch of such a kernel
 row_loop.py: the loop of one stage
+row_reads.py: reads of rows at integer positions
 schedule.py: the schedule of a reduction: threads, vectors, registers
 space.py: the iteration space of a kernel
 inline.py: rematerialization of private buffers

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
+from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr
 from .kernel import CudaKernel
 from .parameters import Parameters, decompose, linear, scalar_text, shift_pointer
-from .space import INT_MAX, Space, extent, stores
+from .row_reads import find_row_reads, with_indexed_axes
+from .space import INT_MAX, Space, buffers_along, extent, stores
 from .text import Scope, Text, unify
 from .types import CTYPE
 
@@ -37,6 +39,22 @@ def write_elementwise(
     return Elementwise(kernel, space, frozenset(unaligned)).write(comments)
 
 
+class Point(NamedTuple):
+    """The place of a thread in the space.
+
+    Attributes:
+        indices: the index along each dimension; along the last one in vectors.
+        addresses: the pointer to the first element of each buffer.
+        vectors: the buffers that are accessed in vectors.
+        lanes: the number of elements of a vector.
+    """
+
+    indices: list[str]
+    addresses: dict[str, str]
+    vectors: set[str]
+    lanes: int
+
+
 class Elementwise:
     """The state of writing one kernel."""
 
@@ -46,7 +64,8 @@ class Elementwise:
         self.steps = {name: addresses.kept for name, addresses in space.strides.items()}
         self.exprs = [e for stage in kernel.stages for e in stage.exprs()]
         self.same = unify([s.value for stage in kernel.stages for s in stage.body])
-        self.lanes, self.vectors = vector_lanes(kernel.buffers, self.steps, self.sizes, unaligned)
+        self.rows = find_row_reads(dict.fromkeys(self.same.values()), self._varies)
+        self.lanes, self.vectors = self._vector_lanes(unaligned)
         far = max((extent(b, (*kernel.outer, *kernel.inner)) for b in kernel.buffers), default=0)
         self.index = "int" if max(space.rows, far) + THREADS * REPEATS <= INT_MAX else "long long"
 
@@ -77,6 +96,7 @@ class Elementwise:
             (THREADS, 1, 1),
             params=tuple(parameters.indices),
             scalars=parameters.scalars,
+            checks=tuple(text.checks),
         )
 
     def _repeats(self) -> int:
@@ -97,12 +117,41 @@ class Elementwise:
     def _bytes_read(self) -> int:
         """The bytes that each element reads from memory; broadcast operands are in the cache."""
         read = {e.payload for e in self.exprs if e.op == "load"}
-        return sum(
-            b.dtype.itemsize for b in self.kernel.buffers if b.name in read and all(self.steps[b.name])
-        )
+        loads = [b for b in self.kernel.buffers if b.name in read and all(self.steps[b.name])]
+        gathered = {e.payload: e.dtype.itemsize for e in self.exprs if e.op == "gather"}
+        return sum(b.dtype.itemsize for b in loads) + sum(gathered.values())
 
     def _come_out_even(self, repeats: int) -> bool:
         return self.lanes > 1 and self.space.rows % (self.lanes * THREADS * repeats) == 0
+
+    # -- reads at integer positions --------------------------------------------------------------------------------
+    def _varies(self, e: Expr) -> bool:
+        """Whether a leaf varies along the last dimension."""
+        if e.op == "index":
+            return self.space.indices[e.payload][1] == len(self.sizes) - 1
+        return any(self.steps[e.payload.buffer if e.op == "gather" else e.payload][-1:])
+
+    def _vector_lanes(self, unaligned: frozenset[int]) -> tuple[int, set[str]]:
+        """The number of elements that a thread processes at a time, and the buffers that it accesses in vectors."""
+        names = {name for stage in self.kernel.stages for name in buffers_along(stage)}
+        names |= {e.payload.buffer for e in self.rows}
+        steps = with_indexed_axes(self.steps, self.rows)
+        return vector_lanes([b for b in self.kernel.buffers if b.name in names], steps, self.sizes, unaligned)
+
+    def _load_rows(self, stage: Stage, at_point: Point) -> dict[Expr, str]:
+        """Load vectors of consecutive elements at integer positions; returns the text of one element of each."""
+        text, lanes, known = self.text, at_point.lanes, dict[Expr, str]()
+        for e in dict.fromkeys(self.same[e] for e in stage.exprs()):
+            if e not in self.rows or e.payload.buffer not in at_point.vectors:
+                continue
+            scope = Scope(text, lambda leaf: self._leaf(leaf, at_point, "0"))
+            scope.write(e.args)
+            inside, pointer = scope.locate(e)
+            name = text.fresh("row")
+            text.line(f"Vec<{CTYPE[e.dtype]}, {lanes}> {name} = {{}};")
+            text.line(f"if ({inside}) {name} = load<{lanes}>({pointer});")
+            known[e] = f"{name}.at[v]"
+        return known
 
     # -- the points of one thread ----------------------------------------------------------------------------------
     def _points(self, index: str, lanes: int) -> None:
@@ -143,46 +192,49 @@ class Elementwise:
                 text.line(f"const auto {name} = load<{lanes}>({addresses[name]});")
             elif lanes == 1 or not self.steps[name][-1]:
                 text.line(f"const {CTYPE[b.dtype]} {name} = {at(addresses[name], '0')};")
+        point = Point(indices, addresses, whole, lanes)
+        rows = self._load_rows(stage, point)
         for name in stored:
             if name in whole:
                 text.line(f"Vec<{CTYPE[self._buffer(name).dtype]}, {lanes}> {name}_out;")
         if lanes > 1:
             text.unroll()
         with text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
-            self._values(stage, indices, addresses, whole, lanes)
+            self._values(stage, point, rows)
         for name in stored:
             if name in whole:
                 text.line(f"store({addresses[name]}, {name}_out);")
 
-    def _values(
-        self, stage: Stage, indices: list[str], addresses: dict[str, str], whole: set[str], lanes: int
-    ) -> None:
-        def leaf(e: Expr) -> str:
-            if e.op == "scalar":
-                return scalar_text(e)
-            if e.op == "index":
-                along = self.space.indices[e.payload][1]
-                last = lanes > 1 and along == len(indices) - 1
-                return (
-                    f"(long long)({indices[along]} * {lanes} + v)" if last else f"(long long){indices[along]}"
-                )
-            name = e.payload
-            if name in whole:
-                return f"{name}.at[v]"
-            step = self.steps[name][-1] if self.steps[name] else 0
-            return name if lanes == 1 or not step else at(addresses[name], times("v", step))
+    def _leaf(self, e: Expr, point: Point, along: str = "v") -> str:
+        """The text of a leaf; ``along``: the number of the element in its vector."""
+        lanes = point.lanes
+        if e.op == "scalar":
+            return scalar_text(e)
+        if e.op == "index":
+            dim = self.space.indices[e.payload][1]
+            index = point.indices[dim]
+            last = lanes > 1 and dim == len(point.indices) - 1
+            return f"(long long)({index} * {lanes} + {along})" if last else f"(long long){index}"
+        name = e.payload.buffer if e.op == "gather" else e.payload
+        step = self.steps[name][-1] if self.steps[name] and lanes > 1 else 0
+        if e.op == "gather":
+            return shift_pointer(point.addresses[name], times(along, step))
+        if name in point.vectors:
+            return f"{name}.at[{along}]"
+        return at(point.addresses[name], times(along, step)) if step else str(name)
 
-        scope = Scope(self.text, leaf)
+    def _values(self, stage: Stage, point: Point, rows: dict[Expr, str]) -> None:
+        scope = Scope(self.text, lambda leaf: self._leaf(leaf, point))
+        scope.known.update(rows)
         statements = stores(stage)
         values = scope.write([self.same[s.value] for s in statements], names=len(statements) > 1)
         for s, value in zip(statements, values, strict=True):
-            if s.buffer in whole:
+            if s.buffer in point.vectors:
                 self.text.line(f"{s.buffer}_out.at[v] = {value};")
             else:
                 step = self.steps[s.buffer][-1] if self.steps[s.buffer] else 0
-                self.text.line(
-                    f"{at(addresses[s.buffer], times('v', step) if lanes > 1 else '0')} = {value};"
-                )
+                index = times("v", step) if point.lanes > 1 else "0"
+                self.text.line(f"{at(point.addresses[s.buffer], index)} = {value};")
 
     def _buffer(self, name: str) -> Buffer:
         return next(b for b in self.kernel.buffers if b.name == name)

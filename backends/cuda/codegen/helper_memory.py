@@ -137,7 +137,20 @@ __device__ inline void locate(const Layout<OPERANDS>& layout, Index i, long long
 }
 """
 
+_POSITIONS = """\
+// ---- a position along an axis, not negative; -1 and a note for the host if it is out of bounds ----
+__device__ inline long long checked(long long i, long long size, int which, long long* fault, long long call) {
+    if (i >= -size && i < size) return i < 0 ? i + size : i;
+    if (atomicCAS((unsigned long long*)fault, 0ULL, (unsigned long long)call) == 0ULL) {
+        fault[1] = i;
+        fault[2] = which;
+    }
+    return -1;
+}
+"""
+
 SOURCES: Sources = {
+    "positions": ((), _POSITIONS),
     "vectors": ((), _VECTORS),
     "shuffle": ((), _SHUFFLE),
     "scans": ((), _SCANS),

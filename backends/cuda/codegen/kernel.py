@@ -16,6 +16,20 @@ STATIC_SHARED = 48 * 1024
 """Bytes of shared memory that the variables of a kernel may take."""
 
 
+class Check(NamedTuple):
+    """A read at integer positions, as a report of a position that is out of bounds names it.
+
+    Attributes:
+        op: the operator.
+        axis: the first of the indexed axes.
+        sizes: of the indexed axes.
+    """
+
+    op: str
+    axis: int
+    sizes: tuple[int, ...]
+
+
 class CudaKernel(NamedTuple):
     """One kernel: its text and its launch parameters.
 
@@ -29,6 +43,8 @@ class CudaKernel(NamedTuple):
         params: for each pointer parameter, in order, its index in the table of data pointers, or ``WORKSPACE``.
         scalars: (slot, C type) of the scalars passed by value after the pointers: ``double``, ``long long`` or
             ``unsigned char``.
+        checks: the reads at integer positions, whose numbers the kernel reports if a position is out of bounds; after
+            the scalars the address of the fault words is passed, if there are any, and then the number of each.
         temporaries: bytes of the workspace; the same for all kernels of one list. It needs no clearing.
         span: elements (rows, columns) that a block processes at a time, if the grid follows from sizes at launch.
     """
@@ -43,6 +59,7 @@ class CudaKernel(NamedTuple):
     scalars: tuple[tuple[int, str], ...] = ()
     temporaries: int = 0
     span: int = 0
+    checks: tuple[Check, ...] = ()
 
     def blocks(self, count: int, limit: int = 2**31 - 1) -> int:
         """The number of blocks of a launch over ``count`` elements (rows, columns): at least 1, at most ``limit``."""

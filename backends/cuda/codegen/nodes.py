@@ -169,7 +169,7 @@ def _compares_with_zero(expr: Expr) -> bool:
 
 
 _KNOWN = frozenset(
-    (*EMIT, *complex_nodes.EMIT, "const", "cast", "select", "arg", "load", "row", "scalar", "index")
+    (*EMIT, *complex_nodes.EMIT, "const", "cast", "select", "arg", "load", "gather", "row", "scalar", "index")
 )
 
 

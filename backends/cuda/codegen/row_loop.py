@@ -14,7 +14,7 @@ from .reducers import make_reducer
 from .schedule import BATCH, Schedule
 from .space import reductions, stores
 from .text import Scope
-from .types import CTYPE
+from .types import CTYPE, literal
 
 
 class StageLoop:
@@ -33,6 +33,7 @@ class StageLoop:
         reduced = {r.into for r in reductions(stage)}
         self.buffers: dict[str, Buffer] = {n: part.buffer(n) for n in names if n not in reduced}
         self.stored = [s.buffer for s in stores(stage)]
+        self.gathered = [e.payload.buffer for e in stage.exprs() if e.op == "gather"]
         self.loads = [
             n for n in self.buffers if any(e.op == "load" and e.payload == n for e in stage.exprs())
         ]
@@ -55,7 +56,7 @@ class StageLoop:
         """Write the loop, and a second loop for the remainder of whole vectors."""
         if self.space.length == 0:
             return
-        for name in self.buffers:
+        for name in (*self.buffers, *self.gathered):
             self.part.pointer(name)
         rest = self.space.length % self._unit()
         if self.space.length > rest:
@@ -77,10 +78,11 @@ class StageLoop:
         """Write the work of a thread on the elements from ``j`` on."""
         self.offsets = {}
         self.indices = decompose(self.text, self.part.type, "j", self.space.reduced, "j")
-        for name in self.buffers:
+        for name in (*self.buffers, *self.gathered):
             self._offset(name)
         for name in self.loads:
             self._load(name)
+        self._load_rows()
         lanes = self.schedule.lanes
         for name in self.stored:
             if self._in_vector(name) and name not in self.schedule.cached:
@@ -177,6 +179,31 @@ class StageLoop:
                 f"for (int v = 0; v < {lanes}; ++v) {target}.at[v] = {at(address, times('v', step))};"
             )
 
+    def _load_rows(self) -> None:
+        """Load vectors of rows at integer positions."""
+        self.row_vectors: dict[Expr, str] = {}
+        lanes = self.schedule.lanes
+        exprs = dict.fromkeys(self.part.same[e] for e in self.stage.exprs()) if lanes > 1 else ()
+        for e in exprs:
+            if e not in self.part.row_reads or e.payload.buffer not in self.schedule.vectors:
+                continue
+            row, name = self.part.row_reads[e], self.text.fresh("row")
+            address = shift_pointer(row, self._offset(e.payload.buffer))
+            self.text.line(f"Vec<{CTYPE[e.dtype]}, {lanes}> {name} = {{}};")
+            self.text.line(f"if ({row}_inside) {name} = load<{lanes}>({address});")
+            self.row_vectors[e] = f"{name}.at[v]"
+
+    def _row_elements(self) -> dict[Expr, str]:
+        """The text of an element of each row at integer positions."""
+        result = {}
+        for e in dict.fromkeys(self.part.same[e] for e in self.stage.exprs()):
+            if e in self.part.row_reads:
+                row, name = self.part.row_reads[e], e.payload.buffer
+                step = self.space.strides[name].reduced[-1] if self.schedule.lanes > 1 else 0
+                element = at(shift_pointer(row, self._offset(name)), times("v", step))
+                result[e] = f"({row}_inside ? {element} : {literal(0, e.dtype)})"
+        return result | self.row_vectors
+
     def _store(self, name: str) -> None:
         """Write what was computed for one step to memory."""
         cached, whole = name in self.schedule.cached, self._in_vector(name)
@@ -200,6 +227,7 @@ class StageLoop:
         """Write the expressions of the stage at one point, its stores and its reductions."""
         scope = Scope(self.text, self._leaf, self.part.divisors)
         scope.known.update(self.known)
+        scope.known.update(self._row_elements())
         body = self.stage.body
         values = scope.write([self.part.same[s.value] for s in body], names=len(body) > 1)
         for statement, value in zip(body, values, strict=True):
@@ -216,6 +244,8 @@ class StageLoop:
             last = which == "reduced" and along == len(self.space.reduced) - 1 and self.schedule.lanes > 1
             names = self.indices if which == "reduced" else self.part.row_indices
             return f"(long long)({names[along]} + v)" if last else f"(long long){names[along]}"
+        if e.op == "gather":
+            return self._element(e.payload.buffer)
         name, lanes = e.payload, self.schedule.lanes
         if name in self.schedule.cached:
             return f"{name}_kept[k]" if lanes == 1 else f"{name}_kept[k].at[v]"
@@ -224,6 +254,11 @@ class StageLoop:
         if self._in_vector(name):
             return f"{name}.at[v]"
         return at(self._address(name), times("v", self.space.strides[name].reduced[-1]))
+
+    def _element(self, name: str) -> str:
+        """The pointer to the current element of a buffer, at position 0 of its indexed axes."""
+        step = self.space.strides[name].reduced[-1] if self.schedule.lanes > 1 else 0
+        return shift_pointer(self._address(name), times("v", step))
 
     def _assign(self, name: str, value: str) -> None:
         lanes = self.schedule.lanes

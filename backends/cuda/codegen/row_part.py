@@ -12,6 +12,7 @@ from .kernel import STATIC_SHARED, CudaKernel
 from .parameters import Parameters, decompose, linear, scalar_text, shift_pointer
 from .reducers import Reducer
 from .row_loop import StageLoop
+from .row_reads import find_row_reads
 from .schedule import COLUMNS, Schedule, is_among
 from .space import INT_MAX, Space, extent, reductions, stores, written_buffers
 from .text import Scope, Text, unify, write_expr
@@ -56,6 +57,7 @@ class RowPart:
         self.declared: set[str] = set()
         self.shared_used = 0  # bytes of shared memory in use, if it is reused
         self.divisors: dict[Expr, str] = {}
+        self.row_reads: dict[Expr, str] = {}  # gathers of rows: the pointer to the row of this kept point
         self.filled: set[str] = set()  # cached buffers that hold their elements by now
         sizes = (*kernel.outer, *kernel.inner)
         far = max((extent(b, sizes) for b in kernel.buffers), default=0)
@@ -104,6 +106,7 @@ class RowPart:
             block,
             params=tuple(parameters.indices),
             scalars=parameters.scalars,
+            checks=tuple(text.checks),
         )
 
     def _partial_offsets(self) -> dict[str, int]:
@@ -178,6 +181,8 @@ class RowPart:
             return scalar_text(e)
         if e.op == "index":
             return f"(long long){self.row_indices[self.space.indices[e.payload][1]]}"
+        if e.op == "gather":
+            return self._base(e.payload.buffer)
         name = e.payload
         if name in self.produced:
             return self.produced[name]
@@ -334,19 +339,35 @@ class RowPart:
         used += [self.same[s.value] for s in stage.body if self.same[s.value] in fixed]
         wanted = list(dict.fromkeys(e for e in used if e.op != "const"))
         self.row_scope.write(wanted, names=True)
+        for e in find_row_reads(every, self._varies):
+            if e not in self.row_reads:
+                self._locate_row(e)
         known = {e: self.row_scope.known[e] for e in wanted}
         quotients = [e for e in every if e.op == "truediv" and e.dtype.kind == "f" and e not in fixed]
         for e in dict.fromkeys(e.args[1] for e in quotients if e.args[1] in known):
             self._prepare_divisor(e)
         return known
 
+    def _varies(self, e: Expr) -> bool:
+        """Whether a leaf, or the buffer of a gather, varies along the reduced dimensions."""
+        if e.op == "index":
+            return self.space.indices[e.payload][0] != "kept"
+        return self.varies(e.payload) if e.op == "load" else any(self.space.strides[e.payload.buffer].reduced)
+
+    def _locate_row(self, e: Expr) -> None:
+        """Check the positions of a read, and declare the pointer to the row that all points of a kept one read."""
+        self.row_scope.write(e.args)
+        inside, pointer = self.row_scope.locate(e)
+        name = self.text.fresh("gathered")
+        self.text.line(f"const bool {name}_inside = {inside};")
+        self.text.line(f"const {CTYPE[e.dtype]}* const {name} = {pointer};")
+        self.row_reads[e] = name
+
     def _is_fixed(self, e: Expr, fixed: set[Expr]) -> bool:
         """Whether an expression is the same for all points of a kept one, if those in ``fixed`` are."""
-        if e.op == "load":
-            return not self.varies(e.payload)
-        if e.op == "index":
-            return self.space.indices[e.payload][0] == "kept"
-        return all(a in fixed for a in e.args)
+        return not (e.op in ("load", "index", "gather") and self._varies(e)) and all(
+            a in fixed for a in e.args
+        )
 
     def _prepare_divisor(self, e: Expr) -> None:
         """Prepare a divisor before the loop: a division costs as much as eight products."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
 from ....named_tuple import NamedTuple
+from ....operators.scalar_ir.expr import Expr
 from .elementwise import vector_lanes
-from .space import INT_MAX, Space, reduced_dims, reductions, stores
+from .row_reads import find_row_reads, with_indexed_axes
+from .space import INT_MAX, Space, buffers_along, reduced_dims, reductions, stores
 
 COLUMNS = 32
 """Neighbouring kept points of a block, if the threads of a warp run along them."""
@@ -78,16 +82,19 @@ def is_among(stage: Stage, stages: list[Stage]) -> bool:
 def make_schedule(kernel: FusedKernel, space: Space, unaligned: frozenset[int]) -> Schedule:
     """Schedule a kernel that reduces."""
     full = full_stages(kernel)
-    names = {n for stage in full for n in stage.buffers()}
+    names = {n for stage in full for n in buffers_along(stage)}
     kept = {s.buffer for stage in full for s in stores(stage)}
     private = [b for b in kernel.buffers if b.param is None and b.name in kept]
     varying = [b for b in kernel.buffers if b.name in names and any(space.strides[b.name].reduced)]
     buffers = [*varying, *(b for b in private if b not in varying)]
-    columns = _along_kept(space, [b for b in buffers if b.param is not None])
+    columns = _along_kept(space, [b for b in buffers if b.param is not None], _gathered(kernel, full))
     lanes, vectors = 1, frozenset[str]()
     if not columns:
-        lanes, vectors = _row_vectors(space, buffers, unaligned)
-    shared = [b for b in buffers if b in private or sum(b.name in set(f.buffers()) for f in full) > 1]
+        rows = _row_reads(space, full)
+        names = {e.payload.buffer for e in rows}
+        dense = [*buffers, *(b for b in kernel.buffers if b.name in names and b not in buffers)]
+        lanes, vectors = _row_vectors(space, dense, unaligned, rows)
+    shared = [b for b in buffers if b in private or sum(b.name in buffers_along(f) for f in full) > 1]
     nbytes = _register_bytes(full, shared)
     group, per_block = _columns(space, nbytes) if columns else _rows(space, lanes, nbytes)
     steps = -(-space.length // (group * lanes))
@@ -108,7 +115,7 @@ def _register_bytes(full: list[Stage], shared: list[Buffer]) -> int:
 
     A dead buffer frees its registers, and a value narrower than a register occupies a whole one.
     """
-    uses = {b.name: [n for n, stage in enumerate(full) if b.name in set(stage.buffers())] for b in shared}
+    uses = {b.name: [n for n, stage in enumerate(full) if b.name in buffers_along(stage)] for b in shared}
     between = [
         sum(max(b.dtype.itemsize, 4) for b in shared if uses[b.name][0] <= n < uses[b.name][-1])
         for n in range(len(full) - 1)
@@ -116,21 +123,47 @@ def _register_bytes(full: list[Stage], shared: list[Buffer]) -> int:
     return max(between, default=0)
 
 
-def _along_kept(space: Space, buffers: list[Buffer]) -> bool:
-    """Whether more bytes are contiguous along the kept points than along the reduced ones."""
+def _row_reads(space: Space, stages: list[Stage]) -> dict[Expr, None]:
+    """The reads of rows at positions that do not vary along the reduced dimensions."""
+
+    def varies(e: Expr) -> bool:
+        if e.op == "index":
+            return space.indices[e.payload][0] == "reduced"
+        return any(space.strides[e.payload.buffer if e.op == "gather" else e.payload].reduced)
+
+    return find_row_reads([e for stage in stages for e in stage.exprs()], varies)
+
+
+def _gathered(kernel: FusedKernel, stages: list[Stage]) -> list[Buffer]:
+    """The buffers that stages read at integer positions."""
+    names = {e.payload.buffer for stage in stages for e in stage.exprs() if e.op == "gather"}
+    return [b for b in kernel.buffers if b.name in names]
+
+
+def _along_kept(space: Space, buffers: list[Buffer], gathered: list[Buffer]) -> bool:
+    """Whether more bytes are contiguous along the kept points than along the reduced ones.
+
+    Where elements are ``gathered``, those count whose neighbours are neighbours in memory: the other buffers may be
+    positions, which neighbours share.
+    """
     if space.rows < COLUMNS // 2 or not space.reduced:
         return False
+    dense = {1} & {
+        s for b in gathered for s in (*space.strides[b.name].kept[-1:], *space.strides[b.name].reduced[-1:])
+    }
+    buffers = gathered if dense else buffers
     kept = sum(b.dtype.itemsize for b in buffers if space.strides[b.name].kept[-1:] == (1,))
     reduced = sum(b.dtype.itemsize for b in buffers if space.strides[b.name].reduced[-1:] == (1,))
     return kept > reduced
 
 
 def _row_vectors(
-    space: Space, buffers: list[Buffer], unaligned: frozenset[int]
+    space: Space, buffers: list[Buffer], unaligned: frozenset[int], rows: Iterable[Expr]
 ) -> tuple[int, frozenset[str]]:
     if not space.reduced:
         return 1, frozenset()
     steps = {b.name: (*space.strides[b.name].kept, *space.strides[b.name].reduced) for b in buffers}
+    steps = with_indexed_axes(steps, rows)
     # a private buffer has no layout of its own
     dense = [b for b in buffers if b.param is not None]
     lanes, vectors = vector_lanes(dense, steps, (*space.kept, *space.reduced), unaligned)

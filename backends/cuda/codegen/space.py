@@ -77,6 +77,16 @@ def stores(stage: Stage) -> list[Store]:
     return [s for s in stage.body if isinstance(s, Store)]
 
 
+def has_gathers(kernel: FusedKernel) -> bool:
+    """Whether a kernel reads at integer positions."""
+    return any(e.op == "gather" for stage in kernel.stages for e in stage.exprs())
+
+
+def buffers_along(stage: Stage) -> set[str]:
+    """The names of the buffers that a stage loads or writes at the current point."""
+    return {e.payload for e in stage.exprs() if e.op == "load"} | {target_of(s) for s in stage.body}
+
+
 def reduced_dims(kernel: FusedKernel) -> list[int]:
     """The dimensions within a row that the kernel reduces."""
     first, value = len(kernel.outer), set()
@@ -94,7 +104,7 @@ def written_buffers(kernel: FusedKernel) -> set[str]:
 
 
 def extent(buffer: Buffer, sizes: tuple[int, ...]) -> int:
-    """The maximum distance of a buffer's elements from its data pointer, in elements."""
+    """The maximum distance of a buffer's elements from its data pointer, in elements, at position 0 of indexed axes."""
     return abs(buffer.offset) + sum(
         max(n - 1, 0) * abs(s) for n, s in zip(sizes, buffer.strides, strict=True)
     )

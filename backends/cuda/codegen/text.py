@@ -9,8 +9,9 @@ from contextlib import contextmanager
 
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import float32
+from .kernel import Check
 from .nodes import NAMED, Code, write_node
-from .types import CTYPE, bare
+from .types import CTYPE, bare, literal
 
 LONGEST = 72
 """The maximum length of an expression without a name."""
@@ -21,6 +22,7 @@ class Text:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.checks: dict[Check, int] = {}  # of positions: the number of their parameter
         self.helpers: dict[str, None] = {}
         self.depth = 1
         self.count = 0
@@ -68,7 +70,8 @@ class Text:
         bounds = f"{threads}, {blocks}" if blocks > 1 else f"{threads}"
         head = f'extern "C" __global__ void __launch_bounds__({bounds}) {name}(\n    '
         lines = _drop_unused_constants(self.lines)
-        parameters = list(parameters)
+        parameters = [*parameters, *(["long long* fault"] if self.checks else [])]
+        parameters += [f"const long long check{number}" for number in self.checks.values()]
         words = set(re.findall(r"\w+", " ".join([*parameters, *lines])))
         self.need(*(helper for word, helper in _NEEDS.items() if word in words))
         return "".join([*notes, head, separator.join(parameters), ") {\n", "\n".join(lines), "\n}\n"])
@@ -152,6 +155,8 @@ class Scope:
     def _write_expr(self, expr: Expr, uses: int) -> str:
         if expr.op in ("load", "row", "scalar", "index", "arg"):
             return self.leaf(expr)
+        if expr.op == "gather":
+            return self._gather(expr)
         code = (
             self._quotient(expr)
             or self._reciprocal(expr)
@@ -162,6 +167,30 @@ class Scope:
             return code.text
         name = self.text.fresh()
         self.text.line(f"const {CTYPE[expr.dtype]} {name} = {bare(code.text)};")
+        return name
+
+    def locate(self, expr: Expr) -> tuple[str, str]:
+        """The condition under which the positions of a ``gather`` are in bounds, and the pointer to its element.
+
+        A position that is not in bounds is reported to the host.
+        """
+        axes, names = expr.payload.axes, []
+        check = Check(expr.payload.op, axes[0].axis, tuple(axis.size for axis in axes))
+        number = self.text.checks.setdefault(check, len(self.text.checks))
+        self.text.need("positions")
+        for which, (axis, index) in enumerate(zip(axes, expr.args, strict=True)):
+            names.append(self.text.fresh("position"))
+            given = f"{bare(self.known[index])}, {axis.size}, {which}, fault, check{number}"
+            self.text.line(f"const long long {names[-1]} = checked({given});")
+        inside = " && ".join(f"{name} >= 0" for name in names)
+        terms = [f"{name} * {axis.stride}" for name, axis in zip(names, axes, strict=True) if axis.stride]
+        return inside, " + ".join([self.leaf(expr), *terms])
+
+    def _gather(self, expr: Expr) -> str:
+        """The element at integer positions; 0 if one is out of bounds."""
+        inside, pointer = self.locate(expr)
+        name, zero = self.text.fresh("element"), literal(0, expr.dtype)
+        self.text.line(f"const {CTYPE[expr.dtype]} {name} = {inside} ? *({pointer}) : {zero};")
         return name
 
     def _quotient(self, expr: Expr) -> Code | None:

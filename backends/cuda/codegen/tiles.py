@@ -15,7 +15,7 @@ from ....operators.scalar_ir.expr import Expr
 from .elementwise import at, times
 from .kernel import STATIC_SHARED, CudaKernel
 from .parameters import Parameters, decompose, linear, scalar_text, shift_pointer
-from .space import INT_MAX, Space, extent, stores, uses_index
+from .space import INT_MAX, Space, extent, has_gathers, stores, uses_index
 from .text import Scope, Text, unify
 from .types import CTYPE
 
@@ -26,7 +26,7 @@ ENOUGH_TILES = 264
 
 def tiled_dims(kernel: FusedKernel, space: Space) -> tuple[int, int] | None:
     """(contiguous dimension of the results, contiguous dimension of a transposed operand); None if there is none."""
-    if len(kernel.stages) != 1 or uses_index(kernel) or len(space.kept) < 2:
+    if len(kernel.stages) != 1 or uses_index(kernel) or has_gathers(kernel) or len(space.kept) < 2:
         return None
     steps = {name: coordinate.kept for name, coordinate in space.strides.items()}
     written = [s.buffer for s in stores(kernel.stages[0])]

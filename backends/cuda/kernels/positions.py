@@ -1,4 +1,4 @@
-"""Launches of gather, scatter and scatter-add: eager calls run them, and compiled graphs emit them.
+"""Launches of gather, scatter and scatter-add: eager calls run them; compiled graphs emit those of scatters.
 
 Addresses are symbolic (:class:`..launches.prewritten_text.Address`); everything else follows from layouts.
 Scatter-adds of floats are deterministic: the values are sorted by their target positions first.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
+from ....errors import LoweringError
 from ....lowering.layout import contiguous
 from ....lowering.lower import Lowered
 from ....lowering.thunks import KernelThunk, NodeThunk, is_empty
@@ -12,12 +12,13 @@ from ....registry.values import align_up
 from ....tracer.graph import Value
 from ...cpu.callback import CALLBACKS
 from ...cpu.compile import MAIN, MainWriter, load_from_table
+from ...cpu.object_table import TableItem
 from ..blas.gemm_text import calls_of, write_blas_loads, write_product
 from ..codegen.fused import write_cuda
 from ..codegen.kernel import WORKSPACE, CudaKernel
 from .graphs import CAPTURED, CAPTURES, EXEC, HANDLES, LAUNCH_GRAPH, PAIRS, QUEUE, SET
 from .prewritten import make_launches
-from .prewritten_text import Address, DeviceNumber, ParameterWriter, Scratch
+from .prewritten_text import FAULT, Address, DeviceNumber, ParameterWriter, Scratch, fault_number
 
 ALIGNMENT = 256
 LAUNCH, STREAM = 0, 1  # after the table of constants and callables: the submission's table, the stream
@@ -63,6 +64,7 @@ class DeviceMainWriter(MainWriter):
         self.replays = replays
         self.launched: list[CudaKernel] = []
         self.nodes: list[NodeThunk | DeviceNumber | None] = []
+        self.numbers: dict[DeviceNumber, str] = {}
         self.most = 1  # the largest number of parameters of a launch
         self.temporaries = -(-lowered.memory.workspace // ALIGNMENT) * ALIGNMENT
         self.workspace = lowered.memory.workspace
@@ -72,7 +74,7 @@ class DeviceMainWriter(MainWriter):
         for number, step in enumerate(self.lowered.steps):
             if isinstance(step, KernelThunk):
                 for kernel in write_kernels(step):
-                    self._launch(kernel, list(step.params))
+                    self._launch(kernel, step)
             elif step.kind == "native":
                 self._launch_prewritten(step)
             elif not self._product(step, number):
@@ -136,8 +138,7 @@ class DeviceMainWriter(MainWriter):
         if plan is None:
             return False
         if None not in self.nodes:
-            self.nodes.append(None)
-            self.lines += [*load_from_table("%blas", "%tables", self.table_index(step)), *write_blas_loads()]
+            self.lines += [*load_from_table("%blas", "%tables", self._add_entry(None)), *write_blas_loads()]
         out = step.node.outputs[0]
         one, two, made = (self.pointer(value) for value in (*(root for root, _ in step.operands), out))
         self.lines += write_product(plan, out.spec.dtype, (one, two, made), f"%m{number}_")
@@ -145,18 +146,19 @@ class DeviceMainWriter(MainWriter):
 
     def callback_lines(self, step: NodeThunk, number: int) -> list[str]:
         """Instructions that call a node's eager kernel, which puts its work into the same stream."""
-        self.nodes.append(step)
         lines = super().callback_lines(step, number)
         return [line.replace("  ret i32 1", "  ret i32 -1") for line in lines]
 
-    def _launch(self, kernel: CudaKernel, params: Sequence[Value]) -> None:
+    def _launch(self, kernel: CudaKernel, step: KernelThunk) -> None:
         """Write the launch of a fused kernel and its arguments."""
         number = len(self.launched)
         self.launched.append(kernel)
-        self.most = max(self.most, len(kernel.params) + len(kernel.scalars))
+        words = [FAULT, *(fault_number(*check) for check in kernel.checks)] if kernel.checks else []
+        first = len(kernel.params) + len(kernel.scalars)
+        self.most = max(self.most, first + len(words))
         self._reserve(kernel)
         for index, param in enumerate(kernel.params):
-            pointer = self._own_workspace() if param == WORKSPACE else self.pointer(params[param])
+            pointer = self._own_workspace() if param == WORKSPACE else self.pointer(step.params[param])
             self.lines.append(f"  store ptr {pointer}, ptr %value{index}")
         for index, (slot, _) in enumerate(kernel.scalars, len(kernel.params)):
             self.lines += [
@@ -164,7 +166,29 @@ class DeviceMainWriter(MainWriter):
                 f"  %s{number}_{index} = load i64, ptr %s{number}_{index}a",
                 f"  store i64 %s{number}_{index}, ptr %value{index}",
             ]
+        for index, word in enumerate(words, first):
+            self.lines.append(f"  store ptr {self._load_number(word)}, ptr %value{index}")
         self._start(kernel, number)
+
+    def _load_number(self, word: DeviceNumber) -> str:
+        """The register with a number that depends on the device; the number is loaded at its first use."""
+        register = self.numbers.get(word)
+        if register is None:
+            register = self.numbers[word] = f"%w{len(self.nodes)}"
+            self.lines += load_from_table(register, "%tables", self._add_entry(word))
+        return register
+
+    def _add_entry(self, entry: NodeThunk | DeviceNumber | None) -> int:
+        """Add an entry to the table of callables; return its index after the constants."""
+        self.nodes.append(entry)
+        return len(self.constants) + len(self.nodes) - 1
+
+    def table_index(self, item: TableItem) -> int:
+        """Add the object for a callback to the table; return its index."""
+        if not isinstance(item, NodeThunk):
+            raise LoweringError(f"{item!r} is not called from code that launches kernels")
+        self.callbacks.append(item)
+        return self._add_entry(item)
 
     def _launch_prewritten(self, step: NodeThunk) -> None:
         """Write the launches of prewritten kernels."""
@@ -172,10 +196,7 @@ class DeviceMainWriter(MainWriter):
 
         def address(word: Address | Scratch | DeviceNumber) -> str:
             if isinstance(word, DeviceNumber):
-                register = f"%w{len(self.nodes)}"
-                self.nodes.append(word)
-                writer.lines += load_from_table(register, "%tables", self.table_index(step))
-                return register
+                return self._load_number(word)
             if isinstance(word, Scratch):
                 base, offset = self._own_workspace(), word.offset
             else:

@@ -54,6 +54,7 @@ def make_target() -> Target:
         inlines_producers=True,
         native=explain_prewritten,
         copies=_operands_to_copy,
+        indexes=True,
     )
 
 

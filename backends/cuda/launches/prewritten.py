@@ -1,4 +1,4 @@
-"""Nodes of compiled graphs that run the prewritten kernels of eager operators: indexing, scans, random bits.
+"""Nodes of compiled graphs that run the prewritten kernels of eager operators: writes at positions, scans, random bits.
 
 Native code launches them; all parameters of a launch except addresses are constants, computed at lowering.
 """
@@ -35,7 +35,6 @@ _RANDOM_BITS = Prewritten(prewritten_random.can_draw, prewritten_random.draw_bit
 PREWRITTEN = {
     CHECKED: Prewritten(prewritten_positions.can_check, prewritten_positions.check_positions),
     ADD_ROWS: Prewritten(prewritten_positions.can_add_rows, prewritten_positions.add_rows, False),
-    "td::index": Prewritten(prewritten_positions.can_gather, prewritten_positions.gather, False),
     "td::index_put": Prewritten(prewritten_positions.can_put, prewritten_positions.put, False),
     "td::random_bits": _RANDOM_BITS,
     "td::random_split": _RANDOM_BITS,

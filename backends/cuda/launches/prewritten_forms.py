@@ -91,11 +91,6 @@ def _leaves(args: tuple[Any, ...]) -> list[Any]:
 
 
 # -- by operator -------------------------------------------------------------------------------------------------------
-def _index(node: Node, write: _Normalizer) -> Value | None:
-    array, indices, axis = node.args
-    return write.rebuild((array, write.cast_positions(indices), axis)) if are_tensors(array) else None
-
-
 def _checked(node: Node, write: _Normalizer) -> Value | None:
     return write.rebuild((write.cast(node.args[0], int64), *node.args[1:]))
 
@@ -184,7 +179,6 @@ def _eye(node: Node, write: _Normalizer) -> Value | None:
 _NORMALIZERS = {
     "td::concat": _concat,
     "td::eye": _eye,
-    "td::index": _index,
     "td::index_put": _index_put,
     ADD_ROWS: _add_rows,
     CHECKED: _checked,

@@ -1,4 +1,4 @@
-"""Gather, scatter and scatter-add in compiled graphs: the launches of prewritten kernels."""
+"""Scatter and scatter-add in compiled graphs: the launches of prewritten kernels."""
 
 from __future__ import annotations
 
@@ -27,11 +27,6 @@ def are_tensors(*values: Any) -> bool:
 
 
 # -- supported nodes ---------------------------------------------------------------------------------------------------
-def can_gather(node: Node) -> bool:
-    """Whether the kernels support a node of ``index``."""
-    return _fits_kernels(node, node.args[0], node.args[1])
-
-
 def can_add_rows(node: Node) -> bool:
     """Whether the kernels support a node of ``cuda::add_rows``."""
     indices, value = node.args[:2]
@@ -67,14 +62,6 @@ def check_positions(step: NodeThunk) -> list[Launch]:
     count = step.node.outputs[0].spec.size
     call = fault_number("index", axis, (size,))
     return [make_source_launch("checked_index", count, Address(1), Address(0), FAULT, count, size, call)]
-
-
-def gather(step: NodeThunk) -> list[Launch]:
-    """The launch of a gather."""
-    (array, base), *indices = step.operands
-    one = _selection("index", base, step.node.args[1:], [layout for _, layout in indices], 1)
-    size = array.spec.dtype.itemsize
-    return positions.gather(one, size, _alignment(size, base), Address(0), Address(len(step.operands)))
 
 
 def add_rows(step: NodeThunk) -> list[Launch]:

@@ -126,13 +126,21 @@ SCALARS = {"double": ctypes.c_double, "long long": ctypes.c_longlong, "unsigned 
 
 
 def run_kernels(module, kernels, arrays, scalars=()):
-    """Launch the kernels of a fused kernel one after the other on arrays, with run-time scalars by slot."""
+    """Launch the kernels of a fused kernel one after the other on arrays, with run-time scalars by slot.
+
+    Returns the three words in which a kernel reports a position out of bounds: the number of its check, from 1 on, the
+    position, and the number of its axis among the indexed ones.
+    """
+    faults = np.zeros(3, np.int64)
     size = max((k.temporaries for k in kernels), default=0)
     workspace = np.full(size + 16, 0x5A, np.uint8)
     for k in kernels:
         places = [workspace if p < 0 else arrays[p] for p in k.params]
         values = [SCALARS[ctype](scalars[slot]) for slot, ctype in k.scalars]
+        numbers = [ctypes.c_longlong(n) for n in range(1, len(k.checks) + 1)]
+        values += [faults, *numbers] if k.checks else []
         module.launch(k.name, k.grid, k.block, k.shared, [*places, *values])
+    return faults
 
 
 def missing() -> str | None:
