@@ -16,6 +16,7 @@ from ..backends.cpu.fastpath.glue import traced
 from ..backends.cpu.fastpath.glue.jit_structs import JitStruct, SpecializationStruct
 from ..registry import native_type
 from ..registry.dtypes import default_float
+from ..registry.function import OperatorFunction
 from ..registry.operator import Operator, change_listeners, lock
 from .arguments import Arguments
 from .native_record import make_native_specialization
@@ -46,6 +47,9 @@ class NativeEntry:
         self._kind = kind
         self._function = weakref.ref(function)
         self._fall_back = fall_back
+        self._operator: Operator | None = (
+            function.operator if isinstance(function, OperatorFunction) else None
+        )
         self._record: JitStruct | None = None
         self._ready: bool | None = None
 
@@ -72,7 +76,7 @@ class NativeEntry:
             return  # another thread has set it meanwhile
         if self._record is None:
             entry = runtime.entry(self._kind)
-            self._record = JitStruct(runtime.process, self._fall_back)
+            self._record = JitStruct(runtime.process, self._fall_back, self._operator)
             native_type.set_entry(function, entry, self._record.address)
         self._record.link(record)
         _linked[id(self)] = self

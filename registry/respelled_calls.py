@@ -102,8 +102,11 @@ class RespelledCalls:
                 return lambda args, kwargs: result_type(*function(*args, **kwargs))
             return _call(function)
         canonical = [self.spellings.names.get(name, name) for name in names]
-        if len({*canonical}) < len(canonical) or not binder.names.issuperset(canonical):
+        others = {*canonical} - {"out"} if self._is_added("out") else {*canonical}
+        if len({*canonical}) < len(canonical) or not binder.names.issuperset(others):
             return self.translate
+        if len(others) < len(canonical):
+            return self._writing(canonical) if given <= binder.limit else self.translate
         if given <= binder.limit:
             return self._renaming(canonical)
         return self._packing(canonical) if self.spellings.variadic else self.translate
@@ -160,6 +163,20 @@ class RespelledCalls:
 
         def run(args: Args, kwargs: Kwargs) -> Any:
             return function(*args, **dict(zip(names, kwargs.values())))
+
+        return run
+
+    def _writing(self, names: Sequence[str]) -> Callable[[Args, Kwargs], Any]:
+        """Run calls that name the tensor which the result is written into.
+
+        Native twin: backends/cpu/fastpath/runtime/rt_entry.py:call_writing
+        """
+        function, operator = self.function, self.operator
+
+        def run(args: Args, kwargs: Kwargs) -> Any:
+            options = dict(zip(names, kwargs.values()))
+            out = options.pop("out")
+            return write_result(operator, function(*args, **options), out)
 
         return run
 
@@ -273,6 +290,8 @@ def write_result(operator: Operator, result: Any, out: Any) -> Any:
     Raises:
         ArgumentError: ``out`` is not a tensor, or not as many as the results.
         ShapeError, DTypeError: the result does not fit.
+
+    Native twin: backends/cpu/fastpath/runtime/rt_outputs.py:write_result
     """
     name = operator.schema.name
     if isinstance(result, tuple):

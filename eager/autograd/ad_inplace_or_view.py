@@ -46,7 +46,7 @@ def ad_inplace_or_view(op: Operator, keyset: int, args: Args, kwargs: Kwargs) ->
 def _count_write(written: object) -> None:
     """Increment the version counters of written tensors.
 
-    Native twin: backends/cpu/fastpath/entries/rt_inplace.py:bump_version
+    Native twin: backends/cpu/fastpath/runtime/rt_outputs.py:bump_version
     """
     for tensor in flat(written):
         if isinstance(tensor, Tensor):

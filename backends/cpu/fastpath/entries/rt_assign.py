@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import sizeof
-from ..runtime import capi, rt_entry, rt_layouts, rt_lists, rt_operands
+from ..runtime import capi, rt_entry, rt_layouts, rt_lists, rt_operands, rt_outputs
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_copies, rt_index_keys, rt_inplace, rt_subscript
+from . import rt_copies, rt_index_keys, rt_subscript
 
 
 @rt_entry.entry(records=False, count=3)
@@ -64,8 +64,8 @@ def write_elements(entry: base.OperatorEntry, args: ptr, flags: i64) -> ptr:
         return Outcome.FALL_BACK
     capi.hold_all(arrays, 2)  # allocating a storage may run Python code
     where, descr = arrays + 8, array.descr
-    written = rt_inplace.separate(where, descr, state.data, state.dims, state.strides, state.rank)
-    written = written and rt_inplace.bump_version(g, x, array)
+    written = rt_outputs.separate(where, descr, state.data, state.dims, state.strides, state.rank)
+    written = written and rt_outputs.bump_version(g, x, array)
     if likely(written):
         write(state, load(ptr, arrays, 8), scalar)
         entry.calls += 1
@@ -109,8 +109,8 @@ def assign_at_tensor(entry: base.OperatorEntry, args: ptr, flags: i64) -> ptr:
         or (array.flags & capi.WRITEABLE) == 0
         or not has_one_order(g, mask, array, given)
         or not is_storable(value, arrays, key, scalar)
-        or not rt_inplace.have_no_overlap(mask, array)
-        or (given != NULL and not rt_inplace.have_no_overlap(given, array))
+        or not rt_outputs.have_no_overlap(mask, array)
+        or (given != NULL and not rt_outputs.have_no_overlap(given, array))
     ):
         return Outcome.FALL_BACK
     capi.hold_all(arrays, 3)

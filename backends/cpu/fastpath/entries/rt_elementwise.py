@@ -17,6 +17,7 @@ from ..runtime import (
     rt_memory,
     rt_numbers,
     rt_operands,
+    rt_outputs,
     rt_record,
     rt_temporaries,
 )
@@ -34,7 +35,58 @@ def elementwise_swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     return elementwise(self, stack_of(load(ptr, args, 8), load(ptr, args, 0)), 2, NULL)
 
 
-@rt_entry.entry(converts=0)
+@native
+def elementwise_into(entry: base.OperatorEntry, args: ptr, count: i64, flags: i64, out: ptr) -> ptr:
+    """Compute a call that nothing records into `out`, which has the result's shape and dtype; or FALL_BACK."""
+    g = entry.globals_
+    if unlikely(count != base.NIN):
+        return Outcome.FALL_BACK
+    arrays, pointers, scalars = stack(base.NARGS * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
+    target: capi.Ndarray = rt_operands.plain_array(g, out, flags)
+    key = rt_operands.operand_key(g, args, flags, arrays)
+    variant: base.Variant = base.find_variant(entry, key) if likely(key != base.FOREIGN) else ptr(0)
+    if unlikely(variant == NULL or variant.loop == NULL or not can_hold_result(variant, target, arrays)):
+        return Outcome.FALL_BACK
+    store(ptr, arrays, base.NIN * 8, target)
+    capi.hold_all(arrays, base.NARGS)  # allocating a storage or a copy may run Python code
+    if unlikely(
+        not rt_outputs.separate_operands(arrays, 0, target)
+        or not load_operands(g, variant, args, arrays, key, pointers, scalars)
+    ):
+        capi.PyErr_Clear()  # Python runs the call, or raises the exception
+        capi.release_all(arrays, base.NARGS)
+        return Outcome.FALL_BACK
+    done = rt_outputs.bump_version(g, out, target)
+    if likely(done):
+        store(ptr, pointers, base.NIN * 8, target.data)
+        compute_into(variant, arrays, target, pointers)
+        entry.calls += 1
+    capi.release_all(arrays, base.NARGS)
+    return capi.new_ref(out) if likely(done) else ptr(0)
+
+
+@native
+def can_hold_result(variant: base.Variant, target: capi.Ndarray, arrays: ptr) -> bool:
+    """Return whether a target can hold the result: an operand has its shape, and the others broadcast to it."""
+    rank, is_same = i64(target.ndim), False
+    if (
+        (target.flags & capi.WRITEABLE) == 0
+        or (target.flags & capi.ALIGNED) == 0
+        or rank > base.MAX_RANK
+        or not rt_outputs.has_same_dtype(target, variant.descr)
+    ):
+        return False
+    for i in range(base.NIN):
+        array = load(ptr, arrays, i * 8)
+        if array != NULL:
+            if rt_layouts.has_same_shape(array, target, rank):
+                is_same = True
+            elif not rt_layouts.can_broadcast(array, target.dims, rank):
+                return False
+    return is_same
+
+
+@rt_entry.entry(converts=0, direct=elementwise_into)
 def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of elementwise operators.
 
@@ -267,3 +319,19 @@ def compute_general(
     if likely(step != 0):
         rt_layouts.run_strided(variant, arrays, pointers, shape, strides, rank, step)
     return result
+
+
+@native
+def compute_into(variant: base.Variant, arrays: ptr, target: capi.Ndarray, pointers: ptr) -> None:
+    rank, flats = i64(target.ndim), stack(base.NARGS * 16)
+    total = rt_layouts.count_elements(target.dims, rank)
+    is_dense = (target.flags & capi.C_CONTIGUOUS) != 0
+    if likely(is_dense and is_flat(variant, arrays, target, rank, flats)):
+        rt_layouts.run_flat(variant, arrays, pointers, total, flats)
+        return
+    shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * base.NARGS * 8)
+    broadcast(arrays, rank, shape, strides)
+    rt_layouts.operand_strides(target, rank, rank, strides + base.NIN * 8)
+    if total != 0:
+        total *= variant.itemsize
+        rt_layouts.run_strided(variant, arrays, pointers, shape, strides, rank, total)

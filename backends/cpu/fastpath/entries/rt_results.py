@@ -5,10 +5,9 @@ from __future__ import annotations
 from ..compiler.dsl import f64, i32, i64, likely, load, native, noinline, ptr, store, unlikely
 from ..compiler.structs import sizeof
 from ..glue import jit_layout
-from ..runtime import capi, rt_memory
+from ..runtime import capi, rt_memory, rt_outputs
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_inplace
 
 
 @native
@@ -89,7 +88,7 @@ def can_write(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> b
             other = load(ptr, frame.held, held * 8)
             if capi.type_of(other) != capi.PyArray_Type:
                 other = base.TensorObject(other).array
-            if held != write.target and not rt_inplace.have_no_overlap(other, target):
+            if held != write.target and not rt_outputs.have_no_overlap(other, target):
                 return False
     return True
 
@@ -103,7 +102,7 @@ def write_back(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> 
     for k in range(spec.writes):
         write: jit_layout.Write = write_at(spec, k)
         where = frame.held + write.target * 8
-        if not rt_inplace.bump_version(frame.globals_, load(ptr, where, 0), load(ptr, where, 8)):
+        if not rt_outputs.bump_version(frame.globals_, load(ptr, where, 0), load(ptr, where, 8)):
             return False
     for k in range(spec.writes):
         write = write_at(spec, k)

@@ -10,7 +10,7 @@ from .....eager.tensor.weak_scalars import is_function
 from .....registry.dtypes import default_float, default_stamp
 from ..runtime import capi
 from ..runtime import rt_base as rt
-from .structs import OperatorStruct, StructMemory
+from .structs import OperatorStruct, StructMemory, find_writer
 from .stubs import ColdCallable, Stub
 
 loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
@@ -24,7 +24,8 @@ class ViewStub(Stub):
     def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with memory for the layouts."""
         names = tuple(argument.name for argument in self.operator.schema.arguments)
-        result = OperatorStruct(self.runtime.process, fall_back, miss, names, **self.more_fields())
+        fields = {"write_out": find_writer(self.operator), **self.more_fields()}
+        result = OperatorStruct(self.runtime.process, fall_back, miss, names, **fields)
         result.point(rt.OperatorEntry.variants, self.find_slots(result))
         return result
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .....named_tuple import NamedTuple
+from .....registry.operator import Operator
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
 from . import jit_layout as at
-from .structs import EntryStruct, StructMemory
+from .structs import EntryStruct, StructMemory, find_writer
 
 _libc = ctypes.CDLL(None)
 _libc.free.argtypes = (ctypes.c_void_p,)
@@ -221,10 +222,11 @@ class JitStruct(EntryStruct):
     Args:
         process: the process struct.
         fall_back: called if no specialization matches.
+        operator: the operator whose calls are compiled, if it is an operator's function.
     """
 
-    def __init__(self, process: StructMemory, fall_back: Any):
-        super().__init__(at.JitEntry, process, fall_back)
+    def __init__(self, process: StructMemory, fall_back: Any, operator: Operator | None = None):
+        super().__init__(at.JitEntry, process, fall_back, write_out=find_writer(operator))
         self.chain: list[SpecializationStruct] = []
         self.retired: list[SpecializationStruct] = []
 

@@ -23,7 +23,7 @@ from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
 from ..entries import rt_kernels as at
 from .runtime import Runtime
-from .structs import EntryStruct, StructMemory
+from .structs import EntryStruct, StructMemory, find_writer
 from .stubs import ColdCallable, TargetCallable
 
 ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
@@ -116,6 +116,7 @@ class KernelStruct(EntryStruct):
             count=len(arguments),
             kinds=kinds,
             defaults=values,
+            write_out=find_writer(op),
         )
         self.refer(at.KernelEntry.numpy, np)
         if keyword:

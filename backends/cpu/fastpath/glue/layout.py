@@ -47,6 +47,7 @@ AT_REST = dispatch_state.IDLE_REFERENCES + 1
 # Functions of NumPy's C interface, by their index in its table.
 NUMPY_API = {
     "PyArray_DescrFromType": 45,
+    "PyArray_CopyInto": 50,
     "PyArray_NewCopy": 85,
     "PyArray_NewFromDescr": 94,
     "PyArray_SetBaseObject": 282,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .....registry import dtypes as dt
 from .....registry.dispatch import state as dispatch_state
 from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
 from .....registry.dtypes import DType
+from .....registry.operator import Operator
 from .....registry.values import TensorSpec
 from ..compiler.engine import Code
 from ..compiler.structs import sizeof
@@ -35,6 +37,7 @@ WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 
 _TYPE_NAMES = {dt.bool_: "u8", dt.bfloat16: "u16", dt.complex64: "f32", dt.complex128: "f64"}
 
+_write_result = lazy.Functions(".registry.respelled_calls").write_result
 _find_operands = lazy.Functions(".backends.cpu.fastpath.glue.operand_stack").find_operands
 
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
@@ -203,6 +206,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         sequence=sequence,
         empty=(),
         nothing="",
+        out_name=sys.intern("out"),
         cpu="cpu",
         weak_references=Tensor.__weakrefoffset__,
         find_operands=_find_operands,
@@ -248,6 +252,11 @@ class EntryStruct(StructMemory):
     def calls(self) -> int:
         """Calls run by the entry."""
         return self.get(rt.OperatorEntry.calls)
+
+
+def find_writer(op: Operator | None) -> Any:
+    """Return the function that writes a result of an operator into `out`; 0 where entries do not handle that name."""
+    return 0 if op is None or "out" in op.binder.names else partial(_write_result, op)
 
 
 class Recorder(NamedTuple):

@@ -26,7 +26,7 @@ from .....registry.dtypes import default_float, float32
 from .....registry.operator import Operator, lock
 from ..runtime import rt_base as rt
 from .runtime import Runtime
-from .structs import EntryStruct, OperatorStruct, StructMemory
+from .structs import EntryStruct, OperatorStruct, StructMemory, find_writer
 
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
@@ -321,7 +321,8 @@ class Stub(ColdCallable):
 
     def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with the callables that serve calls without it."""
-        return OperatorStruct(self.runtime.process, fall_back, miss, NAMES)
+        writer = find_writer(self.operator)
+        return OperatorStruct(self.runtime.process, fall_back, miss, NAMES, write_out=writer)
 
     def add_wrapper(self, wrapper: Any) -> None:
         """Let a callable that converts arguments share the entry, which leaves calls on numbers alone to it."""

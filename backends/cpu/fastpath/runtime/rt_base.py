@@ -90,6 +90,7 @@ class Globals(TensorClasses):
     scalar_types: ptr  # NumPy's scalar types by the codes of their dtypes; NULL: none
     default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
+    out_name: ptr  # "out"
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
 
 
@@ -106,6 +107,7 @@ class OperatorEntry(Struct):
     record: ptr  # function that records a call; stays valid, since a call may be running
     records: i64  # 0: the entry rejects calls that must be recorded
     recording: ptr  # Recording, to record a call without Python; or NULL
+    write_out: ptr  # function that writes a result into the argument `out`; NULL: the body handles that name
 
 
 class FunctionEntry(OperatorEntry):

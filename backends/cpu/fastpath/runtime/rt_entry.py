@@ -11,8 +11,8 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from ..compiler.dsl import NULL, Opcodes, i64, likely, native, noinline, ptr, stack, unlikely
-from . import capi, rt_operands
+from ..compiler.dsl import NULL, Opcodes, i64, likely, load, native, noinline, ptr, stack, unlikely
+from . import capi, rt_operands, rt_outputs
 from . import rt_base as base
 
 
@@ -32,6 +32,9 @@ RECORDS = True
 COUNT = -1
 CONVERTED: Any = None  # runs calls that the body refuses with converted arguments
 FIRST = -1  # the first argument that may be converted; -1: none
+WRITING: Any = None  # runs calls with keywords: `call_writing` of the body
+HAS_DIRECT = 0  # 1: DIRECT computes calls into `out`
+DIRECT: Any = None
 
 
 @native
@@ -41,11 +44,14 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = base.thread_flags(entry.globals_)
     if unlikely(flags == base.ELSEWHERE):
         return base.fall_back(entry, args, nargsf, kwnames)
-    if COUNT >= 0 and (kwnames != NULL or (nargsf & base.ARGS_MASK) != COUNT):
+    if COUNT >= 0 and ((nargsf & base.ARGS_MASK) != COUNT or (kwnames != NULL and entry.write_out == NULL)):
         return base.fall_back(entry, args, nargsf, kwnames)
     if RECORDS:
         flags = base.allowed_flags(entry, flags)
-    result = BODY(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
+    if unlikely(kwnames != NULL and entry.write_out != NULL):
+        result = WRITING(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
+    else:
+        result = BODY(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
     if likely(i64(result) > 0):
         return result
     if FIRST >= 0 and i64(result) == Outcome.FALL_BACK:
@@ -68,15 +74,58 @@ def call_converted(
     """Call the body of an entry with tensors in place of NumPy's arrays and scalars; FALL_BACK if there are none."""
     named = kwnames.size if kwnames != NULL else i64(0)
     values = stack(rt_operands.MOST_ARGUMENTS * 8)
+    if named != 0 and not rt_outputs.is_valid_out(entry.globals_, args + count * 8, kwnames):
+        return Outcome.FALL_BACK
     if likely(not rt_operands.convert_arguments(entry.globals_, args, FIRST, count + named, values)):
         return Outcome.FALL_BACK
-    result = BODY(entry, values, count, kwnames, flags)
+    if named != 0 and entry.write_out != NULL:
+        result = WRITING(entry, values, count, kwnames, flags)
+    else:
+        result = BODY(entry, values, count, kwnames, flags)
     if i64(result) == Outcome.MISS:
         result = base.call_miss(entry, values, count, kwnames)
     elif i64(result) == Outcome.RETRY:
         result = base.retry_in_python(entry, values, count, kwnames)
     capi.release_all(values, count + named)
     return result
+
+
+@native
+def call_writing(
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64
+) -> ptr:
+    """Run a call with keywords: where `out` is among them, without that, and write the result into it.
+
+    Python twin: registry/respelled_calls.py:RespelledCalls._writing
+    """
+    g, named = entry.globals_, kwnames.size
+    index = rt_outputs.find_out(g, kwnames)
+    if COUNT >= 0 and (index == rt_outputs.NO_OUT or named > 1):
+        return Outcome.FALL_BACK
+    if index == rt_outputs.NO_OUT:
+        return BODY(entry, args, count, kwnames, flags)
+    if unlikely(count + named > rt_operands.MOST_ARGUMENTS):
+        return Outcome.FALL_BACK
+    out, rest = load(ptr, args, (count + index) * 8), ptr(0)
+    allowed = base.PLAIN if flags == base.RECORD else flags
+    if unlikely(out != capi.Py_None and rt_operands.plain_array(g, out, allowed) == NULL):
+        return Outcome.FALL_BACK
+    if HAS_DIRECT != 0 and likely(named == 1 and out != capi.Py_None):
+        result = DIRECT(entry, args, count, allowed, out)
+        if likely(i64(result) != Outcome.FALL_BACK):
+            return result
+    values = stack(rt_operands.MOST_ARGUMENTS * 8)
+    capi.memcpy(values, args, (count + index) * 8)
+    capi.memcpy(values + (count + index) * 8, args + (count + index + 1) * 8, (named - index - 1) * 8)
+    if unlikely(named > 1):
+        rest = rt_outputs.names_without(kwnames, index)
+        if unlikely(rest == NULL):
+            return Outcome.FAILED
+    result = BODY(entry, values, count, rest, flags)
+    capi.release(rest)
+    if unlikely(i64(result) <= 0 or out == capi.Py_None):
+        return result
+    return rt_outputs.write_result(entry, result, out, allowed)
 
 
 @native
@@ -106,6 +155,7 @@ def entry(
     records: bool = True,
     count: int = -1,
     converts: int = -1,
+    direct: Any = None,
 ) -> Callable[..., Any]:
     """Make a native function the body of an entry.
 
@@ -117,13 +167,18 @@ def entry(
         count: the number of arguments of all calls that reach the body, none of them given by name; -1: any.
         converts: the first argument from which on tensors replace NumPy's arrays and scalars, for a second call of the
             body; -1: there is none.
+        direct: ``direct(entry, args, count, flags, out)`` computes a call into the tensor ``out``, which is plain, and
+            returns that, or FALL_BACK where the body has to compute a result that is copied; None: always.
 
     Returns:
         The native function of the entry, with the signature of CPython's vectorcall.
     """
     if body is None:
-        return partial(entry, records=records, count=count, converts=converts)
+        return partial(entry, records=records, count=count, converts=converts, direct=direct)
     scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records, "COUNT": count}
+    if direct is not None:
+        scope.update(HAS_DIRECT=1, DIRECT=noinline(direct))
+    scope["WRITING"] = noinline(_copy_function(call_writing, scope, f"{body.__name__}.writing", body))
     if converts >= 0:
         scope["FIRST"] = converts
         again = _copy_function(call_converted, scope, f"{body.__name__}.converted", body)
