@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, TypeVar, cast
 
 from .. import config
@@ -19,7 +19,7 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 TESTED_MINORS = (11, 12, 13)
-AS_BUFFER, TP_FLAGS = 160, 168  # offsets in a type object
+AS_BUFFER, TP_FLAGS, TP_DESCR_GET = 160, 168, 272  # offsets in a type object
 ENTRY, DATA = 16, 24  # offsets in an instance
 _HAVE_VECTORCALL, _METHOD_DESCRIPTOR, _BASETYPE = 1 << 11, 1 << 17, 1 << 10
 _PY_TP_MEMBERS, _T_PYSSIZET, _READONLY = 72, 19, 1
@@ -98,6 +98,14 @@ def accept_entries(cls: C) -> C:
     if not fault:
         flags = ctypes.c_uint64.from_address(id(cls) + TP_FLAGS)
         flags.value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
+    return cls
+
+
+def bind_natively(cls: C) -> C:
+    """Class decorator: instances in classes bind as functions do, without a call of ``__get__``, which is the same."""
+    if not fault:
+        slots = [ctypes.c_void_p.from_address(id(one) + TP_DESCR_GET) for one in (cls, FunctionType)]
+        slots[0].value = slots[1].value
     return cls
 
 

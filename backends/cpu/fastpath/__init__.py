@@ -19,7 +19,7 @@ from ....registry.dispatch.precedence import Entry
 from ....registry.dtypes import DType
 from ....registry.function import functions
 from ....registry.operator import Operator
-from .glue import backward, layout, subscript
+from .glue import backward, layout, protocols, subscript
 from .glue.runtime import Runtime
 from .glue.stubs import FunctionStub
 from .glue.table import Stubs, is_row_served
@@ -59,6 +59,7 @@ def install() -> None:
             _installed[0].add(function)
     _installed[0].add_methods()
     subscript.attach(_installed[0])
+    protocols.attach(_installed[0].runtime)
     backward.attach(_installed[0].runtime)
 
 

@@ -63,6 +63,10 @@ _UPDATES = {
     "subtract": "subtract",
 }
 
+# What has been found for functions of NumPy; native code calls those here.
+known_ufuncs: dict[object, Function] = {}
+known_functions: dict[object, Function] = {}
+
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Args, options: Kwargs) -> object:
@@ -71,8 +75,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Args, options: Kwargs) -> 
     Raises:
         DTypeError: a result or an input cannot be cast as ``out`` or ``dtype`` ask.
         ShapeError: a result does not have the shape of ``out``.
+
+    Native twin: backends/cpu/fastpath/entries/rt_protocols.py:array_ufunc
     """
     function = find_operator(ufunc)
+    if function is not None:
+        known_ufuncs[ufunc] = function
     if method == "__call__" and not options and function is not None and _are_plain(inputs):
         return function(*inputs)
     run = _UFUNC_METHODS.get(method)
@@ -221,7 +229,10 @@ _UFUNC_METHODS: dict[str, Callable[..., object]] = {
 
 # -- functions ---------------------------------------------------------------------------------------------------------
 def apply_function(function: Function, args: Args, kwargs: Kwargs) -> object:
-    """Run a NumPy function with at least one tensor among its arguments."""
+    """Run a NumPy function with at least one tensor among its arguments.
+
+    Native twin: backends/cpu/fastpath/entries/rt_protocols.py:array_function
+    """
     if function in _OF_SPECS:
         return function(
             *map(_like_arrays, args), **{name: _like_arrays(value) for name, value in kwargs.items()}
@@ -229,6 +240,8 @@ def apply_function(function: Function, args: Args, kwargs: Kwargs) -> object:
     options = kwargs and {n: value for n, value in kwargs.items() if not _is_default(function, n, value)}
     ours = find_function(function)
     if ours is not None:
+        if function.__name__ not in _WRITERS:
+            known_functions[function] = ours
         result = _call_or_refuse(ours, args, options)
         if result is not NotImplemented:
             return result

@@ -19,6 +19,7 @@ rt_joins.py: ``concat``, ``stack``
 rt_kernels.py: operators with a Python kernel
 rt_loop_calls.py: operators with a native kernel
 rt_matmul.py: ``matmul``
+rt_protocols.py: ``__array_ufunc__``, ``__array_function__``
 rt_reduce.py: reductions
 rt_results.py: results of jitted functions that are views or copies, and writes into arguments
 rt_scans.py: scans

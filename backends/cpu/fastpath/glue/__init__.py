@@ -11,6 +11,7 @@ layout.py: offsets in the objects of CPython, NumPy and tandem, checked before u
 loops.py: variants of elementwise operators
 operand_stack.py: where operators have their operands on CPython's evaluation stack
 products.py: variants of `matmul`
+protocols.py: `Tensor.__array_ufunc__` and `Tensor.__array_function__`
 recording.py: how calls are recorded for autograd
 runtime.py: the compiled entries of this process
 structs.py: memory that entries read; codes of operand types

@@ -33,6 +33,7 @@ rt_joins = lazy.Module(".backends.cpu.fastpath.entries.rt_joins")
 rt_kernels = lazy.Module(".backends.cpu.fastpath.entries.rt_kernels")
 rt_loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
 rt_matmul = lazy.Module(".backends.cpu.fastpath.entries.rt_matmul")
+rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
 rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
 rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
 rt_subscript = lazy.Module(".backends.cpu.fastpath.entries.rt_subscript")
@@ -89,6 +90,7 @@ GROUPS = (
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray"}),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
+    Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),
     Group(rt_subscript, {"subscript": "subscript"}, SHAPED),

@@ -216,11 +216,14 @@ class FunctionStub(ColdCallable):
         """Whether the entry needs no compilation, or is worth it: it saves less time than that of an operator."""
         return self.kind in self.runtime.codes or self.cold_calls >= config.flags.hot_composites
 
-    def _install(self) -> None:
+    def make_struct(self) -> EntryStruct:
+        """Return the struct that the entry reads."""
         targets = tuple(by_name(name) for name in self.operators)
-        self.record = EntryStruct(
-            rt.FunctionEntry, self.runtime.process, self.python, targets=targets, known=ElementCount.known
-        )
+        fields = {"targets": targets, "known": ElementCount.known}
+        return EntryStruct(rt.FunctionEntry, self.runtime.process, self.python, **fields)
+
+    def _install(self) -> None:
+        self.record = self.make_struct()
         native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
         self.function.target = self.python
 

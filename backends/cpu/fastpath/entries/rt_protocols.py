@@ -1,0 +1,163 @@
+"""Native entries of NumPy's protocols: NumPy's functions and ufuncs of tensors call tandem's functions at once.
+
+`ProtocolEntry.functions` maps those of NumPy that Python has already found to tandem's.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
+from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_operands, rt_outputs
+from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
+
+
+class ProtocolEntry(base.OperatorEntry):
+    """The entry of `Tensor.__array_ufunc__` or `Tensor.__array_function__`."""
+
+    functions: ptr  # dict: a function of NumPy -> tandem's
+    passed: ptr  # the keywords that are passed on, a tuple
+    call: ptr  # "__call__"
+
+
+@rt_entry.entry(records=False)
+def array_ufunc(entry: ProtocolEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64) -> ptr:
+    """The entry of `x.__array_ufunc__(ufunc, "__call__", *inputs, out=...)`.
+
+    Python twin: eager/tensor/interop/numpy_protocols.py:apply_ufunc
+    """
+    g: base.Globals = entry.globals_
+    named = kwnames.size if kwnames != NULL else i64(0)
+    if unlikely(count < 4 or count + named > rt_operands.MOST_ARGUMENTS or named > 1):
+        return Outcome.FALL_BACK
+    if unlikely(not rt_arguments.string_matches(load(ptr, args, 16), entry.call)):
+        return Outcome.FALL_BACK
+    function = find_function(entry, load(ptr, args, 8))
+    if unlikely(function == NULL or not are_operands(g, args + 24, count - 3)):
+        return Outcome.FALL_BACK
+    entry.calls += 1
+    if likely(named == 0):
+        return call_held(function, args + 24, count - 3, NULL)
+    return call_with_out(entry, function, args, count, kwnames, flags)
+
+
+@rt_entry.entry(records=False, count=5)
+def array_function(entry: ProtocolEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry of `x.__array_function__(function, types, args, kwargs)`; Python runs the calls that tandem refuses.
+
+    Python twin: eager/tensor/interop/numpy_protocols.py:apply_function
+    """
+    types: capi.PyVarObject = load(ptr, args, 16)
+    given, options = load(ptr, args, 24), load(ptr, args, 32)
+    function = find_function(entry, load(ptr, args, 8))
+    if unlikely(
+        function == NULL
+        or capi.type_of(types) != capi.PyTuple_Type
+        or types.size != 1
+        or capi.item(types, 0) != base.Globals(entry.globals_).tensor
+        or capi.type_of(given) != capi.PyTuple_Type
+        or capi.type_of(options) != capi.PyDict_Type
+        or not are_passed(entry, options)
+    ):
+        return Outcome.FALL_BACK
+    capi.incref(function)
+    result = capi.PyObject_Call(function, given, options)
+    capi.decref(function)
+    if unlikely(result == NULL):
+        return refuse()
+    entry.calls += 1
+    return result
+
+
+@native
+def find_function(entry: ProtocolEntry, function: ptr) -> ptr:
+    """Return tandem's function for one of NumPy, borrowed; NULL if Python has to find it."""
+    found = capi.PyDict_GetItemWithError(entry.functions, function)
+    if unlikely(found == NULL):
+        capi.PyErr_Clear()
+    return found
+
+
+@native
+def call_held(function: ptr, args: ptr, count: i64, kwnames: ptr) -> ptr:
+    """Call a function that may be forgotten meanwhile."""
+    capi.incref(function)
+    result = capi.PyObject_Vectorcall(function, args, count, kwnames)
+    capi.decref(function)
+    return result
+
+
+@native
+def refuse() -> ptr:
+    """Return FALL_BACK in place of an exception, which Python raises again; NULL for an interrupt."""
+    if capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_Exception, 0)) == 0:
+        return NULL
+    capi.PyErr_Clear()
+    return Outcome.FALL_BACK
+
+
+@native
+def are_operands(g: base.Globals, values: ptr, count: i64) -> bool:
+    """Return whether all values are tensors, numbers, or arrays and scalars of NumPy, whose dtypes tandem has."""
+    for k in range(count):
+        x = load(ptr, values, k * 8)
+        kind = capi.type_of(x)
+        if likely(kind == g.tensor) or rt_operands.scalar_code(x) >= 0:
+            continue
+        if kind == capi.PyArray_Type:
+            if unlikely(rt_operands.array_code(g, x) < 0):
+                return False
+        elif unlikely(rt_operands.scalar_type_code(g, x) < 0):
+            return False
+    return True
+
+
+@native
+def are_passed(entry: ProtocolEntry, options: ptr) -> bool:
+    """Return whether all keywords are passed on unchanged."""
+    passed: capi.PyVarObject = entry.passed
+    where, key, value = stack(8), stack(8), stack(8)
+    store(i64, where, 0, 0)
+    while capi.PyDict_Next(options, where, key, value) != 0:
+        known = False
+        for k in range(passed.size):
+            if rt_arguments.string_matches(load(ptr, key, 0), capi.item(passed, k)):
+                known = True
+        if not known:
+            return False
+    return True
+
+
+@native
+def call_with_out(
+    entry: ProtocolEntry, function: ptr, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64
+) -> ptr:
+    """Call a function for `ufunc(*inputs, out=(out,))`, where `out` is a tensor or an array of NumPy."""
+    g: base.Globals = entry.globals_
+    outs: capi.PyVarObject = load(ptr, args, count * 8)
+    if rt_outputs.find_out(g, kwnames) != 0 or capi.type_of(outs) != capi.PyTuple_Type or outs.size != 1:
+        return Outcome.FALL_BACK
+    out: capi.Ndarray = capi.item(outs, 0)
+    if capi.type_of(out) == g.tensor:
+        values = stack(rt_operands.MOST_ARGUMENTS * 8)
+        capi.memcpy(values, args + 24, (count - 3) * 8)
+        store(ptr, values, (count - 3) * 8, out)
+        result = call_held(function, values, count - 3, kwnames)
+        return result if likely(result != NULL) else refuse()
+    if capi.type_of(out) != capi.PyArray_Type or (out.flags & capi.WRITEABLE) == 0:
+        return Outcome.FALL_BACK
+    result = call_held(function, args + 24, count - 3, NULL)
+    if unlikely(result == NULL):
+        return refuse()
+    array: capi.Ndarray = rt_operands.plain_array(g, result, base.PLAIN)
+    failed: i64 = 1
+    if likely(
+        array != NULL
+        and rt_outputs.has_same_dtype(array, out.descr)
+        and rt_layouts.has_same_shape(array, out, i64(out.ndim))
+    ):
+        capi.incref(array)
+        failed = i64(capi.PyArray_CopyInto(out, array))
+        capi.decref(array)
+        capi.PyErr_Clear()
+    capi.decref(result)
+    return capi.new_ref(out) if likely(failed == 0) else ptr(Outcome.FALL_BACK)

@@ -1,0 +1,71 @@
+"""`Tensor.__array_ufunc__` and `Tensor.__array_function__` as methods with native entries.
+
+Their fallback is the methods' Python code, which fills the tables of NumPy's functions.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+from ..... import lazy
+from .....eager.tensor.tensor import Tensor
+from .....registry import native_type
+from .runtime import Runtime
+from .structs import EntryStruct
+from .stubs import FunctionStub, TargetCallable
+
+numpy_protocols = lazy.Module(".eager.tensor.interop.numpy_protocols")
+rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
+
+# kind of entry: the method, the table of NumPy's functions, and the keywords that tandem's functions have too
+METHODS = {
+    "array_ufunc": ("__array_ufunc__", "known_ufuncs", ()),
+    "array_function": ("__array_function__", "known_functions", ("axis", "keepdims", "dtype", "out")),
+}
+
+
+@native_type.bind_natively
+@native_type.accept_entries
+class ProtocolMethod(TargetCallable):
+    """A method that NumPy calls.
+
+    Args:
+        runtime: the entries of this process.
+        kind: the kind of entry.
+        function: the Python code of the method.
+
+    Attributes:
+        stub: the native entry; it counts the calls while the method is cold.
+    """
+
+    def __init__(self, runtime: Runtime, kind: str, function: Any) -> None:
+        super().__init__(function)
+        self.function = self.__wrapped__ = function
+        self.__name__, self.__doc__ = METHODS[kind][0], function.__doc__
+        self.__qualname__ = f"Tensor.{self.__name__}"
+        self.stub = ProtocolStub(runtime, self, kind)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<method {self.__qualname__}>"
+
+
+class ProtocolStub(FunctionStub):
+    """The native entry of a method that NumPy calls."""
+
+    def make_struct(self) -> EntryStruct:
+        """Return the struct that the entry reads."""
+        _, table, passed = METHODS[self.kind]
+        fields = {"functions": getattr(numpy_protocols, table), "passed": passed, "call": "__call__"}
+        return EntryStruct(rt_protocols.ProtocolEntry, self.runtime.process, self.python, **fields)
+
+
+def attach(runtime: Runtime) -> None:
+    """Install the methods in Tensor, once."""
+    for kind, (name, _, _) in METHODS.items():
+        function = Tensor.__dict__[name]
+        if not isinstance(function, ProtocolMethod):
+            setattr(Tensor, name, ProtocolMethod(runtime, kind, function))
