@@ -1,4 +1,4 @@
-"""The native entry of all reductions, `op(x, axis=None, *, keepdims=False)`.
+"""The native entry of all reductions, `op(x, axis=None, *, keepdims=False, dtype=None)`.
 
 It splits the axes into kept and folded ones, merges adjacent ones, and passes the innermost kept one and two folded
 ones to the loop (`codegen.folds.eager`); an odometer steps through the other kept ones.
@@ -41,11 +41,15 @@ def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
     Python twin: backends/cpu/kernels/folds.py:reduction_kernel
     """
     g, x = entry.globals_, load(ptr, args, 0)
-    values = stack_of(x, capi.Py_None, capi.Py_False, NULL)  # x, axis, keepdims; then the result
-    if unlikely(count < 1 or count > 2 or not read_arguments(entry, args, count, kwnames, values + 8)):
+    # x, axis, keepdims; then the result, and dtype
+    values = stack_of(x, capi.Py_None, capi.Py_False, NULL, capi.Py_None)
+    if unlikely(count < 1 or not rt_arguments.read_named(entry, args, count, kwnames, values + 8)):
         return Outcome.FALL_BACK
-    where, axis, keep = stack(8), load(ptr, values, 8), load(ptr, values, 16)
-    variant: FoldVariant = rt_entry.select_variant(entry, rt_operands.tensor_code(g, x, flags, where))
+    where, axis, keep, dtype = stack(8), load(ptr, values, 8), load(ptr, values, 16), load(ptr, values, 32)
+    key = fold_key(g, rt_operands.tensor_code(g, x, flags, where), dtype)
+    if unlikely(dtype != capi.Py_None and base.has_history(g, x, flags)):
+        return Outcome.FALL_BACK
+    variant: FoldVariant = rt_entry.select_variant(entry, key)
     if unlikely(i64(variant) <= 0):
         return variant
     array: capi.Ndarray = load(ptr, where, 0)
@@ -62,20 +66,12 @@ def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
 
 
 @native
-def read_arguments(
-    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, given: ptr
-) -> bool:
-    """Read axis and keepdims, by position or by name; return false for any other argument."""
-    if count == 2:
-        store(ptr, given, rt_arguments.AXIS * 8, load(ptr, args, 8))
-    for k in range(kwnames.size if unlikely(kwnames != NULL) else 0):
-        name, index = capi.item(kwnames, k), i64(rt_arguments.AXIS)
-        if name == capi.item(entry.names, rt_arguments.KEEPDIMS):
-            index = rt_arguments.KEEPDIMS
-        elif name != capi.item(entry.names, rt_arguments.AXIS) or count == 2:
-            return False
-        store(ptr, given, index * 8, load(ptr, args, (count + k) * 8))
-    return True
+def fold_key(g: base.Globals, code: i64, dtype: ptr) -> i64:
+    """Return the key of a fold of elements with a code to a result of the default dtype, or of `dtype`; or FOREIGN."""
+    if likely(dtype == capi.Py_None) or code < 0:
+        return code
+    to = rt_arguments.dtype_code(g, dtype)
+    return code | (to + 1) << base.CODE_BITS if to >= 0 else base.FOREIGN
 
 
 @native

@@ -1,4 +1,4 @@
-"""The native entry of scans, `op(x, axis=None)`.
+"""The native entry of scans, `op(x, axis=None, *, dtype=None)`.
 
 A scan is a nest of rows along the axis. Its loop (`codegen.folds.scans`) has the signature of elementwise loops, with
 the axis innermost.
@@ -10,7 +10,7 @@ from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of
 from ..runtime import capi, rt_arguments, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_copies
+from . import rt_copies, rt_reduce
 
 
 @rt_entry.entry(converts=0)
@@ -19,12 +19,14 @@ def scan(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
 
     Python twin: backends/cpu/kernels/folds.py:scan_kernel
     """
-    g = entry.globals_
-    axis = rt_arguments.axis_argument(entry, args, count, kwnames, 1, capi.Py_None)
-    if unlikely(count < 1 or axis == NULL):
+    g, given = entry.globals_, stack_of(capi.Py_None, NULL, NULL, capi.Py_None)  # axis, dtype
+    if unlikely(count < 1 or not rt_arguments.read_named(entry, args, count, kwnames, given)):
         return Outcome.FALL_BACK
-    where, x = stack(8), load(ptr, args, 0)
-    variant: base.Variant = rt_entry.select_variant(entry, rt_operands.tensor_code(g, x, flags, where))
+    where, x, axis, dtype = stack(8), load(ptr, args, 0), load(ptr, given, 0), load(ptr, given, 24)
+    if unlikely(dtype != capi.Py_None and base.has_history(g, x, flags)):
+        return Outcome.FALL_BACK
+    key = rt_reduce.fold_key(g, rt_operands.tensor_code(g, x, flags, where), dtype)
+    variant: base.Variant = rt_entry.select_variant(entry, key)
     if unlikely(i64(variant) <= 0):
         return variant
     array: capi.Ndarray = load(ptr, where, 0)

@@ -8,6 +8,7 @@ from typing import Any
 from .....errors import TandemError
 from .....operators.scalar_ir.fold import Fold
 from .....registry import dtypes as dt
+from .....registry.dtype_functions import can_cast
 from .....registry.dtypes import DType, as_dtype
 from .....registry.operator import Operator
 from .....registry.values import TensorSpec
@@ -20,11 +21,16 @@ from ...codegen.text import Module
 from ...target import vector_target
 from ..compiler import engine
 from ..entries.rt_reduce import FoldVariant
+from ..runtime.rt_base import CODE_BITS
 from .structs import CODES, StructMemory, make_variant
 
 
-def find_fold(op: Operator, source: DType) -> tuple[Fold, DType] | None:
-    """Return the fold and the result's dtype of a reduction or scan; None without a native loop."""
+def find_fold(op: Operator, source: DType, to: DType | None = None) -> tuple[Fold, DType] | None:
+    """Return the fold and the dtype of the result of a reduction or scan, `to` if given; None without native loop."""
+    if to is not None:
+        is_served = "dtype" in op.binder.names and {source.kind, to.kind} <= set("iuf")
+        is_served = is_served and can_cast(source, to, "same_kind") and not {source, to} & {*dt.HALVES}
+        return (op.decl.fold, to) if is_served and serves(op.decl.fold, source, to) else None
     try:
         out = op.decl.shape_rule(TensorSpec((), source)).dtype
     except TandemError:
@@ -113,8 +119,8 @@ def has_own_order(fold: Fold, source: DType, out: DType) -> bool:
 
 def make_fold_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a reduction or scan; without native code for its dtype, one that falls back to Python."""
-    source = CODES[key]
-    known = find_fold(op, source)
+    source, to = CODES[key & 31], key >> CODE_BITS
+    known = find_fold(op, source, CODES[to - 1] if to else None)
     if known is None:
         return make_variant(key)
     fold, out = known

@@ -154,7 +154,7 @@ class Runtime:
         """Return the address of the entry of a kind (see `KINDS`), loaded or compiled on demand."""
         with _lock:
             if kind not in self.codes:
-                if kind in CASTS or kind in FILLS:
+                if kind in CASTS or kind in FILLS or kind in ("reduction", "scan"):
                     self.dtype_objects.fill()
                 kinds, imports = list(KINDS[kind].functions), layout.numpy_symbols()
                 code = engine.build(

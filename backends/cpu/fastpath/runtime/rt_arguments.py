@@ -34,6 +34,28 @@ def axis_argument(entry: ptr, args: ptr, count: i64, kwnames: ptr, index: i64, d
 
 
 @native
+def read_named(
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, given: ptr
+) -> bool:
+    """Read axis, by position or by name, keepdims and dtype to `given`, each at its index; false for others.
+
+    Keepdims is not read where `given` has NULL for it.
+    """
+    if count == 2:
+        store(ptr, given, AXIS * 8, load(ptr, args, 8))
+    for k in range(kwnames.size if unlikely(kwnames != NULL) else 0):
+        name, index = capi.item(kwnames, k), i64(AXIS)
+        if name == capi.item(entry.names, KEEPDIMS) and load(ptr, given, KEEPDIMS * 8) != NULL:
+            index = KEEPDIMS
+        elif name == capi.item(entry.names, DTYPE):
+            index = DTYPE
+        elif name != capi.item(entry.names, AXIS) or count == 2:
+            return False
+        store(ptr, given, index * 8, load(ptr, args, (count + k) * 8))
+    return count <= 2
+
+
+@native
 def dtype_code(g: base.Globals, x: ptr) -> i64:
     """Return the code of a DType, or of an object that names one; FOREIGN for objects that Python must convert.
 
