@@ -282,13 +282,21 @@ def export_buffer(self: Tensor, flags: int = 0) -> memoryview:
     return memoryview(array)
 
 
+# Run before NumPy calls a tensor; native code removes its function when that has run.
+before_protocol_call: list[Function] = []
+
+
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
     """Run a NumPy ufunc with tandem, such as ``np.add(x, 1)``; see :mod:`.interop.numpy_protocols`."""
+    for prepare in before_protocol_call:
+        prepare()
     return _numpy_protocols.apply_ufunc(ufunc, method, inputs, options)
 
 
 def array_function(self: Tensor, function: Function, types: object, args: Args, kwargs: Kwargs) -> object:
     """Run a NumPy function with tandem, such as ``np.mean(x)``; see :mod:`.interop.numpy_protocols`."""
+    for prepare in before_protocol_call:
+        prepare()
     return _numpy_protocols.apply_function(function, args, kwargs)
 
 

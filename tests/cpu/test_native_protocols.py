@@ -21,7 +21,7 @@ UFUNCS = [np.add, np.multiply, np.true_divide, np.less, np.maximum, np.logical_a
 
 @pytest.fixture(autouse=True)
 def hot():
-    with config.override(hot_calls=1):
+    with config.override(hot_calls=1, hot_composites=1):
         yield
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from .... import lazy
 from ....eager.layers import level_allocations
+from ....eager.tensor import methods
 from ....registry import native_type
 from ....registry.dispatch import trace
 from ....registry.dispatch.observers import draw_watches
@@ -19,12 +20,13 @@ from ....registry.dispatch.precedence import Entry
 from ....registry.dtypes import DType
 from ....registry.function import functions
 from ....registry.operator import Operator
-from .glue import backward, layout, protocols, subscript
+from .glue import backward, layout, subscript
 from .glue.runtime import Runtime
 from .glue.stubs import FunctionStub
 from .glue.table import Stubs, is_row_served
 from .runtime import rt_base as rt
 
+_protocols = lazy.Module(".backends.cpu.fastpath.glue.protocols")
 _traced = lazy.Module(".backends.cpu.fastpath.glue.traced")
 _installed: list[Stubs] = []
 _functions: list[FunctionStub] = []
@@ -51,6 +53,7 @@ def install() -> None:
         native_type.accept_listeners.append(_add_function)
         for accepting in native_type.accepting:
             _add_function(*accepting)
+        methods.before_protocol_call.append(_attach_protocols)
         draw_watches.listeners.append(_follow_watches)
         _follow_watches(draw_watches.count)
     known = _installed[0].by_operator
@@ -59,7 +62,6 @@ def install() -> None:
             _installed[0].add(function)
     _installed[0].add_methods()
     subscript.attach(_installed[0])
-    protocols.attach(_installed[0].runtime)
     backward.attach(_installed[0].runtime)
 
 
@@ -88,6 +90,12 @@ def failures() -> dict[str, str]:
 def _add_function(function: native_type.NativeFunction, kind: str, operators: tuple[str, ...]) -> None:
     """Give a function outside the registry its stub."""
     _functions.append(FunctionStub(_installed[0].runtime, function, kind, operators))
+
+
+def _attach_protocols() -> None:
+    """Give NumPy's protocols native entries, once."""
+    methods.before_protocol_call.clear()
+    _protocols.attach(_installed[0].runtime)
 
 
 def _follow_levels(is_open: bool) -> None:

@@ -12,8 +12,10 @@ import ctypes
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import ModuleType
 from typing import Any
 
+from ..... import lazy
 from . import dsl, structs
 from .dsl import TYPES, Extern, Intrinsic, LangError, Template, Ty
 
@@ -96,7 +98,7 @@ class Interpreter:
             return self.address(result.name) if result.args is None else self.extern(result)
         if getattr(result, "__native__", False):
             return self.function(result)
-        return _Module(self, result) if inspect.ismodule(result) else result
+        return _Module(self, result) if isinstance(result, (ModuleType, lazy.Module)) else result
 
     # C functions --------------------------------------------------------------------------------------------
     def address(self, name: str) -> int:

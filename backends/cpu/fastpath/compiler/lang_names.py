@@ -7,6 +7,7 @@ import copy
 from types import ModuleType
 from typing import Any
 
+from ..... import lazy
 from . import dsl
 from .dsl import TYPES, VOID, LangError, Opcodes, Template, Ty, pointer_to
 from .structs import Field, StructMeta, fields_of
@@ -66,7 +67,7 @@ class Names:
             owner = self.global_of(node.value)
             if isinstance(owner, StructMeta):
                 return self.field_of(owner, node).offset
-            if isinstance(owner, ModuleType):
+            if isinstance(owner, (ModuleType, lazy.Module)):
                 return self.parameter(node.attr, getattr(owner, node.attr, None))
             is_known = isinstance(owner, type) and issubclass(owner, Opcodes)
             is_known = is_known or hasattr(type(owner), "__dataclass_fields__")

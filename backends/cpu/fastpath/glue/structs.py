@@ -183,8 +183,7 @@ class DTypeObjects(StructMemory):
 
 def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
-    types, descriptors = StructMemory(8 * len(CODES)), StructMemory(8 * len(CODES))  # NULL: not loaded
-    scalars = StructMemory(8 * len(CODES))
+    types, descriptors, scalars = (StructMemory(8 * len(CODES)) for _ in range(3))  # NULL: not loaded
     result = StructMemory(
         rt.Globals,
         dtypes=make_dtype_map(),
@@ -204,9 +203,9 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         hold=Hold,
         spec=TensorSpec,
         sequence=sequence,
+        out_name=sys.intern("out"),
         empty=(),
         nothing="",
-        out_name=sys.intern("out"),
         cpu="cpu",
         weak_references=Tensor.__weakrefoffset__,
         find_operands=_find_operands,

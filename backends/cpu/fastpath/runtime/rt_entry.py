@@ -11,9 +11,12 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from ..... import lazy
 from ..compiler.dsl import NULL, Opcodes, i64, likely, load, native, noinline, ptr, stack, unlikely
-from . import capi, rt_operands, rt_outputs
+from . import capi, rt_operands
 from . import rt_base as base
+
+rt_outputs = lazy.Module(".backends.cpu.fastpath.runtime.rt_outputs")  # imported to compile an entry
 
 
 class Outcome(Opcodes):
