@@ -168,6 +168,7 @@ def without_history(self: Tensor) -> Tensor:
     return self
 
 
+@accept_entry("convert", "astype")
 def to(
     self: Tensor,
     *target: DTypeLike | Tensor | None,
@@ -182,8 +183,7 @@ def to(
     Args:
         target: a dtype, a device, a device and a dtype, or a tensor that has both; then ``non_blocking`` and ``copy``,
             as in PyTorch.
-        dtype: the dtype, by keyword.
-        device: the device, by keyword.
+        dtype, device: the same by keyword.
         copy: copy even if nothing changes.
         non_blocking: return before a copy between the host and a CUDA device is done. Copies to the device need
             page-locked memory (:func:`pin_memory`), which must not be written meanwhile; a result on the host can be
@@ -196,6 +196,8 @@ def to(
     Raises:
         DeviceError: the device is unknown or unavailable.
         UnsupportedError: from ``"meta"``, which has no elements, to another device.
+
+    Native twin: backends/cpu/fastpath/entries/rt_asarray.py:convert
     """
     flags: list[bool] = []
     for item in target:
@@ -282,8 +284,7 @@ def export_buffer(self: Tensor, flags: int = 0) -> memoryview:
     return memoryview(array)
 
 
-# Run before NumPy calls a tensor; native code removes its function when that has run.
-before_protocol_call: list[Function] = []
+before_protocol_call: list[Function] = []  # run before NumPy calls a tensor; native code empties the list
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:

@@ -34,6 +34,8 @@ SPELLINGS = [
 ]
 CALLS = {
     "astype": lambda x, dtype: td.astype(x, dtype),
+    "to": lambda x, dtype: x.to(dtype),
+    "to by name": lambda x, dtype: x.to(dtype=dtype),
     "zeros": lambda x, dtype: td.zeros(3, dtype=dtype),
     "full": lambda x, dtype: td.full((2, 2), 1, dtype=dtype),
     "arange": lambda x, dtype: td.arange(4, dtype=dtype),
@@ -113,3 +115,13 @@ def test_table_of_dtype_objects_agrees_with_python():
     cells = {table.cells[2 * i]: table.cells[2 * i + 1] for i in range(len(table.cells) // 2)}
     for value in table.kept:
         assert CODES[cells[id(value)]] is as_dtype(value), value
+
+
+def test_to_returns_the_tensor_itself_and_is_recorded():
+    x, p = td.asarray([1.0, 2.0]), td.asarray([1.0, 2.0]).requires_grad_()
+    for _ in range(4):
+        assert x.to(td.float32) is x and x.to("cpu") is x and x.float() is x
+        assert x.to(td.float32, copy=True) is not x
+        y = p.to(td.float64)
+        assert y.requires_grad and td.autograd.grad(y.sum(), [p])[0].dtype is td.float32
+        assert p.to(td.float32) is p

@@ -88,7 +88,7 @@ GROUPS = (
     Group(rt_kernels, {"kernel_call": "kernel_call"}),
     Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
     Group(rt_forward, {"forward": "forward"}),
-    Group(rt_asarray, {"asarray": "asarray"}),
+    Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
@@ -154,7 +154,7 @@ class Runtime:
         """Return the address of the entry of a kind (see `KINDS`), loaded or compiled on demand."""
         with _lock:
             if kind not in self.codes:
-                if kind in CASTS or kind in FILLS or kind in ("reduction", "scan"):
+                if kind in CASTS or kind in FILLS or kind in ("reduction", "scan", "convert"):
                     self.dtype_objects.fill()
                 kinds, imports = list(KINDS[kind].functions), layout.numpy_symbols()
                 code = engine.build(

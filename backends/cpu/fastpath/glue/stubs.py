@@ -219,7 +219,7 @@ class FunctionStub(ColdCallable):
     def make_struct(self) -> EntryStruct:
         """Return the struct that the entry reads."""
         targets = tuple(by_name(name) for name in self.operators)
-        fields = {"targets": targets, "known": ElementCount.known}
+        fields = {"targets": targets, "known": ElementCount.known, "names": ("dtype",)}
         return EntryStruct(rt.FunctionEntry, self.runtime.process, self.python, **fields)
 
     def _install(self) -> None:
