@@ -155,6 +155,9 @@ class Module:
         return getattr(imported, name)
 
 
+MODULE_TYPES = (type(sys), Module)  # of modules, imported or not yet
+
+
 class Functions:
     """The functions of a module, each a stand-in that imports the module when it is called.
 

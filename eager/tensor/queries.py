@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ...registry.types import DTypeLike, TensorLike
 
 
+_COPIED = frozenset((bool, int, float, complex, list, tuple))  # types whose elements `asarray` copies
+
+
 def array(
     object: object,
     dtype: DTypeLike | None = None,
@@ -47,7 +50,10 @@ def array(
     >>> td.array([1, 2], ndmin=2).tolist()
     [[1, 2]]
     """
-    result = asarray(object, dtype, device=device, copy=copy)
+    if copy is True and dtype is device is None and type(object) in _COPIED:
+        result = asarray(object)  # which has a native entry
+    else:
+        result = asarray(object, dtype, device=device, copy=copy)
     missing = ndmin - len(result.shape)
     return reshape(result, (1,) * missing + result.shape) if missing > 0 else result
 

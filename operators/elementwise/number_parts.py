@@ -16,7 +16,7 @@ from .rounding import floor, round, trunc
 from .selection import where
 
 if TYPE_CHECKING:
-    from ...registry.types import Tensor
+    from ...registry.types import Array, ArrayModule, Tensor
 
 _FLOAT_ARGS = """Args:
     self: tensor of integer or real floating dtype, any shape; integers become the default float.{more}
@@ -81,6 +81,16 @@ def modf(self: Tensor) -> tuple[Tensor, Tensor]:
     return copysign(part, x), whole
 
 
+def _ldexp_of_arrays(np: ArrayModule, x: Array, other: Array | int) -> Any:  # noqa: ANN401
+    """``ldexp`` in the two steps of the body; NotImplemented for other dtypes."""
+    power = np.asarray(other)
+    if x.dtype.char not in "fd" or power.dtype.kind != "i" or isinstance(other, bool):
+        return NotImplemented
+    half, one = power // 2, x.dtype.type(1)
+    with np.errstate(all="ignore"):
+        return x * np.ldexp(one, half) * np.ldexp(one, power - half)
+
+
 @composite(
     "ldexp(Tensor self, Tensor other) -> Tensor",
     doc=make_docstring(
@@ -92,6 +102,7 @@ def modf(self: Tensor) -> tuple[Tensor, Tensor]:
         "td.ldexp(td.asarray([1.0, 3.0]), 2) -> [4.0, 12.0]",
     ),
     reference="numpy.ldexp",
+    eager_kernel=_ldexp_of_arrays,
     samples="samples.elementwise.ldexp_samples",
     dtypes=REAL,
     autocast="float32",

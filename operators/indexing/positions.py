@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, UnsupportedError
 from ...registry.dtypes import ALL, DEFAULT_INT, bool_
@@ -181,6 +181,26 @@ def _take_where(
     return take(concat([self, pad], axis), positions, axis)
 
 
+def _extract_of_arrays(
+    np: ArrayModule, condition: Array, x: Array, *, size: int | None, fill_value: Number
+) -> Any:
+    """``extract`` without ``size``; NotImplemented for conditions that do not fit."""
+    if size is not None or condition.size > x.size:
+        return NotImplemented
+    return x.ravel()[: condition.size][condition.ravel().astype(bool, copy=False)]
+
+
+def _compress_of_arrays(
+    np: ArrayModule, condition: Array, x: Array, axis: int | None, *, size: int | None, fill_value: Number
+) -> Any:
+    """``compress`` without ``size``; NotImplemented for conditions that do not fit."""
+    whole, along = (x.ravel(), 0) if axis is None else (x, axis)
+    fits = condition.ndim == 1 and -whole.ndim <= along < whole.ndim
+    if size is not None or not fits or condition.size > whole.shape[along]:
+        return NotImplemented
+    return whole.compress(condition.astype(bool, copy=False), along)
+
+
 @composite(
     "extract(Tensor condition, Tensor self, *, int? size=None, Scalar fill_value=0) -> Tensor",
     doc=make_docstring(
@@ -197,6 +217,7 @@ Raises:
         "td.extract(td.asarray([True, False, True]), td.asarray([5, 6, 7])) -> [5, 7]",
     ),
     reference="references.numpy_functions.extract",
+    eager_kernel=_extract_of_arrays,
     samples="samples.indexing.extract_samples",
     errors="samples.indexing.extract_errors",
     dtypes=ALL,
@@ -226,6 +247,7 @@ Raises:
         "td.compress(td.asarray([True, False]), td.asarray([[1, 2], [3, 4]]), 0) -> [[1, 2]]",
     ),
     reference="references.numpy_functions.compress",
+    eager_kernel=_compress_of_arrays,
     samples="samples.indexing.compress_samples",
     errors="samples.indexing.compress_errors",
     dtypes=ALL,

@@ -37,7 +37,7 @@ from .sorting import argsort
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...registry.types import Number, Tensor
+    from ...registry.types import Array, ArrayModule, Number, Tensor
 
 
 # -- interp ------------------------------------------------------------------------------------------------------------
@@ -144,6 +144,21 @@ def _slide(signal: Tensor, kernel: Tensor, mode: str) -> Tensor:
     return reshape(rows, (rows.shape[-1],))
 
 
+def _convolve_arrays(np: ArrayModule, x: Array, y: Array, mode: str) -> Any:  # noqa: ANN401
+    """``convolve`` of integers, whose sums are exact; NotImplemented for others, which are compiled."""
+    return np.convolve(x, y, mode) if _are_integer_signals(x, y) else NotImplemented
+
+
+def _correlate_arrays(np: ArrayModule, x: Array, y: Array, mode: str) -> Any:  # noqa: ANN401
+    """``correlate``, as :func:`_convolve_arrays`."""
+    return np.correlate(x, y, mode) if _are_integer_signals(x, y) else NotImplemented
+
+
+def _are_integer_signals(x: Any, y: Any) -> bool:  # noqa: ANN401
+    is_integer = hasattr(x, "dtype") and hasattr(y, "dtype") and x.dtype == y.dtype and x.dtype.kind in "iu"
+    return is_integer and x.ndim == y.ndim == 1 and bool(x.size and y.size)
+
+
 @composite(
     "convolve(Tensor self, Tensor other, str mode='full') -> Tensor",
     doc=make_docstring(
@@ -152,6 +167,7 @@ def _slide(signal: Tensor, kernel: Tensor, mode: str) -> Tensor:
         "td.convolve(td.asarray([1, 2, 3]), td.asarray([0, 1])) -> [0, 1, 2, 3]",
     ),
     reference="numpy.convolve",
+    eager_kernel=_convolve_arrays,
     samples=("samples.reductions.convolve_samples",),
     errors="samples.reductions.convolve_errors",
     dtypes=NUMERIC,
@@ -175,6 +191,7 @@ def convolve(self: Tensor, other: Tensor, mode: str) -> Tensor:
         "td.correlate(td.asarray([1, 2, 3]), td.asarray([0, 1])) -> [2, 3]",
     ),
     reference="numpy.correlate",
+    eager_kernel=_correlate_arrays,
     samples=("samples.reductions.convolve_samples",),
     errors="samples.reductions.convolve_errors",
     dtypes=NUMERIC,

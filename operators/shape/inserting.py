@@ -39,6 +39,15 @@ Raises:
     {raises}"""
 
 
+def _append_to_array(np: ArrayModule, x: Array, values: Array | float, axis: int | None) -> Any:  # noqa: ANN401
+    """``append`` of arrays of one dtype, or of a number of its kind."""
+    if not hasattr(values, "dtype"):
+        if x.dtype.kind not in {bool: "b", int: "i", float: "f", complex: "c"}[type(values)]:
+            return NotImplemented
+        values = np.asarray(values, x.dtype)
+    return np.append(x, values, axis) if values.dtype == x.dtype else NotImplemented
+
+
 @composite(
     "append(Tensor self, Tensor values, int? axis=None) -> Tensor",
     doc=make_docstring(
@@ -51,6 +60,7 @@ Raises:
         "td.append(td.asarray([1, 2]), 3) -> [1, 2, 3]",
     ),
     reference="numpy.append",
+    eager_kernel=_append_to_array,
     samples="samples.stacking.append_samples",
     errors=lambda: [ErrorInput((TensorSample((2, 2)), TensorSample((3,)), 0), ValueError, "shape")],
     dtypes=ALL,

@@ -12,6 +12,7 @@ from tandem.registry import native_type
 from tandem.registry.function import functions
 
 OPERATORS = {name: op for name, op in table().items() if op.decl.eager_kernel is not None}
+INTEGERS = ("convolve", "correlate")  # whose eager kernels compute integers, and compiled code the rest
 COMPOSITES = {name: op for name, op in OPERATORS.items() if op.decl.kind == "composite"}
 native = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -137,10 +138,8 @@ def test_other_kernels_replace_eager_kernels():
 @pytest.mark.parametrize("name", [name for name in OPERATORS if "indices" not in name])
 def test_calls_on_plain_tensors_are_native(name):
     op = OPERATORS[name]
-    function, dtype = (
-        functions[op.name],
-        next(d for d in (td.float32, *op.decl.dtypes) if d in op.decl.dtypes),
-    )
+    first = td.int64 if op.schema.name in INTEGERS else td.float32
+    function, dtype = functions[op.name], next(d for d in (first, *op.decl.dtypes) if d in op.decl.dtypes)
     calls = [arrays_of(sample, d, generator(op, d)) for d, sample in rows(op) if d is dtype]
     args, _ = to_tensors(min(calls, key=lambda call: len(call[1])))  # sizes of results are left out
     for _ in range(4):
@@ -191,3 +190,36 @@ def test_bincount_agrees_with_the_body(dtype, weights):
             td.bincount(td.asarray([1, -1]))
         with pytest.raises(td.errors.DTypeError, match="integers"):
             td.bincount(td.asarray([True, False]))
+
+
+@native
+def test_keywords_are_native():
+    x = td.asarray([1, 3, 1])
+    calls = {
+        td.bincount: [{"minlength": 6}, {"weights": x.astype(td.float64), "minlength": 2}, {"length": None}],
+        td.flatnonzero: [{"size": None}],
+        td.append: [{"values": x}, {"values": x, "axis": 0}],
+    }
+    for function, options in calls.items():
+        for given in options:
+            expected = contents(function.operator(x, **given))
+            for _ in range(300):
+                assert contents(function(x, **given)) == expected
+        stub = native_layer.stubs().kernels[function.operator]
+        if stub.record.get(rt.OperatorEntry.calls) == 0:
+            assert COMPILED in stub.hot_calls.counts.values()
+    for wrong in ({"minlenth": 6}, {"self": x}, {"minlength": "a"}, {"minlength": -1}):
+        with pytest.raises((TypeError, ValueError)):
+            td.bincount(x, **wrong)
+
+
+def test_wide_exponents_and_numbers():
+    x = td.asarray(np.array([1.5, -0.0, np.inf, np.nan, 1e-45, 3e38], np.float32))
+    n = td.asarray([-150, 3, -1000, 5, 149, 1])
+    wanted = td.jit(td.ldexp)(x, n)
+    for _ in range(3):
+        assert contents(td.ldexp(x, n)) == contents(wanted)
+        assert contents(td.ldexp(x, 200)) == contents(td.ldexp(x, td.asarray([200])))
+        assert td.append(x, 2).dtype is td.float32 and td.append(x, 2.0)[-1].item() == 2
+        assert td.append(td.asarray([1], dtype=td.int8), 2).dtype is td.int8
+        assert td.append(td.asarray([1]), 2.5).dtype is td.append(td.asarray([1]), td.sin(2.5)).dtype

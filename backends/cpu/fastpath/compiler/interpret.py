@@ -12,7 +12,6 @@ import ctypes
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 from ..... import lazy
@@ -98,7 +97,7 @@ class Interpreter:
             return self.address(result.name) if result.args is None else self.extern(result)
         if getattr(result, "__native__", False):
             return self.function(result)
-        return _Module(self, result) if isinstance(result, (ModuleType, lazy.Module)) else result
+        return _Module(self, result) if isinstance(result, lazy.MODULE_TYPES) else result
 
     # C functions --------------------------------------------------------------------------------------------
     def address(self, name: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from types import ModuleType
 from typing import Any
 
 from ..... import lazy
@@ -67,7 +66,7 @@ class Names:
             owner = self.global_of(node.value)
             if isinstance(owner, StructMeta):
                 return self.field_of(owner, node).offset
-            if isinstance(owner, (ModuleType, lazy.Module)):
+            if isinstance(owner, lazy.MODULE_TYPES):
                 return self.parameter(node.attr, getattr(owner, node.attr, None))
             is_known = isinstance(owner, type) and issubclass(owner, Opcodes)
             is_known = is_known or hasattr(type(owner), "__dataclass_fields__")

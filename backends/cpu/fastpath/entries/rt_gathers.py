@@ -26,6 +26,8 @@ def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
     if unlikely(count < 2 or axis == NULL):
         return Outcome.FALL_BACK
     source, index = load(ptr, args, 0), load(ptr, args, 8)
+    if TAKE and capi.type_of(index) == capi.PyLong_Type:
+        return take_position(entry, source, index, axis, flags)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     chosen: ptr = index
     if TAKE == 0:
@@ -40,6 +42,26 @@ def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
         return Outcome.FALL_BACK
     tensor = rt_entry.finish(entry, gather_elements(g, array, chosen, along, flags))
     return rt_record.finish_call(entry, flags, dsl.stack_of(source, index, axis, tensor), 3)
+
+
+@dsl.noinline
+def take_position(entry: base.OperatorEntry, source: ptr, index: ptr, axis: ptr, flags: i64) -> ptr:
+    """Return `take(x, 3)`: the slice at a Python integer, as at a tensor without axes; or an `Outcome`."""
+    g: base.Globals = entry.globals_
+    chosen = rt_operands.tensor_of_scalar(g, index, base.WEAK_INT, base.INT64)
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    if unlikely(chosen == NULL or array == NULL):
+        capi.PyErr_Clear()
+        capi.release(chosen)
+        return Outcome.FALL_BACK
+    along = rt_arguments.position(axis, i64(array.ndim))
+    if axis == capi.Py_None and array.ndim == 1:
+        along = 0  # the position in the flattened tensor
+    result: ptr = Outcome.FALL_BACK
+    if likely(along != rt_arguments.BAD):
+        result = rt_entry.finish(entry, gather_elements(g, array, chosen, along, flags))
+    capi.decref(chosen)
+    return result
 
 
 @dsl.noinline

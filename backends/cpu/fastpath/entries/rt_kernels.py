@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import at
-from ..runtime import capi, rt_entry, rt_operands
+from ..runtime import capi, rt_arguments, rt_entry, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
@@ -28,6 +28,7 @@ class KernelEntry(base.OperatorEntry):
     results: i64  # which results need no check
     check: ptr  # the function that checks others
     numpy: ptr  # the module, the first argument of functions of arrays
+    arguments: ptr  # the names of all arguments, a tuple
     is_sampled: i64  # 1: Python runs some of the calls, which it counts by their kinds
     seen: i64  # calls, if it is
 
@@ -60,13 +61,19 @@ def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     Python twin: registry/operator.py:Operator.__call__
     """
     g: base.Globals = entry.globals_
-    kernel = entry.kernel
-    if unlikely(not is_plain_call(entry, args, count, kwnames, flags)):
+    kernel, values = entry.kernel, stack(MOST_ARGUMENTS * 8)
+    if unlikely(kwnames != NULL):
+        if not complete_arguments(entry, args, count, kwnames, values):
+            return Outcome.FALL_BACK
+        args, count = values, entry.count
+    elif unlikely(count > entry.most):
+        return Outcome.FALL_BACK
+    if unlikely(not is_plain_call(entry, args, count, flags)):
         return Outcome.FALL_BACK
     entry.calls += 1
     capi.incref(kernel)
     if likely(count == entry.count):
-        result = capi.PyObject_Vectorcall(kernel, args, count, NULL)
+        result = capi.PyObject_Vectorcall(kernel, args, entry.most, entry.keywords)
     else:
         result = call_with_defaults(entry, kernel, args, count)
     capi.decref(kernel)
@@ -85,8 +92,16 @@ def array_kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, f
     Python twin: backends/cpu/kernels/register.py:make_eager_kernel
     """
     g: base.Globals = entry.globals_
-    kernel, total = entry.kernel, entry.count
-    if unlikely(is_counted(entry) or not is_plain_call(entry, args, count, kwnames, flags)):
+    kernel, total, given = entry.kernel, entry.count, stack(MOST_ARGUMENTS * 8)
+    if unlikely(is_counted(entry)):
+        return Outcome.FALL_BACK
+    if unlikely(kwnames != NULL):
+        if not complete_arguments(entry, args, count, kwnames, given):
+            return Outcome.FALL_BACK
+        args, count = given, total
+    elif unlikely(count > entry.most):
+        return Outcome.FALL_BACK
+    if unlikely(not is_plain_call(entry, args, count, flags)):
         return Outcome.FALL_BACK
     values = stack(MOST_ARGUMENTS * 8 + 8)
     store(ptr, values, 0, entry.numpy)
@@ -142,14 +157,37 @@ def wrap_each(entry: KernelEntry, g: base.Globals, result: capi.PyVarObject) -> 
     return tensors
 
 
+@noinline
+def complete_arguments(
+    entry: KernelEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, values: ptr
+) -> bool:
+    """Write all arguments of a call with keywords in the order of the schema; false if Python has to bind them."""
+    if count > entry.most:
+        return False
+    for i in range(entry.count):
+        store(ptr, values, i * 8, load(ptr, args, i * 8) if i < count else ptr(0))
+    for k in range(kwnames.size):
+        index = i64(-1)
+        for i in range(entry.count):
+            if rt_arguments.string_matches(capi.item(kwnames, k), capi.item(entry.arguments, i)):
+                index = i
+        if index < 0 or load(ptr, values, index * 8) != NULL:
+            return False
+        store(ptr, values, index * 8, load(ptr, args, (count + k) * 8))
+    for i in range(entry.count):
+        if load(ptr, values, i * 8) == NULL:
+            if load(ptr, entry.defaults, i * 8) == NULL:
+                return False
+            store(ptr, values, i * 8, load(ptr, entry.defaults, i * 8))
+    return True
+
+
 @native
-def is_plain_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> bool:
-    """Return whether the kernel can run a call: its arguments are positional and plain."""
+def is_plain_call(entry: KernelEntry, args: ptr, count: i64, flags: i64) -> bool:
+    """Return whether the kernel can run a call: its arguments are plain."""
     return (
-        kwnames == NULL
-        and entry.kernel != NULL
+        entry.kernel != NULL
         and count >= entry.least
-        and count <= entry.most
         and are_plain_arguments(entry.globals_, entry.kinds, args, count, flags)
     )
 

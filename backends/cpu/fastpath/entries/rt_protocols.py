@@ -36,7 +36,7 @@ def array_ufunc(entry: ProtocolEntry, args: ptr, count: i64, kwnames: capi.PyVar
         return Outcome.FALL_BACK
     entry.calls += 1
     if likely(named == 0):
-        return call_held(function, args + 24, count - 3, NULL)
+        return call_referenced(function, args + 24, count - 3, NULL)
     return call_with_out(entry, function, args, count, kwnames, flags)
 
 
@@ -78,7 +78,7 @@ def find_function(entry: ProtocolEntry, function: ptr) -> ptr:
 
 
 @native
-def call_held(function: ptr, args: ptr, count: i64, kwnames: ptr) -> ptr:
+def call_referenced(function: ptr, args: ptr, count: i64, kwnames: ptr) -> ptr:
     """Call a function that may be forgotten meanwhile."""
     capi.incref(function)
     result = capi.PyObject_Vectorcall(function, args, count, kwnames)
@@ -141,11 +141,11 @@ def call_with_out(
         values = stack(rt_operands.MOST_ARGUMENTS * 8)
         capi.memcpy(values, args + 24, (count - 3) * 8)
         store(ptr, values, (count - 3) * 8, out)
-        result = call_held(function, values, count - 3, kwnames)
+        result = call_referenced(function, values, count - 3, kwnames)
         return result if likely(result != NULL) else refuse()
     if capi.type_of(out) != capi.PyArray_Type or (out.flags & capi.WRITEABLE) == 0:
         return Outcome.FALL_BACK
-    result = call_held(function, args + 24, count - 3, NULL)
+    result = call_referenced(function, args + 24, count - 3, NULL)
     if unlikely(result == NULL):
         return refuse()
     array: capi.Ndarray = rt_operands.plain_array(g, result, base.PLAIN)

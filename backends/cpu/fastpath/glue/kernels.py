@@ -116,6 +116,7 @@ class KernelStruct(EntryStruct):
             count=len(arguments),
             kinds=kinds,
             defaults=values,
+            arguments=tuple(sys.intern(argument.name) for argument in arguments),
             write_out=find_writer(op),
         )
         self.refer(at.KernelEntry.numpy, np)
