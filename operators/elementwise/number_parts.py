@@ -83,12 +83,12 @@ def modf(self: Tensor) -> tuple[Tensor, Tensor]:
 
 def _ldexp_of_arrays(np: ArrayModule, x: Array, other: Array | int) -> Any:  # noqa: ANN401
     """``ldexp`` in the two steps of the body; NotImplemented for other dtypes."""
-    power = np.asarray(other)
-    if x.dtype.char not in "fd" or power.dtype.kind != "i" or isinstance(other, bool):
+    is_number = type(other) is int
+    if x.dtype.char not in "fd" or not (is_number or (hasattr(other, "dtype") and other.dtype.kind == "i")):
         return NotImplemented
-    half, one = power // 2, x.dtype.type(1)
+    half, one = other // 2, x.dtype.type(1)
     with np.errstate(all="ignore"):
-        return x * np.ldexp(one, half) * np.ldexp(one, power - half)
+        return x * np.ldexp(one, half) * np.ldexp(one, other - half)
 
 
 @composite(

@@ -100,7 +100,13 @@ def _bincount_of_array(
         return xp.bincount(self, None, minlength)  # raises for what the body rejects
     if not isinstance(weights, np.ndarray) or weights.dtype not in (xp.float32, xp.float64):
         return NotImplemented
-    if minlength < 0 or weights.shape != self.shape or self.ndim != 1 or not self.size or self.min() < 0:
+    if minlength < 0 or weights.shape != self.shape or self.ndim != 1 or not self.size:
+        return NotImplemented
+    if weights.dtype == xp.float64:
+        return xp.bincount(
+            self, weights, minlength
+        )  # which adds in this order, and raises for negative values
+    if self.min() < 0:
         return NotImplemented
     result = xp.zeros(max(int(self.max()) + 1, minlength), weights.dtype)
     xp.add.at(result, self, weights)

@@ -46,11 +46,14 @@ def kind_bits(kind: Type) -> int:
     return _KINDS.get(kind.base, 0) if kind.form == "base" else 0
 
 
-def object_bits(kind: Type) -> int:
-    """Return as `kind_bits` also whether any object, or a tuple of integers, is passed unchanged.
+def object_bits(kind: Type, is_first: bool = True) -> int:
+    """Return as `kind_bits` also whether any object, a tuple of integers, or a number for a tensor is passed unchanged.
 
-    It is for operators that write nothing: the others count writes in the dispatcher's layers.
+    It is for operators that write nothing: the others count writes in the dispatcher's layers. Functions of arrays get
+    numbers in place of tensors, but of the first one, as `make_eager_kernel` passes them.
     """
+    if kind.core == "Tensor" and not kind.is_list and not is_first:
+        return kind_bits(kind) | _KINDS["Scalar"]
     if kind.form == "list" and kind.element is not None and kind.size is None:
         return at.INTEGERS if kind_bits(kind.element) == at.INTEGER else 0
     return at.ANYTHING if kind.form == "base" and kind.base == "Any" else kind_bits(kind)
@@ -98,10 +101,11 @@ class KernelStruct(EntryStruct):
         positional, keyword, converters = op.binder.positional, op.binder.keyword, op.binder.converters
         arguments = (*positional, *keyword)
         self.operator, self.kernel = op, None
-        find_bits = object_bits if has_eager_kernel(op) else kind_bits
+        is_eager = has_eager_kernel(op)
         kinds, values = StructMemory(8 * len(arguments) + 8), StructMemory(8 * len(arguments) + 8)
         for index, argument in enumerate(arguments):
-            kinds.set(8 * index, find_bits(argument.type))
+            kind = argument.type
+            kinds.set(8 * index, object_bits(kind, index == 0) if is_eager else kind_bits(kind))
             if argument.default is not MISSING:
                 values.refer(8 * index, converters[argument.name](argument.default))
         super().__init__(
