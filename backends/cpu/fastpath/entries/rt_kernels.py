@@ -7,11 +7,14 @@ and whose key set is that of plain CPU tensors. The kernel may be replaced while
 
 from __future__ import annotations
 
+from ..... import lazy
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import at
-from ..runtime import capi, rt_arguments, rt_entry, rt_operands
+from ..runtime import capi, rt_entry, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
+
+rt_arguments = lazy.Module(".backends.cpu.fastpath.runtime.rt_arguments")  # imported to compile an entry
 
 
 class KernelEntry(base.OperatorEntry):

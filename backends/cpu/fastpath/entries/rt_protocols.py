@@ -71,10 +71,10 @@ def array_function(entry: ProtocolEntry, args: ptr, count: i64, kwnames: ptr, fl
 @native
 def find_function(entry: ProtocolEntry, function: ptr) -> ptr:
     """Return tandem's function for one of NumPy, borrowed; NULL if Python has to find it."""
-    found = capi.PyDict_GetItemWithError(entry.functions, function)
-    if unlikely(found == NULL):
+    known = capi.PyDict_GetItemWithError(entry.functions, function)
+    if unlikely(known == NULL):
         capi.PyErr_Clear()
-    return found
+    return known
 
 
 @native
