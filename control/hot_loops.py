@@ -324,6 +324,11 @@ def find_call(
     return LoopCall(_find_loop(full_key, captures.held), functions, captures, carry, items, run)
 
 
+def is_known_to_fail(function: object) -> bool:
+    """Whether calls of a function are known to have no compiled form, because of what it does or reads."""
+    return type(function) is FunctionType and tuple(_list_codes(function)) in _rejected
+
+
 def _list_codes(function: object) -> Iterator[CodeType | ref[type] | None]:
     """The code of a function, and of those that the functions of the package around it call.
 

@@ -112,8 +112,16 @@ class _Global(NamedTuple):
 
     name: str
     attributes: tuple[str, ...]
-    values: tuple[Any, ...]  # the modules
+    modules: tuple[Any, ...]
     check: Check
+
+    def is_same(self, value: object, seen: Seen) -> bool:
+        """Whether the variable, which has this value now, leads to what it did."""
+        for attribute, module in zip(self.attributes, self.modules):
+            if value is not module:
+                return False
+            value = getattr(value, attribute, None)
+        return self.check(value, seen)
 
 
 class _Maker:
@@ -266,12 +274,22 @@ class _Maker:
                 at, cell = cells[read.name]
                 value = _contents(cell)
                 if isinstance(value, ModuleType):
-                    raise NoSnapshot
-                own.append((at, self.of_value(value)))
+                    own.append((at, self._of_module(value, read.attributes)))
+                else:
+                    own.append((at, self.of_value(value)))
         if function.__kwdefaults__:
             raise NoSnapshot
         defaults = None if function.__defaults__ is None else self._of_tuple(function.__defaults__)
         return _check_of(function, number, own, globals_, defaults)
+
+    def _of_module(self, module: ModuleType, attributes: tuple[str, ...]) -> Check:
+        """Make the check of a module that a variable holds, and of the attribute that is read of it."""
+        part = self._of_global({"": module}, "", attributes)
+
+        def check(other: object, seen: Seen) -> bool:
+            return part.is_same(other, seen)
+
+        return check
 
     def _of_global(self, names: dict[str, Any], name: str, attributes: tuple[str, ...]) -> _Global:
         value, modules = names.get(name, _MISSING), []
@@ -373,15 +391,9 @@ def _check_of(
                 return False
         if not is_user:
             return True
-        for name, attributes, modules, one in globals_:
-            value = names.get(name, _MISSING)
-            if value is _MISSING:
-                value = getattr(builtins, name, None)
-            for attribute, module in zip(attributes, modules):
-                if value is not module:
-                    return False
-                value = getattr(value, attribute, None)
-            if not one(value, seen):
+        for part in globals_:
+            value = names.get(part.name, _MISSING)
+            if not part.is_same(getattr(builtins, part.name, None) if value is _MISSING else value, seen):
                 return False
         given = other.__defaults__
         if given is not None and (defaults is None or not defaults(given, seen)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..registry.types import Args, Pytree, TensorOrSpec
 
 Positions = int | Sequence[int]
-_PLAIN = (CPU_KEYS, GRAD_CPU_KEYS)  # key sets of tensors that are used as they are
+PLAIN = (CPU_KEYS, GRAD_CPU_KEYS)  # key sets of tensors that are used as they are
 
 
 def name_of(what: str, fun: object) -> str:
@@ -82,7 +82,7 @@ def _as_tensor(
     name: str, leaf: object, index: int, treedef: TreeDef, positions: Sequence[int], allow_int: bool
 ) -> Tensor:
     try:
-        tensor: Tensor = leaf if type(leaf) is Tensor and leaf._keys in _PLAIN else strengthen(asarray(leaf))
+        tensor: Tensor = leaf if type(leaf) is Tensor and leaf._keys in PLAIN else strengthen(asarray(leaf))
     except (ArgumentError, DTypeError) as fault:
         raise type(fault)(f"{name}: {describe_leaf(index, treedef, positions)}: {fault}") from None
     if not (tensor.dtype.is_inexact or allow_int):

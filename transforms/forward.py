@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import pytree
+from ..control.hot_loops import is_known_to_fail
 from ..control.hot_transforms import run_transform
 from ..eager.autograd.engine import ensure_own_memory
 from ..eager.autograd.forward_mode import ForwardMeta, forward, tangent_at
@@ -13,19 +15,19 @@ from ..eager.autograd.node import zeros_of
 from ..eager.layers.levels import Level, open_level, unwrap, wrap_level
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, NotDifferentiableError
 from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.dtypes import as_dtype, float64
 from ..registry.source import source_line
 from ..registry.values import TensorSpec, describe
-from .arguments import check_callable, match_leaves, name_of, result_leaves, split_aux, tensor_leaves
+from .arguments import PLAIN, check_callable, match_leaves, name_of, result_leaves, split_aux, tensor_leaves
 from .linear_function import LinearFunction, LinearFunctionSpec
 from .reverse import vjp
 from .tapes import Tape, record
 from .zeros import Tangents, zero_tangent
 
 if TYPE_CHECKING:
-    from ..eager.tensor.tensor import Tensor
     from ..pytree import TreeDef
     from ..registry.types import Function, Pytree
 
@@ -60,16 +62,12 @@ def jvp(fun: Function, primals: Sequence[Pytree], tangents: Sequence[Pytree], ha
     """
     check_callable("jvp", fun)
     name = name_of("jvp", fun)
-    for what, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
-            raise ArgumentError(f"{name}: {what} is a tuple or a list of arguments, not {describe(given)}")
-    leaves, treedef = tensor_leaves(name, primals, range(len(primals)))
-    directions = match_leaves(name, "tangent", list(tangents), treedef, leaves)
+    leaves, treedef, directions = _match_arguments(name, primals, tangents)
 
     def as_written() -> Pytree:
         return _push(name, fun, leaves, directions, treedef, has_aux)
 
-    if has_aux:
+    if has_aux or is_known_to_fail(fun):
         return as_written()
     count, pattern = len(leaves), [t is not None for t in directions]
 
@@ -80,6 +78,38 @@ def jvp(fun: Function, primals: Sequence[Pytree], tangents: Sequence[Pytree], ha
 
     arguments = [*leaves, *[t for t in directions if t is not None]]
     return run_transform(("jvp", *pattern), fun, arguments, treedef, transform, as_written)
+
+
+def _are_plain(primals: Sequence[Pytree], tangents: Sequence[Pytree]) -> bool:
+    """Whether all arguments are plain tensors of floating-point or complex numbers, with tangents that fit them."""
+    if type(primals) is not tuple or type(tangents) is not tuple or len(primals) != len(tangents):
+        return False
+    for x, t in zip(primals, tangents):
+        if type(x) is not Tensor or type(t) is not Tensor or x._keys not in PLAIN or t._keys not in PLAIN:
+            return False
+        one, two = x._array, t._array
+        if one.shape != two.shape or one.dtype is not two.dtype or not x.dtype.is_inexact:
+            return False
+    return True
+
+
+@cache
+def _tuple_of(count: int) -> TreeDef:
+    """The structure of a list of tensors."""
+    return pytree.flatten([0] * count)[1]
+
+
+def _match_arguments(
+    name: str, primals: Sequence[Pytree], tangents: Sequence[Pytree]
+) -> tuple[list[Tensor], TreeDef, list[Tensor | None]]:
+    """The leaves of the arguments of ``jvp``, their structure, and their tangents."""
+    if _are_plain(primals, tangents):
+        return cast(Any, [*primals]), _tuple_of(len(primals)), cast(Any, [*tangents])
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentError(f"{name}: {what} is a tuple or a list of arguments, not {describe(given)}")
+    leaves, treedef = tensor_leaves(name, primals, range(len(primals)))
+    return leaves, treedef, match_leaves(name, "tangent", list(tangents), treedef, leaves)
 
 
 def _push(
@@ -96,7 +126,10 @@ def _push(
             x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, directions)
         ]
         result, aux = split_aux(name, fun(*treedef.unflatten(inputs)), has_aux)
-        results, outdef = result_leaves(name, result)
+        is_single = isinstance(result, Tensor) and not has_aux
+        results, outdef = ([], treedef) if is_single else result_leaves(name, result)
+    if is_single:
+        return unwrap(level, result), _tangents(level, [cast(Tensor, result)], directions)[0]
     value = outdef.unflatten([unwrap(level, leaf) for leaf in results])
     tangent = outdef.unflatten(_tangents(level, results, directions))
     if has_aux:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import pytree
+from .. import lazy, pytree
 from ..eager.tensor.dunders import by_name
 from ..errors import DTypeError
 from ..registry.values import describe
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ..eager.tensor.tensor import Tensor
     from ..pytree import TreeDef
     from ..registry.types import Args, Function, Kwargs, Pytree
+
+mapping = lazy.Module(".eager.layers.vmap.mapping")
 
 
 def jacfwd(
@@ -213,7 +215,10 @@ def _rows(
     def pull(*cotangents: Tensor) -> tuple[Tensor, ...]:
         return tuple(pytree.leaves(vjp_fn(outdef.unflatten(cotangents))))
 
-    gradients: Sequence[Tensor] = vmap(pull)(*_basis(results)) if results else ()
+    gradients: Sequence[Tensor] = ()
+    if results:
+        # Its calls are not compiled, so :func:`vmap`, which would look for a compiled form, is not used.
+        gradients = mapping.make_batch_function(pull, 0, 0, None, None)(*_basis(results))
     return [
         [
             by_name("reshape")(g[start : start + x.size], (*x.shape, *leaf.shape))

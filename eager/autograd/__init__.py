@@ -9,6 +9,7 @@ backward.py: ``x.backward()`` and ``td.autograd.grad``.
 context.py: the context and the graph node of derivatives written by hand.
 derivative_rules.py: an operator's derivative, read off its declaration once.
 engine.py: the backward pass over the graph.
+forward_calls.py: calls at levels of ``jvp`` without the dispatcher.
 forward_mode.py: the kernel of levels of ``jvp``.
 function.py: ``td.autograd.Function``.
 function_batched.py: a Function under ``vmap``.

@@ -6,7 +6,6 @@ are :func:`..tensor.tensor.wrap`, native entries, and traces. Views of existing 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -18,15 +17,17 @@ from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 
 if TYPE_CHECKING:
-    from ...registry.types import Array, Tensor
+    from ...registry.types import Array
     from ...registry.values import TensorBase
 
 # [number of open levels in this process]: nothing is noted while it is 0.
 open_level_count = [0]
-_is_listening = [False]  # the last value passed to the listeners
-# Called with True when the first level opens and with False when the last one closes; native code notes its results
-# in between.
-listeners: list[Callable[[bool], None]] = []
+_MANY = 2
+_told = [0]  # the last value passed to the listeners
+# Called with the number of open levels, at most 2, when it changes; native code notes its results while it is not 0.
+listeners: list[Callable[[int], None]] = []
+# Called once, before the first level of the process opens, while no lock is held.
+before_first_level: list[Callable[[], object]] = []
 _lock = locks.make_lock("levels")
 _FIRST = 64
 
@@ -45,6 +46,8 @@ _allocations = _Allocations()
 
 def open_scope() -> list[Any]:
     """Open the scope of a new innermost level; return the list of weak references to what is allocated in it."""
+    while before_first_level:
+        before_first_level.pop()()
     made: list[Any] = []
     _allocations.lists.append(made)
     _count()
@@ -72,11 +75,11 @@ def _count() -> None:
         depth = len(_allocations.lists)
         open_level_count[0] += depth - _allocations.counted
         _allocations.counted = depth  # no interrupt can occur between these two assignments
-        is_open = open_level_count[0] > 0
-        if is_open is not _is_listening[0]:
+        count = min(open_level_count[0], _MANY)
+        if count != _told[0]:
             for listener in listeners:
-                listener(is_open)
-            _is_listening[0] = is_open
+                listener(count)
+            _told[0] = count
 
 
 def _close_scopes(before: int) -> None:
@@ -106,24 +109,6 @@ def note_allocation(tensor: TensorBase) -> None:
     if len(references) > _allocations.prune_size:  # remove dead references each time the number has doubled
         references[:] = [reference for reference in references if reference() is not None]
         _allocations.prune_size = 2 * len(references) + _FIRST
-
-
-class _Probe:
-    def __init__(self) -> None:
-        self._array = np.zeros(1)
-
-
-def _references(tensor: Any) -> int:
-    return sys.getrefcount(tensor._array)
-
-
-_SOLE_REFERENCES = _references(_Probe())
-
-
-def note_native_allocation(tensor: Tensor) -> None:
-    """Note a tensor created by native code, if no other object refers to its array."""
-    if _references(tensor) <= _SOLE_REFERENCES:
-        note_allocation(tensor)
 
 
 def is_made_since(scope: int, tensor: TensorBase) -> bool:

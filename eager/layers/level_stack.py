@@ -11,7 +11,7 @@ from ...errors import ArgumentError
 from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOGRAD
-from ...registry.dispatch.state import current_keys, set_keys, state
+from ...registry.dispatch.state import current_keys, set_keys
 from ...registry.operator import Operator
 from . import level_allocations
 
@@ -117,8 +117,29 @@ def named_axes() -> tuple[tuple[Hashable, int], ...]:
     return tuple((x.axis_name, x.batch_size) for x in stack.levels if x.axis_name is not None)
 
 
-@contextmanager
-def open_level(name: str, origin: str, forward: LevelKernel | None = None) -> Iterator[Level]:
+class push_level:
+    """Context manager: push a level onto the stack; its values are invalid after the block."""
+
+    __slots__ = ("_level",)
+
+    def __init__(self, level: Level):
+        self._level = level
+
+    def __enter__(self) -> Level:
+        level = self._level
+        stack.levels = [*stack.levels, level]
+        level.scope = level_allocations.scope_count()
+        level_allocations.open_scope()
+        return level
+
+    def __exit__(self, *exception: object) -> None:
+        level = self._level
+        level_allocations.close_scope()
+        stack.levels = [other for other in stack.levels if other is not level]
+        level.is_open = False
+
+
+class open_level(push_level):
     """Context manager: open a level; recording is on inside, even within ``no_grad``.
 
     Args:
@@ -126,29 +147,25 @@ def open_level(name: str, origin: str, forward: LevelKernel | None = None) -> It
         origin: ``file:line`` of the call that opens it.
         forward: the kernel of a level of ``jvp``; None for one of ``grad``.
     """
-    new_level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)
-    new_level.forward = forward
-    with push_level(new_level) as level:
-        before = current_keys()
-        try:
-            set_keys(state.include, state.exclude & ~AUTOGRAD)
-            yield level
-        finally:
-            set_keys(*before)
 
+    __slots__ = ("_before",)
 
-@contextmanager
-def push_level(level: Level) -> Iterator[Level]:
-    """Context manager: push a level onto the stack; its values are invalid after the block."""
-    stack.levels = [*stack.levels, level]
-    level.scope = level_allocations.scope_count()
-    level_allocations.open_scope()
-    try:
-        yield level
-    finally:
-        level_allocations.close_scope()
-        stack.levels = [other for other in stack.levels if other is not level]
-        level.is_open = False
+    def __init__(self, name: str, origin: str, forward: LevelKernel | None = None):
+        self._before = current_keys()
+        level = Level(len(stack.levels) + 1, name, origin, self._before[1] & AUTOGRAD)
+        level.forward = forward
+        super().__init__(level)
+
+    def __enter__(self) -> Level:
+        level = super().__enter__()
+        include, exclude = self._before = current_keys()
+        if exclude & AUTOGRAD:
+            set_keys(include, exclude & ~AUTOGRAD)
+        return level
+
+    def __exit__(self, *exception: object) -> None:
+        set_keys(*self._before)
+        super().__exit__(*exception)
 
 
 @contextmanager

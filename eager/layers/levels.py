@@ -62,6 +62,9 @@ LEVEL = 1 << DispatchKey.Level
 BATCHED = 1 << DispatchKey.Batched
 PYTHON = 1 << DispatchKey.Python
 BELOW_MODES = below(DispatchKey.Mode)
+LEVEL_KEYS: dict[
+    int, int
+] = {}  # the key set of a value by the backends of its payload; native code compares objects
 _AUTOGRAD_KEY: dict[int, int] = {}  # by the key set of the backends
 
 
@@ -183,7 +186,8 @@ def wrap_level(level: Level, payload: Tensor, meta: AutogradMeta | None) -> Leve
     """Create a value of a level."""
     value = LevelTensor.__new__(LevelTensor)
     value._payload, value._level, value._meta = payload, level, meta
-    value._keys = LEVEL | payload._keys & BACKENDS
+    backends = payload._keys & BACKENDS
+    value._keys = LEVEL_KEYS.get(backends) or LEVEL_KEYS.setdefault(backends, LEVEL | backends)
     if level_allocations.open_level_count[0] > 1:
         level_allocations.note_allocation(value)
     return value

@@ -98,7 +98,10 @@ def _other_vjp(g: Tensor, self: Tensor, other_spec: TensorSpec) -> Tensor:
 
 # -- batches -----------------------------------------------------------------------------------------------------------
 def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Batched:
-    """Batching rule: a batch of vectors times one matrix is one product; other calls become stacks."""
+    """Batching rule: a batch of vectors times one matrix is one product; other calls become stacks.
+
+    Native twin: backends/cpu/fastpath/runtime/rt_batches.py:call_product
+    """
     x, y = (logical_shape(one, dim) for one, dim in zip((self, other), in_dims))
     shape = (info.batch_size, *matmul_shape(x, y))
     if in_dims[1] is None and len(y) < 3:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError
 from ...registry.dtypes import REAL, DType, bfloat16, bool_, default_float, float16, float32
+from ..declare.batching import Batched, BatchInfo, Dims
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
-from ..declare.shape_rules import is_tensor, normalize_axes, promoted_dtype, spec_of
+from ..declare.shape_rules import is_tensor, normalize_axes, normalize_axis, promoted_dtype, spec_of
 from ..elementwise.casting import astype, stop_gradient
 from ..elementwise.comparison import isfinite
 from ..elementwise.exponential import exp, log, rsqrt
@@ -93,6 +95,11 @@ INF = float("inf")
 _TOLERANCE = {"float32": 4e-6, "float64": 4e-14}
 
 
+def _shift_axis(name: str, info: BatchInfo, in_dims: Dims, x: Tensor, axis: int) -> Batched:
+    """Batching rule of operators along an axis: shift it past the batch axis."""
+    return info.call(x, normalize_axis(name, axis, len(x.shape) - 1) + 1), 0
+
+
 @composite(
     "softmax(Tensor self, int axis=-1) -> Tensor",
     doc="Softmax: exponentials normalized to sum to one along an axis."
@@ -102,6 +109,7 @@ _TOLERANCE = {"float32": 4e-6, "float64": 4e-14}
     samples="samples.nn.softmax_samples",
     errors="samples.nn.softmax_errors",
     dtypes=REAL,
+    batching=partial(_shift_axis, "softmax"),
     tolerance=_TOLERANCE,
     autocast="float32",
 )
@@ -121,6 +129,7 @@ def softmax(self: Tensor, axis: int) -> Tensor:
     samples="samples.nn.softmax_samples",
     errors="samples.nn.softmax_errors",
     dtypes=REAL,
+    batching=partial(_shift_axis, "log_softmax"),
     tolerance=_TOLERANCE,
     autocast="float32",
 )

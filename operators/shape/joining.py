@@ -9,7 +9,14 @@ from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import ALL, as_dtype
 from ...registry.values import SCALARS, TensorBase, TensorSpec
 from ..creation.creation import full
-from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flatten_examples
+from ..declare.batching import (
+    Batched,
+    BatchInfo,
+    Dims,
+    ensure_batch_axis,
+    flatten_examples,
+    logical_shape,
+)
 from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear
 from ..declare.kinds import array_op, composite
@@ -145,6 +152,23 @@ concat: OperatorFunction[Tensor] = array_op(
 )
 
 
+def _check_equal(shapes: list[tuple[int, ...]]) -> None:
+    """Raise ShapeError if the shapes of tensors to stack differ."""
+    if len(set(shapes)) > 1:
+        raise ShapeError(
+            f"stack: the shapes differ: {', '.join(map(str, shapes))}; broadcast the tensors first"
+        )
+
+
+def _stack_batched(info: BatchInfo, in_dims: Dims, tensors: Sequence[Tensor | Number], axis: int) -> Batched:
+    dtype = promoted_dtype("stack", tensors)
+    converted = [x if isinstance(x, TensorBase) else full((), x, dtype=dtype) for x in tensors]
+    shapes = [logical_shape(x, dim) for x, dim in zip(converted, in_dims[0])]
+    _check_equal(shapes)
+    batched = [ensure_batch_axis(x, dim, info.batch_size) for x, dim in zip(converted, in_dims[0])]
+    return info.call(batched, normalize_axis("stack", axis, len(shapes[0]) + 1) + 1), 0
+
+
 # -- stack and unstack -------------------------------------------------------------------------------------------------
 @composite(
     "stack(Tensor[] tensors, int axis=0) -> Tensor",
@@ -178,6 +202,7 @@ concat: OperatorFunction[Tensor] = array_op(
         ErrorInput(((TensorSample((2,)),), 2), IndexError, "stack: axis 2 is out of bounds"),
     ],
     dtypes=ALL,
+    batching=_stack_batched,
     method=False,
     autocast="promote",
 )
@@ -185,10 +210,7 @@ def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if not tensors:
         raise ValueArgumentError("stack: needs at least one tensor")
     shapes = [spec_of(tensor).shape for tensor in tensors]
-    if len(set(shapes)) > 1:
-        raise ShapeError(
-            f"stack: the shapes differ: {', '.join(map(str, shapes))}; broadcast the tensors first"
-        )
+    _check_equal(shapes)
     axis = normalize_axis("stack", axis, len(shapes[0]) + 1)
     return concat([expand_dims(x, axis) for x in numbers_to_tensors(tensors)], axis)
 

@@ -30,7 +30,7 @@ _protocols = lazy.Module(".backends.cpu.fastpath.glue.protocols")
 _traced = lazy.Module(".backends.cpu.fastpath.glue.traced")
 _installed: list[Stubs] = []
 _functions: list[FunctionStub] = []
-_notes: list[Any] = []  # the field `Globals.note` of the process's runtime
+_notes: list[Any] = []  # the fields `Globals.note` and `note_value` of the process's runtime
 
 
 def why_off() -> str:
@@ -47,9 +47,11 @@ def install() -> None:
         trace.listeners.append(_follow_trace)
         trace.answer_natively = _answer_natively
         _follow_trace()
-        _notes.append(_installed[0].runtime.process.field(rt.Globals.note))
+        fields = (rt.Globals.note, rt.Globals.note_value)
+        _notes.extend(map(_installed[0].runtime.process.field, fields))
         level_allocations.listeners.append(_follow_levels)
-        _follow_levels(bool(level_allocations.open_level_count[0]))
+        _follow_levels(level_allocations.open_level_count[0])
+        level_allocations.before_first_level.append(_installed[0].attach_batches)
         native_type.accept_listeners.append(_add_function)
         for accepting in native_type.accepting:
             _add_function(*accepting)
@@ -98,9 +100,10 @@ def _attach_protocols() -> None:
     _protocols.attach(_installed[0].runtime)
 
 
-def _follow_levels(is_open: bool) -> None:
-    """While a level of a transform is open, report new tensors to it."""
-    _notes[0].value = id(level_allocations.note_native_allocation) if is_open else 0
+def _follow_levels(count: int) -> None:
+    """While levels of transforms are open, report new tensors to them, and with several also new values of levels."""
+    _notes[0].value = id(level_allocations.note_allocation) if count else 0
+    _notes[1].value = id(level_allocations.note_allocation) if count > 1 else 0
 
 
 def _follow_watches(count: int) -> None:

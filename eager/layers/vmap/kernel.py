@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ....errors import ShapeError, TandemError, UnsupportedError, ValueArgumentError
@@ -34,7 +33,10 @@ def batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
 
 
 def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> object:
-    """Run an operator on values of a level."""
+    """Run an operator on values of a level.
+
+    Native twin: backends/cpu/fastpath/runtime/rt_batches.py:run_at_level
+    """
     cached = level.prepared.get(op)
     if cached is None or cached[0].version != op.version:
         cached = level.prepared[op] = find_strategy(op), make_batch_info(level, op)
@@ -151,7 +153,7 @@ def _any_batched(level: Level, values: Iterable[object]) -> bool:
 
 def open_batch(
     name: str, size: int, strategies: dict[Operator, Any], axis_name: Hashable = None
-) -> AbstractContextManager[Level]:
+) -> push_level:
     """Context manager: open a level of ``vmap``.
 
     Args:

@@ -14,6 +14,7 @@ from ....registry.dispatch.unwinding import restore_state_on_error
 from ....registry.values import SCALARS, describe
 from ...tensor.construct import asarray
 from ...tensor.dunders import by_name
+from ...tensor.tensor import Tensor
 from ..level_stack import name_function
 from ..levels import Level
 from .kernel import batched as batched
@@ -22,7 +23,10 @@ from .strategies import StrategyCache as StrategyCache
 from .tensor import BatchedTensor, wrap_batched
 
 if TYPE_CHECKING:
-    from ....registry.types import Args, Function, Kwargs, Pytree, Tensor
+    from ....registry.types import Args, Function, Kwargs, Pytree
+
+
+_GENERAL = object()  # in place of a result
 
 
 class BatchOptions(NamedTuple):
@@ -61,7 +65,13 @@ def call_on_batches(
         strategies: a cache that belongs to the function and the options.
         args, kwargs: the arguments.
     """
-    name = f"vmap({name_function(fun)})"
+    if not strategies.name:
+        strategies.name = f"vmap({name_function(fun)})"
+    if not kwargs and options.chunk_size is None:
+        result = _call_on_tensors(fun, options, strategies, args)
+        if result is not _GENERAL:
+            return result
+    name = strategies.name
     leaves, treedef = pytree.flatten((args, kwargs))
     axes = _axes_of_arguments(name, options.in_axes, args, treedef)
     batches, size = _batches(name, leaves, axes, treedef, options.axis_size)
@@ -83,6 +93,39 @@ def call_on_batches(
     ]
     parts = [run(chunk, min(step, size - start)) for chunk, start in chunks]
     return _join_chunks(name, parts, options.out_axes)
+
+
+def _call_on_tensors(fun: Function, options: BatchOptions, strategies: StrategyCache, args: Args) -> Pytree:
+    """Call a function with batches that are all plain tensors; return _GENERAL for other arguments."""
+    axes = options.in_axes
+    if type(axes) is int:
+        axes = (axes,) * len(args)
+    elif type(axes) is not tuple or len(axes) != len(args):
+        return _GENERAL
+    size, batches = options.axis_size, []
+    for x, axis in zip(args, axes):
+        if type(x) is not Tensor:
+            return _GENERAL
+        if axis is not None:
+            shape = x._array.shape
+            if type(axis) is not int or not 0 <= axis < len(shape) or size not in (None, shape[axis]):
+                return _GENERAL
+            size = shape[axis]
+            x = move_to_front(x, axis) if axis else x
+        batches.append(x)
+    if size is None:
+        return _GENERAL
+    name = strategies.name
+    with open_batch(name, size, strategies.setdefault(size, {}), options.axis_name) as level:
+        result = fun(*[x if axis is None else wrap_batched(level, x) for x, axis in zip(batches, axes)])
+    if (
+        type(result) is BatchedTensor
+        and result._level is level
+        and type(options.out_axes) is int
+        and options.out_axes == 0
+    ):
+        return result._payload
+    return _results(name, level, result, options.out_axes)
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

@@ -40,7 +40,13 @@ class Strategy(NamedTuple):
 
 
 class StrategyCache(dict[int, dict[Operator, Any]]):
-    """The strategies and batch infos that calls of one function use, by batch size and operator."""
+    """The strategies and batch infos that calls of one function use, by batch size and operator.
+
+    Attributes:
+        name: the name of the transformed function, for messages; empty before the first call.
+    """
+
+    name = ""
 
 
 _strategies: WeakKeyDictionary[Operator, Strategy] = WeakKeyDictionary()

@@ -9,7 +9,7 @@ from ....registry.dispatch.keys import BACKENDS
 from ....registry.source import source_line
 from ....registry.values import TensorSpec, describe
 from .. import level_allocations
-from ..levels import LEVEL, Level, LevelTensor, check_open
+from ..levels import LEVEL, LEVEL_KEYS, Level, LevelTensor, check_open
 
 if TYPE_CHECKING:
     from ....registry.types import Tensor
@@ -118,10 +118,14 @@ _new = BatchedTensor.__new__
 
 
 def wrap_batched(level: Level, payload: Tensor) -> BatchedTensor:
-    """Create a value of a level of ``vmap``; ``payload`` has the batch axis in front."""
+    """Create a value of a level of ``vmap``; ``payload`` has the batch axis in front.
+
+    Native twin: backends/cpu/fastpath/runtime/rt_batches.py:wrap_batch
+    """
     batch = _new(BatchedTensor)
     batch._payload, batch._level, batch._meta = payload, level, None
-    batch._keys = LEVEL | payload._keys & BACKENDS
+    backends = payload._keys & BACKENDS
+    batch._keys = LEVEL_KEYS.get(backends) or LEVEL_KEYS.setdefault(backends, LEVEL | backends)
     if level_allocations.open_level_count[0] > 1:
         level_allocations.note_allocation(batch)
     return batch

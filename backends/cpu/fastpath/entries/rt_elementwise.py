@@ -12,6 +12,7 @@ from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack
 from ..runtime import (
     capi,
     rt_arguments,
+    rt_batches,
     rt_entry,
     rt_layouts,
     rt_memory,
@@ -86,7 +87,7 @@ def can_hold_result(variant: base.Variant, target: capi.Ndarray, arrays: ptr) ->
     return is_same
 
 
-@rt_entry.entry(converts=0, direct=elementwise_into)
+@rt_entry.entry(converts=0, direct=elementwise_into, at_level=rt_batches.run_at_level)
 def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of elementwise operators.
 
@@ -111,7 +112,7 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     return tensor
 
 
-@rt_entry.entry(converts=0)
+@rt_entry.entry(converts=0, at_level=rt_batches.run_at_level)
 def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `cast` and `astype`.
 

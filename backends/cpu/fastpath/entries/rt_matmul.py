@@ -6,7 +6,17 @@ The variants' loops (`rt_products.multiply`) compute the products over the leadi
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i8, i64, load, native, ptr, stack, stack_of, store, unlikely
-from ..runtime import capi, rt_entry, rt_gemm, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
+from ..runtime import (
+    capi,
+    rt_batches,
+    rt_entry,
+    rt_gemm,
+    rt_gil,
+    rt_layouts,
+    rt_memory,
+    rt_operands,
+    rt_record,
+)
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
@@ -14,7 +24,7 @@ CALL_BYTES: i64 = rt_gemm.ProductCall.axes + base.MAX_RANK * 32
 LONG: i64 = 250000  # multiplications from which the GIL is released
 
 
-@rt_entry.entry(count=2, converts=0)
+@rt_entry.entry(count=2, converts=0, at_level=rt_batches.run_at_level)
 def matmul(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `matmul`.
 

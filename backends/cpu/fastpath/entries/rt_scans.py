@@ -7,13 +7,23 @@ the axis innermost.
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
-from ..runtime import capi, rt_arguments, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
+from ..runtime import (
+    capi,
+    rt_arguments,
+    rt_batches,
+    rt_entry,
+    rt_gil,
+    rt_layouts,
+    rt_memory,
+    rt_operands,
+    rt_record,
+)
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_copies, rt_reduce
 
 
-@rt_entry.entry(converts=0)
+@rt_entry.entry(converts=0, at_level=rt_batches.run_at_level)
 def scan(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of scans.
 

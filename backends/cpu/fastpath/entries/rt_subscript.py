@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..runtime import capi, rt_arguments, rt_entry, rt_operands, rt_record
+from ..runtime import capi, rt_arguments, rt_batches, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_copies, rt_gathers, rt_index_keys, rt_views
@@ -34,7 +34,7 @@ class KeyState(Struct):
 POSITION, NEW_AXIS = -1, -2
 
 
-@rt_entry.entry(records=False, count=2)
+@rt_entry.entry(records=False, count=2, at_level=rt_batches.run_at_level)
 def subscript(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `x[key]`.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_arguments, rt_batches, rt_entry, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_copies
@@ -25,7 +25,7 @@ RESULT: i64 = template(0)
 VIEWED, MOVED, REFUSED = 0, 1, -1
 
 
-@rt_entry.entry
+@rt_entry.entry(at_level=rt_batches.run_at_level)
 def view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of views: sizes or axes are one argument, or follow the tensor one by one."""
     if unlikely(count < 2 or kwnames != NULL):

@@ -1,6 +1,7 @@
 """The Python side of the native call path: structs, stubs, and the loops of variants.
 
 backward.py: installs the entry of reverse mode
+batches.py: calls on values of levels of `vmap` and `jvp`
 caching_stubs.py: stubs of views and of native loops, whose entries remember earlier calls
 debug.py: run an entry in Python, print its LLVM IR
 folds.py: variants of reductions and scans

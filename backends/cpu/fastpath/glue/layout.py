@@ -19,6 +19,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _A
 
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node
+from .....eager.layers.level_stack import Level
 from .....eager.tensor.storage import Hold, Number, Storage
 from .....eager.tensor.tensor import Tensor
 from .....operators.scalar_ir.expr import Expr
@@ -29,7 +30,7 @@ from .....registry.dtypes import DType
 from ..compiler import structs
 from ..compiler.structs import read
 from ..runtime.capi import Ndarray, PyBytes, PyComplex, PyFloat, PyList, PyObject, PyTuple
-from ..runtime.rt_base import GuardsObject, StorageObject, TensorObject
+from ..runtime.rt_base import GuardsObject, LevelObject, StorageObject, TensorObject
 from ..runtime.rt_operands import NumberObject
 from ..runtime.rt_record import MetaObject, NodeObject
 from ..runtime.rt_saved import HoldObject
@@ -179,6 +180,7 @@ _CLASSES: dict[Any, Any] = {
     dispatch_state.Guards: GuardsObject,
     Storage: StorageObject,
     Number: NumberObject,
+    Level: LevelObject,
 }
 
 

@@ -134,6 +134,8 @@ class Runtime:
         self.dtype_objects = DTypeObjects()
         self.process: StructMemory = make_process_struct(self.dtype_objects)
         self.codes: dict[str, engine.Code] = {}
+        # Called with each stub whose entries have been installed, while the registry's lock is held.
+        self.install_listeners: list[Callable[[Any], None]] = []
 
     def _fingerprint(self, kind: str) -> str:
         return engine.fingerprint(

@@ -360,6 +360,8 @@ class Stub(ColdCallable):
         for point in self.patch_points:
             point.open(self.runtime, recorder, self.make_struct)
             point.add(*known)
+        for listener in self.runtime.install_listeners:
+            listener(self)
         self.function.target = self.python
 
     def uninstall(self) -> None:

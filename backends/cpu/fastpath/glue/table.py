@@ -23,6 +23,7 @@ from .structs import CODES, StructMemory
 from .stubs import FillStub, Stub
 
 # Imported when a loop is looked for: code that is found in the disk cache does not need what writes it.
+_batches = lazy.Module(".backends.cpu.fastpath.glue.batches")
 folds = lazy.Module(".backends.cpu.fastpath.glue.folds")
 loops = lazy.Module(".backends.cpu.fastpath.glue.loops")
 products = lazy.Module(".backends.cpu.fastpath.glue.products")
@@ -186,6 +187,7 @@ class Stubs:
         self._concerned: dict[Operator, list[Stub]] = {}
         self._views: list[Stub] = []
         self._view_callers: list[Stub] = []
+        self.batches: Any = None  # `batches.Batches`, from when a level is opened
         change_listeners.append(self.follow)
         definition_listeners.append(self.forget)
         function_listeners.append(self.add)
@@ -195,6 +197,8 @@ class Stubs:
 
     def follow(self, op: Operator) -> None:
         """Update a stub: an operator's table or observers have changed (a listener of the registry)."""
+        if self.batches is not None:
+            self.batches.follow(op)
         if op.changed and not op.changed & ENTRY_KEYS:
             return
         concerned = self._concerned.get(op, ())
@@ -266,6 +270,18 @@ class Stubs:
         if stub is not None:
             stub.add_wrapper(wrapper)
             stub.follow()
+
+    def attach_batches(self) -> None:
+        """Let entries take the values of levels: one is about to be opened."""
+        self.batches = _batches.Batches(self)
+
+    def list_stubs(self) -> list[Stub]:
+        """Return all stubs."""
+        return [*{id(stub): stub for concerned in self._concerned.values() for stub in concerned}.values()]
+
+    def find_concerned(self, op: Operator) -> list[Stub]:
+        """Return the stubs whose entries implement or call an operator."""
+        return self._concerned.get(op, [])
 
     def watch(self, stub: Stub) -> None:
         """Tell a stub of changes of its operators."""

@@ -4,6 +4,7 @@ capi.py: C functions and objects, layouts of CPython's and NumPy's objects, refe
 rt_base.py: structs of all entries, codes of operand types, thread state, falling back to Python
 rt_entry.py: what all entries do around their own function, and the results of native functions
 rt_operands.py: classification of operands; tensors of NumPy's arrays and scalars
+rt_batches.py: calls on values of levels of `vmap`
 rt_arguments.py: arguments that are not tensors
 rt_keys.py: keys of cached calls
 rt_layouts.py: sizes and strides of arrays

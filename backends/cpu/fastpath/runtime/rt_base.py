@@ -38,6 +38,18 @@ class StorageObject(capi.PyObject):
     hold_count: ptr
 
 
+class LevelObject(capi.PyObject):
+    """The slots of a `Level`."""
+
+    slot_prefix = "L_"
+
+    batch_size: ptr
+    depth: ptr
+    is_open: ptr
+    forward: ptr
+    run: ptr
+
+
 class GuardsObject(capi.PyObject):
     """The slots of the dispatch state's `Guards`."""
 
@@ -92,6 +104,12 @@ class Globals(TensorClasses):
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
+    level: ptr  # class Level
+    level_value: ptr  # class LevelTensor
+    batched: ptr  # class BatchedTensor; NULL: no level of `vmap` has been opened
+    level_keys: ptr  # the key set of values of levels on the CPU
+    note_value: ptr  # while several levels are open: the function called with new values of levels; else NULL
+    transpose: ptr  # the function `matrix_transpose`
 
 
 class OperatorEntry(Struct):
@@ -108,6 +126,9 @@ class OperatorEntry(Struct):
     records: i64  # 0: the entry rejects calls that must be recorded
     recording: ptr  # Recording, to record a call without Python; or NULL
     write_out: ptr  # function that writes a result into the argument `out`; NULL: the body handles that name
+    function: ptr  # the operator's function, for calls on batches
+    batching: i64  # `rt_batches.Kind`: how it runs at a level of `vmap`; 0: by Python
+    forward: ptr  # runs calls at levels of `jvp`, or returns NotImplemented; NULL: the dispatcher does
 
 
 class FunctionEntry(OperatorEntry):
@@ -201,7 +222,7 @@ def make_tensor(g: Globals, array: ptr) -> ptr:
     Python twin: eager/tensor/tensor.py:wrap
     """
     tensor = make_plain_tensor(g, array)
-    if unlikely(tensor != NULL and g.note != NULL):
+    if unlikely(tensor != NULL and g.note != NULL) and capi.PyObject(array).refcnt == 1:
         return report_tensor(g.note, dsl.stack_of(tensor), 1, tensor)  # to the open level of a transform
     return tensor
 

@@ -32,6 +32,8 @@ DONE: i64 = 1  # the success of a function that returns no object
 
 BODY: Any = None  # of `call_entry`: set by `entry`
 RECORDS = True
+AT_LEVEL: Any = None  # runs calls on values of levels that the body refuses
+TAKES_VALUES = False  # whether there is one
 COUNT = -1
 CONVERTED: Any = None  # runs calls that the body refuses with converted arguments
 FIRST = -1  # the first argument that may be converted; -1: none
@@ -57,6 +59,12 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         result = BODY(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
     if likely(i64(result) > 0):
         return result
+    if TAKES_VALUES and unlikely(
+        i64(result) == Outcome.FALL_BACK and entry.globals_.note != NULL and entry.batching != 0
+    ):
+        result = AT_LEVEL(entry, args, nargsf & base.ARGS_MASK, kwnames)
+        if likely(i64(result) >= 0):
+            return result
     if FIRST >= 0 and i64(result) == Outcome.FALL_BACK:
         result = CONVERTED(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
         if likely(i64(result) >= 0):
@@ -159,6 +167,7 @@ def entry(
     count: int = -1,
     converts: int = -1,
     direct: Any = None,
+    at_level: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Make a native function the body of an entry.
 
@@ -172,13 +181,17 @@ def entry(
             body; -1: there is none.
         direct: ``direct(entry, args, count, flags, out)`` computes a call into the tensor ``out``, which is plain, and
             returns that, or FALL_BACK where the body has to compute a result that is copied; None: always.
+        at_level: `rt_batches.run_at_level`, if the entry may run calls on values of levels.
 
     Returns:
         The native function of the entry, with the signature of CPython's vectorcall.
     """
     if body is None:
-        return partial(entry, records=records, count=count, converts=converts, direct=direct)
+        return partial(
+            entry, records=records, count=count, converts=converts, direct=direct, at_level=at_level
+        )
     scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records, "COUNT": count}
+    scope |= {"AT_LEVEL": at_level, "TAKES_VALUES": at_level is not None}
     if direct is not None:
         scope.update(HAS_DIRECT=1, DIRECT=noinline(direct))
     scope["WRITING"] = noinline(_copy_function(call_writing, scope, f"{body.__name__}.writing", body))
