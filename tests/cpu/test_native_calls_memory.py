@@ -25,7 +25,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def hot():
     native_layer.install()
-    with config.override(hot_calls=1):
+    with config.override(hot_calls=1, hot_composites=1):
         yield
 
 
