@@ -27,7 +27,7 @@ from ..tracer.weak import make_weak_tracer
 from .arguments import Arguments, BoundArguments
 from .failed_writes import collect_writes
 from .guards.captured import MaskGuard, guard_captured
-from .guards.externals import find_attributes, find_externals, find_tensor_attributes
+from .guards.externals import Reachable, find_attributes, find_externals
 from .guards.integer_ranges import find_ranges
 from .guards.leaves import LeafGuard, make_guard
 from .guards.versions import read_registry_time, read_versions
@@ -70,7 +70,7 @@ def specialize(
         bound: the call.
         keys: the key of each leaf.
     """
-    with open_trace(arguments, bound, keys) as call:
+    with open_trace(arguments, bound, keys, fn) as call:
         trace = call.trace
         trace.writes_states = True
         result = arguments.call(fn, unflatten_arguments(bound.treedef, call.leaves), bound.statics)
@@ -94,6 +94,7 @@ class TracedCall(NamedTuple):
         before: the registry time before tracing began.
         leaves: the tracers of the leaves.
         memories: the memory of each of the graph's inputs.
+        reachable: the tensors that the function reached through guarded variables and attributes.
     """
 
     trace: Trace
@@ -102,24 +103,33 @@ class TracedCall(NamedTuple):
     before: int
     leaves: list[Any]
     memories: list[Aliases | None]
+    reachable: Reachable
 
 
 @contextmanager
 def open_trace(
-    arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[object, ...]]
+    arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[object, ...]], fn: Function
 ) -> Iterator[TracedCall]:
-    """Open a trace for a call whose leaves have these keys; with ``config.verify`` the graph is verified at the end."""
+    """Open a trace for a call whose leaves have these keys; with ``config.verify`` the graph is verified at the end.
+
+    The captured tensors that the function reaches through guarded variables and attributes may be written.
+    """
     guards, paths, before = (
         tuple(map(make_guard, keys)),
         tuple(arguments.paths(bound.treedef)),
         read_registry_time(),
     )
+    externals = find_externals(fn)
+    externals = (*externals, *find_attributes(fn, externals))
+    objects = (leaf for leaf, guard in zip(bound.leaves, guards) if guard.kind not in DYNAMIC)
+    reachable = Reachable(fn, externals, (*bound.statics, *objects))
     with tracing(arguments.name) as trace:
+        trace.writable = reachable.tensors
         trace.names = [path for path, guard in zip(paths, guards) if guard.kind in DYNAMIC]
         leaves = [_make_tracer(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
         dynamic = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in DYNAMIC]
         memories = [getattr(leaf, "_aliases", None) for leaf in dynamic]
-        yield TracedCall(trace, guards, paths, before, leaves, memories)
+        yield TracedCall(trace, guards, paths, before, leaves, memories, reachable)
     if config.flags.verify:
         _verifier.verify(trace.graph, after="tracing")
 
@@ -142,6 +152,8 @@ def make_specialization(
         output_tree: the sources of the results.
     """
     guards, first = call.guards, len(graph.inputs) + len(graph.derived)
+    written = [graph.constants[index - first] for index in output_tree.written if index >= first]
+    attributes = call.reachable.find_guards(graph.constants, written)
     externals = find_externals(fn)
     return Specialization(
         treedef=bound.treedef,
@@ -153,11 +165,7 @@ def make_specialization(
         exclude=state.exclude,
         context=context_key(),
         default_dtype=default_float(),
-        externals=(
-            *externals,
-            *find_attributes(fn, externals),
-            *find_tensor_attributes(fn, externals, graph.constants),
-        ),
+        externals=(*externals, *find_attributes(fn, externals), *attributes),
         captured=tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants)),
         masks=tuple({id(mask): MaskGuard(mask, known) for mask, known in call.trace.masks}.values()),
         versions=read_versions(call.trace.graph, call.before),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager.tensor.inplace import check_fits
-from ..eager.tensor.tensor import Tensor, read_hooks
+from ..eager.tensor.tensor import Tensor, has_array, read_hooks
 from ..eager.tensor.weak_scalars import is_weak
 from ..errors import UnsupportedError
 from ..operators.elementwise.casting import cast
@@ -101,7 +101,9 @@ def _fill_defaults(op: Operator, args: Args) -> tuple[tuple[object, ...], dict[s
 def _find_writable(trace: Trace, op: Operator, target: object) -> TracerTensor:
     """The traced tensor that an operator writes: the target, or what holds the contents of a captured tensor."""
     if type(target) is not TracerTensor:
-        target = hold_captured(trace, target)
+        captured, target = target, hold_captured(trace, target)
+        if target is not None and find_substitute(captured) is None:
+            _check_unread(trace, op, captured)  # type: ignore[arg-type]
     if type(target) is not TracerTensor or target._trace is not trace:
         raise _make_error(op, "writes into a tensor from outside of the traced function")
     aliases = target._aliases
@@ -123,8 +125,7 @@ def _make_error(op: Operator, why: str) -> UnsupportedError:
 def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
     """The traced tensor that holds the contents of a captured tensor; None if they cannot be written back.
 
-    They can be for eager tensors that are older than the trace and require no gradient, where the caller of the graph
-    writes states back. A tensor that was made during the trace is a constant of the graph: each call starts from it.
+    They can be for eager tensors without gradients that ``trace.writable`` lists.
     """
     if type(tensor) is TracerTensor:
         return None
@@ -132,7 +133,7 @@ def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
     if substitute is not None:
         return substitute if getattr(substitute, "_trace", None) is trace else None
     held: TracerTensor | None = trace.states.get(id(tensor))
-    if held is not None or not trace.writes_states or not _is_plain(tensor):
+    if held is not None or id(tensor) not in trace.writable or not _is_plain(tensor):
         return held
     value = trace.capture(tensor)
     held = trace.states[id(tensor)] = make_tracer(trace, value)
@@ -144,20 +145,35 @@ def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
 def _is_plain(tensor: Any) -> bool:
     if type(tensor) is not Tensor or tensor.requires_grad or is_weak(tensor):
         return False
-    made = [other._array for trace in list_open_traces() for other in trace.made]
-    return not any(np.may_share_memory(tensor._array, array) for array in made)
+    array = tensor._array
+    axes = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
+    sizes = [array.itemsize, *(step * size for step, size in axes)]
+    return all(step >= size for (step, _), size in zip(axes, sizes))  # its elements do not overlap
 
 
-def refuse_read(tensor: Tensor, what: str) -> None:
-    """Refuse to read the data of a captured tensor that a trace of this thread has written.
+def note_read(tensor: Tensor, what: str) -> None:
+    """Note that Python code reads the data of a tensor during a trace of this thread.
 
     Raises:
-        ConcretizationError: it has.
+        ConcretizationError: the trace has written its memory.
     """
     for trace in list_open_traces():
-        held = trace.states.get(id(tensor))
-        if held is not None and held._aliases.root is not trace.graph.captured_value(tensor):
-            raise_concretization_error(held, what, "data")
+        if not trace.writable or not has_array(type(tensor)):
+            continue
+        for key, held in trace.states.items():
+            other: Any = trace.writable.get(key)
+            if other is None or held._aliases.root is trace.graph.captured_value(other):
+                continue  # a generator's state, or not written
+            if np.may_share_memory(other._array, tensor._array):
+                raise_concretization_error(held, what, "data")
+        trace.read.append(tensor._array)
 
 
-read_hooks.append(refuse_read)
+def _check_unread(trace: Trace, op: Operator, tensor: Tensor) -> None:
+    """Check that the trace contains no constants that were computed from the data of a captured tensor."""
+    arrays = [*trace.read, *(mask._array for mask, _ in trace.masks)]
+    if any(np.may_share_memory(tensor._array, array) for array in arrays):
+        raise _make_error(op, "writes into a tensor whose data Python code has read during the trace")
+
+
+read_hooks.append(note_read)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..eager.tensor.tensor import creation_hooks, has_array
+import numpy as np
+
+from ..eager.tensor.tensor import has_array
 from ..errors import LeakedTracerError, UnsupportedError
 from ..locks import ThreadLocal
 from ..operators.creation.devices import assumed_device
@@ -39,20 +41,22 @@ class Trace:
         states: the traced tensor of each generator state, and of each captured tensor that is written or has views, by
             the id of the state or tensor.
         masks: captured masks whose positions the trace relies on, with their elements.
-        made: the untraced tensors that were made during the trace.
+        writable: the captured tensors that may be written, by their ids: guards find out when others take their places.
+        read: arrays whose elements Python code has read during the trace.
         written: writes into external memory: the number of nodes before the write, the memory, and its new value.
     """
 
     __slots__ = (
         "finished",
         "graph",
-        "made",
         "masks",
         "name",
         "names",
         "origin",
         "outer",
+        "read",
         "states",
+        "writable",
         "writes_states",
         "written",
     )
@@ -67,8 +71,14 @@ class Trace:
         self.writes_states = False
         self.states: dict[int, Any] = {}
         self.masks: list[tuple[Any, Array]] = []
-        self.made: list[Tensor] = []
+        self.writable: dict[int, Tensor] = {}
+        self.read: list[Array] = []
         self.written: list[tuple[int, Any, Value]] = []
+
+    def is_tracked(self, array: Array) -> bool:
+        """Whether an array shares memory with a captured tensor that is written, or of which a view was taken."""
+        held = [self.writable[key] for key in self.states if key in self.writable]
+        return any(np.may_share_memory(array, tensor._array) for tensor in held)
 
     def note_write(self, tensor: Any) -> None:
         """Record a write into a traced tensor whose memory is external to the trace."""
@@ -170,7 +180,7 @@ def read_constant_mask(mask: Any) -> Array | None:
     traces = list_open_traces()
     if not (traces and is_tracing() and has_array(type(mask))) or id(mask) in _current.instead:
         return None
-    if any(id(mask) in trace.states for trace in traces):
+    if any(trace.is_tracked(mask._array) for trace in traces):
         return None  # it may be written
     elements: Array = mask._array.copy()
     for trace in traces:
@@ -179,15 +189,6 @@ def read_constant_mask(mask: Any) -> Array | None:
 
 
 constant_mask_hooks.append(read_constant_mask)
-
-
-def note_made(tensor: Tensor) -> None:
-    """Keep a tensor that is not traced, so that a write into its memory is not taken for one into older memory."""
-    for trace in list_open_traces():
-        trace.made.append(tensor)
-
-
-creation_hooks.append(note_made)
 
 
 @contextmanager

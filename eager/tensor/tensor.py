@@ -35,9 +35,9 @@ else:
 _construct = lazy.Module(".eager.tensor.construct")
 _dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
-# Called in threads that trace: before data are read, where they may raise, and with new tensors.
-read_hooks: list[Callable[[Tensor, str], None]] = []
-creation_hooks: list[Callable[[Tensor], None]] = []
+read_hooks: list[
+    Callable[[Tensor, str], None]
+] = []  # called in threads that trace before data are read; may raise
 
 
 def dtype_of(array: Array) -> DType:
@@ -89,7 +89,6 @@ class Tensor(Base):
                 )
             array = _construct.make_float_array(args)
             self._array, self._keys, self._meta, self._storage = array, CPU_KEYS, None, None
-            note_creation(self)
 
     # -- attributes ------------------------------------------------------------------------------------------------
     @property
@@ -387,15 +386,7 @@ def wrap(array: Array) -> Tensor:
     tensor._storage = None
     if open_level_count[0]:
         note_allocation(tensor)
-    if state.include:
-        note_creation(tensor)
     return tensor
-
-
-def note_creation(tensor: Tensor) -> None:
-    """Tell the traces of this thread of a new tensor."""
-    for note in creation_hooks:
-        note(tensor)
 
 
 def wrap_view(array: Array, of: Tensor) -> Tensor:

@@ -109,7 +109,7 @@ def specialize_joint(
         wanted: indices of the leaves that need gradients.
         as_recorded: see :func:`.partition.partition`.
     """
-    with open_trace(arguments, bound, keys) as call:
+    with open_trace(arguments, bound, keys, fn) as call:
         trace, leaves = call.trace, call.leaves
         trace.writes_states = True
         with open_recording_level(arguments.name) as recording:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ... import pytree
 from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
 from ...eager.autograd.kernel import eager_meta
+from ...errors import UnsupportedError
 from ...named_tuple import NamedTuple
 from ...pytree.nodes import node_of
 from ...registry.source import is_package_file
@@ -18,7 +19,7 @@ from ...registry.values import TensorBase, describe
 from .leaves import NotNative
 
 if TYPE_CHECKING:
-    from ...registry.types import Function
+    from ...registry.types import Function, Tensor
     from ..native_record import GuardBuilder
 
 
@@ -136,7 +137,7 @@ def captures_gradient(fn: Function) -> bool:
 
 
 def _external_leaves(fn: Function) -> Iterator[object]:
-    yield from pytree.leaves(_find_owner(fn))
+    yield from pytree.leaves(find_owner(fn))
     for guard in find_externals(fn):
         yield from pytree.leaves(guard.value)
 
@@ -147,46 +148,11 @@ def find_attributes(fn: Function, externals: Iterable[ExternalGuard]) -> Iterato
     So a module that is in training mode during the trace is not used by a call after ``eval()``.
     """
     seen = set()
-    for value in (_find_owner(fn), *(guard.value for guard in externals)):
+    for value in (find_owner(fn), *(guard.value for guard in externals)):
         for holder in _find_variables(value):
             if id(holder) not in seen:
                 seen.add(id(holder))
                 yield from (ExternalGuard("attribute", name, holder, held) for name, held in holder.items())
-
-
-MOST_OBJECTS = 64  # in whose attributes captured tensors are looked for
-
-
-def find_tensor_attributes(
-    fn: Function, externals: Iterable[ExternalGuard], captured: Iterable[object]
-) -> Iterator[ExternalGuard]:
-    """Make guards for the attributes of objects, and of objects in them, from which a function got captured tensors.
-
-    The objects are those that a variable holds, or that the function is a method of; modules have guards already.
-    """
-    wanted = {id(tensor) for tensor in captured}
-    start = [value for value in (_find_owner(fn), *(guard.value for guard in externals)) if _is_object(value)]
-    pending: list[tuple[Any, tuple[ExternalGuard, ...]]] = [(value, ()) for value in start]
-    seen, made = set(map(id, start)), set[tuple[int, str]]()
-    for item, path in pending:  # grows
-        for name, held in list(vars(item).items()):
-            step = (*path, ExternalGuard("attribute", name, vars(item), held))
-            if id(held) in wanted:
-                yield from (guard for guard in step if (id(guard.holder), guard.name) not in made)
-                made.update((id(guard.holder), guard.name) for guard in step)
-            elif wanted and _is_object(held) and id(held) not in seen and len(seen) < MOST_OBJECTS:
-                seen.add(id(held))
-                pending.append((held, step))
-
-
-def _is_object(value: object) -> bool:
-    """Whether a value is an instance of a class that Python code defines, and not a module, container or tensor."""
-    kind = type(value)
-    is_plain = node_of(kind) is None and not isinstance(value, (TensorBase, type, FunctionType, ModuleType))
-    return is_plain and bool(kind.__flags__ & _HEAP_TYPE) and type(getattr(value, "__dict__", None)) is dict
-
-
-_HEAP_TYPE = 1 << 9
 
 
 def _find_variables(value: object) -> Iterator[dict[str, object]]:
@@ -204,7 +170,7 @@ def _find_variables(value: object) -> Iterator[dict[str, object]]:
             pending.extend(node.flatten(item)[0])
 
 
-def _find_owner(fn: object) -> object:
+def find_owner(fn: object) -> object:
     """The instance of a bound method, or a callable object itself; None for a plain function."""
     fn = getattr(fn, "__wrapped__", fn)
     owner = getattr(fn, "__self__", fn)
@@ -250,3 +216,93 @@ def _code_names(code: CodeType) -> set[str]:
         if isinstance(constant, CodeType):
             names |= _code_names(constant)
     return names
+
+
+# -- attributes of objects ---------------------------------------------------------------------------------------------
+MOST_OBJECTS = 64  # in whose attributes tensors are looked for
+_HEAP_TYPE = 1 << 9
+
+
+class Reachable:
+    """The tensors that a function reaches before a call is traced, and the guards on what leads to each.
+
+    A jitted function may write these: if another tensor takes the place of one of them, a guard fails. Tensors that it
+    finds in other places, such as lists, slots, or attributes of classes, and those that it makes itself, are refused.
+
+    Args:
+        fn: the function.
+        externals: the guards on its variables and on the attributes of its modules.
+        statics: the values of static arguments, such as the object of a method.
+    """
+
+    def __init__(self, fn: Function, externals: Iterable[ExternalGuard], statics: Iterable[object]):
+        self.tensors: dict[int, Tensor] = {}
+        self._paths: dict[int, tuple[ExternalGuard, ...]] = {}
+        self._pending: list[tuple[Any, tuple[ExternalGuard, ...]]] = []
+        self._seen: set[int] = set()
+        for guard in externals:
+            self._add(guard.value, (guard,))
+        for value in (find_owner(fn), *statics):
+            self._add(value, ())
+        for item, path in self._pending:  # grows
+            self._add_attributes(item, path)
+
+    def _add_attributes(self, item: Any, path: tuple[ExternalGuard, ...]) -> None:
+        node = node_of(type(item))
+        if node is None or node.variables is None:
+            for name, held in list(vars(item).items()):
+                self._add(held, (*path, ExternalGuard("attribute", name, vars(item), held)))
+            return
+        dicts = list(
+            node.variables(item)
+        )  # of a module and those inside; all of them matter, such as ``training``
+        guards = [
+            ExternalGuard("attribute", name, names, held) for names in dicts for name, held in names.items()
+        ]
+        for guard in guards:
+            self._add(guard.value, (*path, *guards))
+
+    def _add(self, value: Any, path: tuple[ExternalGuard, ...]) -> None:
+        if isinstance(value, TensorBase):
+            self.tensors.setdefault(id(value), value)  # type: ignore[arg-type]
+            self._paths.setdefault(id(value), path)
+        elif id(value) not in self._seen and len(self._seen) < MOST_OBJECTS and _has_attributes(value):
+            self._seen.add(id(value))
+            self._pending.append((value, path))
+
+    def find_guards(self, captured: Iterable[object], written: Iterable[object]) -> Iterator[ExternalGuard]:
+        """Make the guards that lead to captured tensors, but for those on what the function itself has assigned.
+
+        Args:
+            captured: the captured tensors.
+            written: those of them that are written.
+
+        Raises:
+            UnsupportedError: the function has assigned what led to a tensor that is written.
+        """
+        for tensor in written:
+            assigned = [guard for guard in self._paths.get(id(tensor), ()) if not guard.check()]
+            if assigned:
+                variable = f"{assigned[0].kind} {assigned[0].name}"
+                raise UnsupportedError(
+                    f"the jitted function writes a captured tensor, and assigns the {variable}, "
+                    "which compiled code would not do again; pass the tensors as arguments, and return new ones"
+                )
+        seen = set()
+        for tensor in captured:
+            for guard in self._paths.get(id(tensor), ()):
+                key = (id(guard.holder), guard.name)
+                if guard.kind == "attribute" and key not in seen and guard.check():
+                    seen.add(key)
+                    yield guard
+
+
+def _has_attributes(value: object) -> bool:
+    """Whether a value is a module, or an instance of a class that Python code defines and not a container or tensor."""
+    kind = type(value)
+    node = node_of(kind)
+    if node is not None:
+        return node.variables is not None
+    if isinstance(value, (TensorBase, type, FunctionType, ModuleType)):
+        return False
+    return bool(kind.__flags__ & _HEAP_TYPE) and type(getattr(value, "__dict__", None)) is dict

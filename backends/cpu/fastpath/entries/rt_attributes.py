@@ -5,7 +5,6 @@ They read the array of a tensor, with history or without; no operator is called.
 
 from __future__ import annotations
 
-from ..compiler import dsl
 from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..runtime import capi, rt_entry, rt_layouts, rt_numbers, rt_operands
 from ..runtime import rt_base as base
@@ -157,7 +156,7 @@ def to_int(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
     if code >= base.FLOAT16:
         return capi.PyLong_FromDouble(rt_numbers.read_real(load(ptr, where, 0), code))
     if code == base.BOOL:
-        return capi.PyLong_FromLongLong(i64(load(dsl.u8, load(ptr, where, 0), 0) != 0))
+        return capi.PyLong_FromLongLong(rt_numbers.read_whole(load(ptr, where, 0), code))
     return rt_numbers.read_element(load(ptr, where, 0), code)
 
 

@@ -52,6 +52,8 @@ def read_whole(x: ptr, code: i64) -> i64:
         return i64(load(i16, x, 0))
     if code == base.UINT16:
         return i64(load(u16, x, 0))
+    if code == base.BOOL:
+        return i64(load(u8, x, 0) != 0)
     return i64(load(i8, x, 0)) if code == base.INT8 else i64(load(u8, x, 0))
 
 
