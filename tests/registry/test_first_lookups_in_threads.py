@@ -46,6 +46,13 @@ PROGRAMS = {
         "0",
         "[] 0",
     ),
+    "reads": (
+        "from tandem import config; config.flags.hot_composites = 4; x = td.ones((3, 3))",
+        "x.ndim, x.size, x.shape, x.dtype, len(x), float(x[0, 0]), x.T, x.real, x.tolist(), np.add(x, 1), td.size(x)",
+        40,
+        "0",
+        "[] 0",
+    ),
     "backward": (
         "x = td.asarray(np.ones(3), requires_grad=True)",
         "(x * 2.0).sum().backward()",
@@ -89,6 +96,11 @@ def test_entries_keep_their_structs_when_installed_again():
     record = stub.record
     stub.install()  # as by a thread that found it hot before another thread had installed it
     assert record is not None and stub.record is record
+    for function in fastpath._functions:
+        function.install()
+        record = function.record
+        function.install()
+        assert record is not None and function.record is record
 
 
 FAILED_IMPORT = """

@@ -223,7 +223,8 @@ class FunctionStub(ColdCallable):
         return EntryStruct(rt.FunctionEntry, self.runtime.process, self.python, **fields)
 
     def _install(self) -> None:
-        self.record = self.make_struct()
+        if self.record is None:  # else another thread has installed the entry, which reads the struct
+            self.record = self.make_struct()
         native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
         self.function.target = self.python
 
