@@ -47,11 +47,13 @@ class Group(NamedTuple):
         module: where their functions are.
         functions: the names of the functions by the kinds of the entries.
         constants: compile-time constants: numbers, or names of such in the module of views.
+        reads_dtypes: whether an entry looks up objects that name dtypes.
     """
 
     module: Any
     functions: dict[str, str]
     constants: Mapping[str, int | str] = MappingProxyType({})
+    reads_dtypes: bool = False
 
     def find_functions(self) -> dict[str, Callable[..., Any]]:
         """Return the functions of the entries by their kinds."""
@@ -83,12 +85,12 @@ GROUPS = (
     Group(
         rt_elementwise, {"elementwise2": "elementwise", "elementwise2_swapped": "elementwise_swapped"}, TWO
     ),
-    Group(rt_reduce, {"reduction": "reduction"}, ONE),
+    Group(rt_reduce, {"reduction": "reduction"}, ONE, reads_dtypes=True),
     Group(rt_jit, {"jitted": "jitted_call", "recorded": "recorded_call"}),
     Group(rt_kernels, {"kernel_call": "kernel_call"}),
     Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
     Group(rt_forward, {"forward": "forward"}),
-    Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}),
+    Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}, reads_dtypes=True),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
@@ -103,9 +105,12 @@ GROUPS = (
     ),
     *(Group(rt_views, {kind: "copy_or_view"}, ONE | {"RESULT": which}) for kind, which in COPIES.items()),
     *(Group(rt_inplace, {f"inplace{n}": "inplace"}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
-    *(Group(rt_elementwise, {kind: "cast"}, ONE | {"HAS_COPY": known}) for kind, known in CASTS.items()),
-    Group(rt_scans, {"scan": "scan"}, ONE),
-    *(Group(rt_fills, {kind: "fill"}, ONE | {"VALUE": value}) for kind, value in FILLS.items()),
+    *(
+        Group(rt_elementwise, {kind: "cast"}, ONE | {"HAS_COPY": known}, True)
+        for kind, known in CASTS.items()
+    ),
+    Group(rt_scans, {"scan": "scan"}, ONE, reads_dtypes=True),
+    *(Group(rt_fills, {kind: "fill"}, ONE | {"VALUE": value}, True) for kind, value in FILLS.items()),
     Group(rt_matmul, {"matmul": "matmul"}, TWO),
     *(Group(rt_joins, {kind: "join"}, ONE | {"STACK": int(kind == "stack")}) for kind in ("concat", "stack")),
     *(Group(rt_gathers, {kind: "gather"}, ONE | {"TAKE": int(kind == "take")}) for kind in ("index", "take")),
@@ -156,7 +161,7 @@ class Runtime:
         """Return the address of the entry of a kind (see `KINDS`), loaded or compiled on demand."""
         with _lock:
             if kind not in self.codes:
-                if kind in CASTS or kind in FILLS or kind in ("reduction", "scan", "convert"):
+                if KINDS[kind].reads_dtypes:
                     self.dtype_objects.fill()
                 kinds, imports = list(KINDS[kind].functions), layout.numpy_symbols()
                 code = engine.build(
