@@ -35,9 +35,8 @@ else:
 _construct = lazy.Module(".eager.tensor.construct")
 _dlpack = lazy.Module(".eager.tensor.interop.dlpack")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
-read_hooks: list[
-    Callable[[Tensor, str], None]
-] = []  # called in threads that trace before data are read; may raise
+# Called in threads that trace, before data are read; they may raise.
+read_hooks: list[Callable[[Tensor, str], None]] = []
 
 
 def dtype_of(array: Array) -> DType:

@@ -231,9 +231,8 @@ class GradientVariants(Variants):
         for index, _ in specialization.outputs.writes:
             is_captured = index >= len(parameters) - len(specialization.graph.constants)
             if index in derivative.holds and (is_captured or not values[index].dtype.is_inexact):
-                values[index] = values[
-                    index
-                ].clone()  # a generator's state or a buffer, which is about to change
+                # a generator's state or a buffer, which is about to change
+                values[index] = values[index].clone()
         node.store_residuals(values, derivative.holds, derivative.shown if level is None else NO_INDICES)
         outcome = list(results[: derivative.computed])
         for number in derivative.roots:

@@ -253,14 +253,14 @@ class Reachable:
             for name, held in list(vars(item).items()):
                 self._add(held, (*path, ExternalGuard("attribute", name, vars(item), held)))
             return
-        dicts = list(
-            node.variables(item)
-        )  # of a module and those inside; all of them matter, such as ``training``
+        # All attributes of a module and of those inside matter, such as ``training``; their tensors share one path.
+        dicts = list(node.variables(item))
         guards = [
             ExternalGuard("attribute", name, names, held) for names in dicts for name, held in names.items()
         ]
+        whole = (*path, *guards)
         for guard in guards:
-            self._add(guard.value, (*path, *guards))
+            self._add(guard.value, whole)
 
     def _add(self, value: Any, path: tuple[ExternalGuard, ...]) -> None:
         if isinstance(value, TensorBase):
@@ -288,9 +288,10 @@ class Reachable:
                     f"the jitted function writes a captured tensor, and assigns the {variable}, "
                     "which compiled code would not do again; pass the tensors as arguments, and return new ones"
                 )
+        paths = [self._paths.get(id(tensor), ()) for tensor in captured]
         seen = set()
-        for tensor in captured:
-            for guard in self._paths.get(id(tensor), ()):
+        for path in {id(path): path for path in paths}.values():
+            for guard in path:
                 key = (id(guard.holder), guard.name)
                 if guard.kind == "attribute" and key not in seen and guard.check():
                     seen.add(key)
