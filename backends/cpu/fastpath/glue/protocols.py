@@ -5,7 +5,6 @@ Their fallback is the methods' Python code, which fills the tables of NumPy's fu
 
 from __future__ import annotations
 
-from types import MethodType
 from typing import Any
 
 from ..... import lazy
@@ -13,7 +12,7 @@ from .....eager.tensor.tensor import Tensor
 from .....registry import native_type
 from .runtime import Runtime
 from .structs import EntryStruct
-from .stubs import FunctionStub, TargetCallable
+from .stubs import FunctionStub, TensorMethod
 
 numpy_protocols = lazy.Module(".eager.tensor.interop.numpy_protocols")
 rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
@@ -27,7 +26,7 @@ METHODS = {
 
 @native_type.bind_natively
 @native_type.accept_entries
-class ProtocolMethod(TargetCallable):
+class ProtocolMethod(TensorMethod):
     """A method that NumPy calls.
 
     Args:
@@ -40,17 +39,8 @@ class ProtocolMethod(TargetCallable):
     """
 
     def __init__(self, runtime: Runtime, kind: str, function: Any) -> None:
-        super().__init__(function)
-        self.function = self.__wrapped__ = function
-        self.__name__, self.__doc__ = METHODS[kind][0], function.__doc__
-        self.__qualname__ = f"Tensor.{self.__name__}"
+        super().__init__(METHODS[kind][0], function)
         self.stub = ProtocolStub(runtime, self, kind)
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<method {self.__qualname__}>"
 
 
 class ProtocolStub(FunctionStub):

@@ -99,6 +99,27 @@ class TargetCallable(native_type.NativeCallable):  # type: ignore[misc]
         return self.target(*args, **kwargs)
 
 
+@native_type.accept_entries
+class TensorMethod(TargetCallable):
+    """A method of Tensor, or the function of a property, in place of its Python code.
+
+    Args:
+        name: of the method.
+        function: the Python code.
+    """
+
+    def __init__(self, name: str, function: Any) -> None:
+        super().__init__(function)
+        self.function = self.__wrapped__ = function
+        self.__name__, self.__qualname__, self.__doc__ = name, f"Tensor.{name}", function.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<method {self.__qualname__}>"
+
+
 class ColdCallable:
     """Counts the calls of a callable that may have a native entry, and installs the entry when it is hot.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from types import MethodType
 from typing import Any
 
 from .....eager.tensor.tensor import Tensor
@@ -11,7 +10,7 @@ from .....registry import native_type
 from .....registry.function import functions
 from .recording import find_recorder
 from .runtime import Runtime
-from .stubs import Stub, TargetCallable
+from .stubs import Stub, TensorMethod
 
 # kind of entry: the method, how the selected view is recorded (as a call of the first operator; Python runs recorded
 # writes), and the operators that the method may call
@@ -24,7 +23,7 @@ METHODS = {
 
 
 @native_type.accept_entries
-class SubscriptMethod(TargetCallable):
+class SubscriptMethod(TensorMethod):
     """``Tensor.__getitem__``, ``Tensor.__setitem__``, or the function of a property.
 
     Args:
@@ -38,17 +37,10 @@ class SubscriptMethod(TargetCallable):
 
     def __init__(self, runtime: Runtime, kind: str, function: Any) -> None:
         name, recorder, called = METHODS[kind]
+        super().__init__(name, function)
         operators = [functions[one].operator for one in called]
         record = partial(find_recorder, operators[0], recorder)
-        self.function, self.stub = function, Stub(runtime, self, kind, function, operators, recorder=record)
-        self.__name__, self.__qualname__ = name, f"Tensor.{name}"
-        self.__doc__, self.__wrapped__ = function.__doc__, function
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<method {self.__qualname__}>"
+        self.stub = Stub(runtime, self, kind, function, operators, recorder=record)
 
 
 def attach(stubs: Any) -> None:
