@@ -61,6 +61,7 @@ _NAMED_TUPLE_MEMBERS = frozenset(vars(NamedTuple("_Plain", []))) | frozenset(
     (
         "__annotations__",
         "__orig_bases__",
+        "__replace__",  # before Python 3.13, tandem's own have it
         "__annotate__",
         "__annotate_func__",
         "__annotations_cache__",

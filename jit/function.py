@@ -154,8 +154,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def _call_plain(self, bound: BoundArguments, form: object) -> Any:
         """Run a call without values of transforms."""
         value, scalars = self._find_or_add(bound, self._keys(bound))
-        if named_axes():
-            form = None  # native entries do not guard named axes
+        if named_axes() or not value.hits:
+            form = None  # native entries do not guard named axes, and serve calls that are repeated
         if value.overlaps(bound.leaves):
             return self._run_uncompiled(bound)
         if value.derivative is not None:

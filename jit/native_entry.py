@@ -10,27 +10,28 @@ import itertools
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from .. import config
-from ..backends.cpu import fastpath
-from ..backends.cpu.fastpath.glue import traced
-from ..backends.cpu.fastpath.glue.jit_structs import JitStruct, SpecializationStruct
+from .. import config, lazy
 from ..registry import native_type
 from ..registry.dtypes import default_float
-from ..registry.function import OperatorFunction
+from ..registry.function import OperatorFunction, initialize
 from ..registry.operator import Operator, change_listeners, lock
 from .arguments import Arguments
-from .native_record import make_native_specialization
 from .specialization import Specialization
 
 if TYPE_CHECKING:
+    from ..backends.cpu.fastpath.glue.jit_structs import JitStruct, SpecializationStruct
     from ..registry.types import Args, Function, Kwargs
+
+_jit_structs = lazy.Module(".backends.cpu.fastpath.glue.jit_structs")
+_native_record = lazy.Module(".jit.native_record")
+_traced = lazy.Module(".backends.cpu.fastpath.glue.traced")
 
 _clock = itertools.count(-(2**62))  # before any time of the native clock
 
 
 def use_time() -> int:
     """Advance and return the clock of uses, which native calls advance too; for least-recently-used eviction."""
-    runtime = fastpath.runtime()
+    runtime = native_type.runtime
     return next(_clock) if runtime is None else int(runtime.tick())
 
 
@@ -55,12 +56,14 @@ class NativeEntry:
 
     def link(self, specialization: Specialization, arguments: Arguments, form: object) -> None:
         """Link a specialization for calls of this form if native code can run it."""
-        runtime, function = fastpath.runtime(), self._function()
+        if native_type.runtime is None:
+            initialize()
+        runtime, function = native_type.runtime, self._function()
         if runtime is None or function is None or not self._worth_it(runtime, specialization):
             return
         record = specialization.records.get(form)
         if record is None:
-            record = specialization.records[form] = make_native_specialization(
+            record = specialization.records[form] = _native_record.make_native_specialization(
                 specialization, arguments, form
             )
         if isinstance(record, str) or self._is_linked(record):
@@ -76,7 +79,7 @@ class NativeEntry:
             return  # another thread has set it meanwhile
         if self._record is None:
             entry = runtime.entry(self._kind)
-            self._record = JitStruct(runtime.process, self._fall_back, self._operator)
+            self._record = _jit_structs.JitStruct(runtime.process, self._fall_back, self._operator)
             native_type.set_entry(function, entry, self._record.address)
         self._record.link(record)
         _linked[id(self)] = self
@@ -99,7 +102,10 @@ class NativeEntry:
 
     def replay(self, args: Args, kwargs: Kwargs) -> tuple[Any] | None:
         """Run the native entry while the dispatch trace is on; returns a 1-tuple, or None if guards fail."""
-        return traced.answer_by_specialization(self._function(), self._record, args, kwargs)
+        answer: tuple[Any] | None = _traced.answer_by_specialization(
+            self._function(), self._record, args, kwargs
+        )
+        return answer
 
     def remove(self, specialization: Specialization) -> None:
         """Unlink one specialization, so that Python runs its calls."""

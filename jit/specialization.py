@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .guards.guard import Guard
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, match_args=False, slots=True)
 class Specialization:
     """Guards, as plain data that a native entry can be generated from, and the code that runs when they hold.
 

@@ -11,6 +11,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import lazy
+from .dispatch.state import state
 from .lazy_operators import materialize_fallbacks
 from .native_type import NativeCallable, accept_entries
 from .operator import Operator, definition_listeners, find_operator, lock
@@ -103,7 +104,13 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         return self.target(*args, **kwargs)  # type: ignore[no-any-return]
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> object:
-        """Run the deferred initialization, then the call; the target of functions before the first operator call."""
+        """Run the deferred initialization, then the call; the target of functions before the first operator call.
+
+        Calls with included keys, as in a trace, have no native entries, so they leave the initialization to others.
+        """
+        if state.include:
+            materialize_fallbacks()
+            return self.operator(*args, **kwargs)
         initialize()
         if (
             self.target == self._first_call
@@ -127,8 +134,10 @@ functions: dict[str, OperatorFunction[Tensor]] = {}
 
 
 def initialize() -> None:
-    """Run the initialization that the import defers to the first call."""
+    """Run the initialization that the import defers to the first call; once it has run, do nothing."""
     materialize_fallbacks()
+    if _state.awake and not before_first_call:
+        return
     with lock:
         _state.awake = True
         while before_first_call:

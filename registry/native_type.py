@@ -87,6 +87,7 @@ def _make_native_base() -> type:
 
 
 fault = find_build_fault() if config.flags.native else "TANDEM_NATIVE=0"
+runtime: Any = None  # the compiled entries of this process (`Runtime`), from when they are installed
 NativeCallable: Any = _PlainBase if fault else _make_native_base()
 
 

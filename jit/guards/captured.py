@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
+from ... import lazy
 from ...eager.tensor.tensor import Tensor
 from ...named_tuple import NamedTuple
 from ...registry.values import describe
@@ -15,6 +15,8 @@ from .leaves import LeafGuard, NotNative, device_key, make_guard
 if TYPE_CHECKING:
     from ...registry.types import Array
     from ..native_record import GuardBuilder
+
+jit_layout = lazy.Module(".backends.cpu.fastpath.glue.jit_layout")
 
 
 class CapturedGuard(NamedTuple):
@@ -44,7 +46,7 @@ class CapturedGuard(NamedTuple):
 
     def emit(self, builder: GuardBuilder) -> None:
         """Add the guard to the guard program of a native entry."""
-        builder.guards.add(GuardCode.OBJECT)
+        builder.guards.add(jit_layout.GuardCode.OBJECT)
         builder.guards.same(self.tensor)
         builder.add_array(self.leaf, self.parameter)
 

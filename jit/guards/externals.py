@@ -8,8 +8,7 @@ from sys import intern
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ... import pytree
-from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
+from ... import lazy, pytree
 from ...eager.autograd.kernel import eager_meta
 from ...errors import UnsupportedError
 from ...named_tuple import NamedTuple
@@ -21,6 +20,8 @@ from .leaves import NotNative
 if TYPE_CHECKING:
     from ...registry.types import Function, Tensor
     from ..native_record import GuardBuilder
+
+jit_layout = lazy.Module(".backends.cpu.fastpath.glue.jit_layout")
 
 
 class _Absent:
@@ -82,11 +83,11 @@ class ExternalGuard(NamedTuple):
         if self.value is ABSENT:
             raise NotNative(f"the closure variable {self.name} was not set")
         if self.kind == "cell":
-            builder.guards.add(GuardCode.CELL, self.holder)
+            builder.guards.add(jit_layout.GuardCode.CELL, self.holder)
         else:
-            builder.guards.add(GuardCode.ITEM, self.holder)
+            builder.guards.add(jit_layout.GuardCode.ITEM, self.holder)
             builder.guards.same(intern(self.name))
-        builder.guards.add(GuardCode.SAME)
+        builder.guards.add(jit_layout.GuardCode.SAME)
         builder.guards.same(self.value)
 
     def _describe_variable(self) -> str:

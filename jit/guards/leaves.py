@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
+from ... import lazy
 from ...eager.meta.tensor import MetaTensor, meta_tensor
 from ...eager.tensor.tensor import Tensor
 from ...eager.tensor.transfer import COMPILED
@@ -26,6 +26,8 @@ from ...tracer.trace import check_alive
 
 if TYPE_CHECKING:
     from ..native_record import GuardBuilder
+
+jit_layout = lazy.Module(".backends.cpu.fastpath.glue.jit_layout")
 
 _STATIC_TYPES = (
     type(np._NoValue),
@@ -130,14 +132,14 @@ class LeafGuard(NamedTuple):
             NotNative: machine code cannot check it.
         """
         if self.kind == "identity":
-            builder.guards.add(GuardCode.SAME)
+            builder.guards.add(jit_layout.GuardCode.SAME)
             builder.guards.weakly(self.value._ref())
         elif self.kind == "static":
             builder.add_constant(self.value)
         elif self.kind == "scalar":
             builder.add_scalar(self.type, parameter)
         elif self.kind == "weak":
-            builder.guards.add(GuardCode.WEAK)
+            builder.guards.add(jit_layout.GuardCode.WEAK)
             builder.add_scalar(self.type, parameter)
         else:
             builder.add_array(self, parameter)

@@ -14,6 +14,7 @@ from tandem.backends.cpu.codegen.columns import COLUMNS
 from tandem.backends.cpu.codegen.text import reserve_stack
 from tandem.backends.cpu.fastpath.compiler import engine
 from tandem.backends.cpu.fastpath.glue.runtime import KINDS, runtime_ir
+from tandem.registry import native_type
 
 pytestmark = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
 
@@ -150,7 +151,7 @@ def test_operators_take_little_of_the_stack(share):
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_eager_entries_take_little_of_the_stack(kind):
     fastpath.install()
-    ir = runtime_ir(kind, fastpath.runtime().constants)
+    ir = runtime_ir(kind, native_type.runtime.constants)
     assert largest(ir) <= MOST_EAGER, frames(ir)
 
 
@@ -229,4 +230,4 @@ def test_lifetimes_of_stack_memory_are_marked():
     assert "%cell" in ir and not unmarked(ir)
     fastpath.install()
     for kind in KINDS:
-        assert not unmarked(runtime_ir(kind, fastpath.runtime().constants))
+        assert not unmarked(runtime_ir(kind, native_type.runtime.constants))

@@ -13,7 +13,7 @@ from native_entries import stubs
 from rotation import share_each_commit
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.fastpath.glue import layout
+from tandem.backends.cpu.fastpath.glue import class_slots
 from tandem.eager.tensor.tensor import Tensor, wrap
 from tandem.registry import dtypes as dt
 from tandem.registry import native_type
@@ -272,7 +272,7 @@ def test_a_subclass_and_keywords_take_the_python_path():
 
 def states_off_default():
     """How many machine code sees; it looks at a reference count."""
-    return sys.getrefcount(state.ACTIVE) - 1 - layout.AT_REST
+    return sys.getrefcount(state.ACTIVE) - 1 - class_slots.AT_REST
 
 
 def test_thread_state_sends_this_thread_to_python():

@@ -9,7 +9,7 @@ import tandem as td
 from recorded_nodes import leaf, recorded_natively, same_record, stub_of, stubs
 from tandem import config, errors
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.fastpath.glue import layout
+from tandem.backends.cpu.fastpath.glue import class_slots
 from tandem.eager.autograd.autograd_meta import AutogradMeta
 from tandem.eager.tensor.storage import Hold
 from tandem.eager.tensor.tensor import wrap
@@ -222,7 +222,7 @@ def test_unusual_records_are_left_to_python():
 
 
 def test_recorded_classes_have_known_slots():
-    assert layout.class_constants()
+    assert class_slots.class_constants()
     spec = TensorSpec((1,), dt.float32)
     assert type(spec).__basicsize__ == tuple.__basicsize__
 

@@ -96,7 +96,7 @@ def test_entries_keep_their_structs_when_installed_again():
     record = stub.record
     stub.install()  # as by a thread that found it hot before another thread had installed it
     assert record is not None and stub.record is record
-    for function in fastpath._functions:
+    for function in fastpath.installation._functions:
         function.install()
         record = function.record
         function.install()

@@ -15,6 +15,7 @@ from typing import Any
 
 from .... import lazy
 from ....eager.autograd.ad_inplace_or_view import ad_inplace_or_view
+from ....registry import native_type
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.dtypes import default_listeners
 from ....registry.native_type import accept_entries, set_entry
@@ -75,7 +76,7 @@ class EagerEntry(TargetCallable):
         super().__init__(fallback)
         self.record = EntryStruct(
             eager_entries.CudaEntry,
-            native_layer.runtime().process,
+            native_type.runtime.process,
             fallback,
             backend=result.backend_struct(),
             variants=table.address,

@@ -8,10 +8,12 @@ from typing import Any
 
 from .... import lazy
 from ....errors import OutOfMemoryError
+from ....registry import native_type
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.dtypes import DType
+from ....registry.function import initialize
 from ...cpu.fastpath.compiler import engine
-from ...cpu.fastpath.glue import layout as class_layout
+from ...cpu.fastpath.glue import class_slots
 from ...cpu.fastpath.glue.structs import StructMemory
 from ..kernels.tensor import CudaTensor, DeviceStorage
 from ..runtime import toolkit as tools
@@ -42,10 +44,10 @@ def constants() -> dict[str, int]:
     """
     probe: Any = [object(), object(), object(), None, object(), []]
     return {
-        **class_layout.class_constants(),
-        **class_layout.slot_constants(DeviceArray, rt.ArrayObject),
-        **class_layout.slot_constants(Buffer, rt.BufferObject, Buffer(*probe)),
-        **class_layout.slot_constants(Pool, rt.PoolObject),
+        **class_slots.class_constants(),
+        **class_slots.slot_constants(DeviceArray, rt.ArrayObject),
+        **class_slots.slot_constants(Buffer, rt.BufferObject, Buffer(*probe)),
+        **class_slots.slot_constants(Pool, rt.PoolObject),
     }
 
 
@@ -73,15 +75,16 @@ def _is_finalizer_slot_unknown() -> bool:
 
 def is_native_enabled() -> bool:
     """Whether native code answers calls in this process."""
-    return not native_layer.why_off() and native_layer.runtime() is not None
+    return not native_layer.why_off() and native_type.runtime is not None
 
 
 @functools.cache
 def backend_struct() -> StructMemory:
     """Return the struct of the backend (:class:`.result_entries.Backend`)."""
+    initialize()  # a jitted call may be the first of the process
     result = StructMemory(
         rt.Backend,
-        globals_=native_layer.runtime().process,
+        globals_=native_type.runtime.process,
         tensor=CudaTensor,
         array=DeviceArray,
         buffer=Buffer,

@@ -14,8 +14,8 @@ from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.values import TensorSpec
 from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.glue import jit_layout as at
+from ...cpu.fastpath.glue.class_slots import slot_offset
 from ...cpu.fastpath.glue.jit_structs import make_int64_array
-from ...cpu.fastpath.glue.layout import slot_offset
 from ...cpu.fastpath.glue.structs import StructMemory
 from ..fastpath import result
 from ..kernels.tensor import CudaTensor

@@ -3,12 +3,13 @@
 backward.py: installs the entry of reverse mode
 batches.py: calls on values of levels of `vmap` and `jvp`
 caching_stubs.py: stubs of views and of native loops, whose entries remember earlier calls
+class_slots.py: offsets of the slots of tandem's classes, checked before use
 debug.py: run an entry in Python, print its LLVM IR
 folds.py: variants of reductions and scans
 jit_layout.py: offsets of the structs of jitted functions, and opcodes of their programs
 jit_structs.py: structs and programs of jitted functions
 kernels.py: stubs of operators with a Python kernel
-layout.py: offsets in the objects of CPython, NumPy and tandem, checked before use; inner loops of NumPy
+layout.py: offsets in the objects of CPython and NumPy, checked before use; inner loops of NumPy
 loops.py: variants of elementwise operators
 operand_stack.py: where operators have their operands on CPython's evaluation stack
 products.py: variants of `matmul`

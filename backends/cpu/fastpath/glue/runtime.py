@@ -11,7 +11,7 @@ from .....named_tuple import NamedTuple
 from ... import cache
 from ..compiler import engine
 from ..runtime import rt_base
-from . import layout
+from . import class_slots, layout
 from .structs import DTypeObjects, StructMemory, make_process_struct
 
 _lock = locks.make_lock("runtime")
@@ -135,7 +135,7 @@ class Runtime:
     """
 
     def __init__(self) -> None:
-        self.constants = layout.class_constants()
+        self.constants = class_slots.class_constants()
         self.dtype_objects = DTypeObjects()
         self.process: StructMemory = make_process_struct(self.dtype_objects)
         self.codes: dict[str, engine.Code] = {}
