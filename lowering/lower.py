@@ -30,6 +30,7 @@ _destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
 _inline_producers = lazy.Module(".lowering.passes.inline_producers")
 _inline_reads = lazy.Module(".lowering.passes.inline_reads")
+_inline_update_values = lazy.Module(".lowering.passes.inline_update_values")
 _report = lazy.Module(".lowering.report")
 _rematerialize = lazy.Module(".lowering.passes.rematerialize")
 
@@ -369,6 +370,13 @@ def inline_reads(lowered: Lowered) -> None:
         _inline_reads.inline_reads(lowered)
 
 
+def inline_update_values(lowered: Lowered) -> None:
+    """Compute the values of updates at one position in the kernels that write them."""
+    updates = lowered.native and lowered.resolution.target.updates
+    if updates and any(isinstance(s, KernelThunk) and s.updated for s in lowered.steps):
+        _inline_update_values.inline_update_values(lowered)
+
+
 def count_positions(lowered: Lowered) -> None:
     """Compute constant ranges where they are positions: consecutive ones are vectors in memory."""
     steps, constants = lowered.steps, lowered.folded
@@ -405,6 +413,7 @@ STAGES: tuple[Stage, ...] = (
     load_at_affine_positions,
     store_into_destinations,
     inline_reads,
+    inline_update_values,
     count_positions,
     update_in_place,
     assign_memory,

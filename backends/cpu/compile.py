@@ -275,8 +275,8 @@ class MainWriter:
         structure = self.structures[number]
         if structure not in self.module.kernels:
             kernel = kernel._replace(name=self.prefix + kernel.name)
-            calls = self.calls[structure]
-            self.module.kernels[structure] = kernel.name, write_fused(self.module, kernel, calls=calls)
+            scratch = write_fused(self.module, kernel, calls=self.calls[structure], in_loop=bool(self.prefix))
+            self.module.kernels[structure] = kernel.name, scratch
         name, scratch = self.module.kernels[structure]
         pointers = [self.move_pointer(value, starts.get(param, 0)) for param, value in enumerate(step.params)]
         table, lines = self.fill_table(pointers, number)

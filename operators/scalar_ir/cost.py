@@ -14,4 +14,13 @@ _LIGHT = frozenset(
 
 def cost(root: Expr) -> int:
     """The approximate cost of an expression, in cheap instructions per element."""
-    return sum(0 if e.op in _FREE else _COST.get(e.op, 1 if e.op in _LIGHT else 16) for e in order(root))
+    return sum(map(_cost_of_node, order(root)))
+
+
+def cost_without_reads(root: Expr) -> int:
+    """The cost of an expression but for its reads of memory."""
+    return sum(_cost_of_node(e) for e in order(root) if e.op not in ("load", "gather"))
+
+
+def _cost_of_node(e: Expr) -> int:
+    return 0 if e.op in _FREE else _COST.get(e.op, 1 if e.op in _LIGHT else 16)

@@ -13,6 +13,7 @@ from .... import lazy
 from ....errors import LoweringError, UnsupportedError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, Update, collapse, roots_of
 from ....named_tuple import NamedTuple
+from ....operators.scalar_ir.cost import cost_without_reads
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
@@ -21,6 +22,7 @@ from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
 from .index_maps import BoundsChecks, Check
+from .interleaving import MOST_COLUMNS
 from .nodes import find_shared_functions
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
@@ -36,6 +38,8 @@ MAX_ADJACENT_ROW = (
     32  # the same if the elements of neighbouring rows are neighbours in memory, as those of windows
 )
 MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
+MAX_SINGLE_COST = 3  # of an element that is computed by itself where it is loaded and stored by itself
+MAX_LOOP_POINTS = 256  # the same for a body of a loop, which then computes less in each step
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 _COSTLY = frozenset(
     "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
@@ -58,11 +62,12 @@ class Scratch(NamedTuple):
 
 
 def write_fused(
-    module: Module, kernel: FusedKernel, linkage: str = "internal ", *, calls: int = 1
+    module: Module, kernel: FusedKernel, linkage: str = "internal ", *, calls: int = 1, in_loop: bool = False
 ) -> Scratch:
     """Add the function ``kernel.name(char **buffers, void *scalars, char *scratch)`` to a module.
 
-    ``calls`` is the number of its calls in one function; a small kernel with few calls is inlined.
+    ``calls`` is the number of its calls in one function; a small kernel with few calls is inlined, in the body of a
+    loop (``in_loop``) also a larger one.
 
     It returns nothing, or the number of the bounds check that has failed plus one, if there are any: 0 if none has.
 
@@ -87,7 +92,9 @@ def write_fused(
     failed = bool(printer.checks.checks)
     f.do("ret i64 0" if failed else "ret void")
     result = "i64" if failed else "void"
-    inline = "alwaysinline" if f.is_small and calls <= MAX_INLINED_CALLS else "noinline"
+    most = MAX_LOOP_POINTS if in_loop else MAX_INLINED_POINTS
+    is_inlined = math.prod(kernel.outer + kernel.inner) <= most and calls <= MAX_INLINED_CALLS
+    inline = "alwaysinline" if is_inlined else "noinline"
     parameters = "ptr %buffers, ptr %scalars, ptr noalias align 64 %scratch"
     module.helper(kernel.name, f.text(f"{linkage}{result} @{kernel.name}({parameters}) {inline} #0"))
     return Scratch(f.below, f.most, tuple(printer.checks.checks), printer.checks.offset or 0)
@@ -234,7 +241,7 @@ class StagePrinter:
         )
 
     def _lanes(self) -> int:
-        if any(map(self.is_updated_by_element, self.updates)):
+        if any(map(self.is_updated_by_element, self.updates)) or self._moves_single_elements():
             return 1
         widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
         if self.has_index_maps:
@@ -247,6 +254,13 @@ class StagePrinter:
         while lanes > 1 and lanes >= 2 * last:
             lanes //= 2
         return lanes
+
+    def _moves_single_elements(self) -> bool:
+        """Return whether each element is loaded and stored by itself, which takes longer than to compute it."""
+        strides = {abs(use.strides[-1]) for use in self.uses.values()} - {0}
+        if self.reduces or min(strides, default=0) <= MOST_COLUMNS:
+            return False  # a vector holds several of them
+        return sum(cost_without_reads(r) for s in self.stage.body for r in roots_of(s)) <= MAX_SINGLE_COST
 
     def write(self) -> None:
         """Write a stage that keeps no dimensions."""
