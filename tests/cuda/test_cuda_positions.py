@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem import errors
+from tandem.backends.cuda.codegen import helper_sort
 from tandem.backends.cuda.codegen.kernel import module_source
 from tandem.backends.cuda.kernels import positions, sources
 from tandem.backends.cuda.launches.prewritten_text import Address
@@ -85,7 +86,7 @@ def test_random_jitted_selections_match_numpy(cuda, count):
 
 def test_many_positions_are_sorted_by_several_blocks(cuda, monkeypatch):
     """Small tiles, so that 3000 positions take the path of millions."""
-    monkeypatch.setattr(positions, "TILE_THREADS", 32)
+    monkeypatch.setattr(helper_sort, "TILE_THREADS", 32)
     rng = np.random.default_rng(SEED)
     for rows, width in ((1, 5), (7, 3), (5000, 1), (300, 40)):
         x = rng.integers(-8, 9, (rows, width)).astype("f4")
@@ -101,7 +102,7 @@ def test_many_positions_are_sorted_by_several_blocks(cuda, monkeypatch):
 @pytest.mark.parametrize("tile", [32, 1024])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "bfloat16", "float16"])
 def test_index_gradients_do_not_depend_on_thread_order(cuda, monkeypatch, dtype, tile):
-    monkeypatch.setattr(positions, "TILE_THREADS", tile)
+    monkeypatch.setattr(helper_sort, "TILE_THREADS", tile)
     rng = np.random.default_rng(SEED)
     x = td.asarray(rng.standard_normal((11, 6)), device="cuda").astype(getattr(td, dtype))
     i = td.asarray(rng.integers(0, 11, 700), device="cuda")
@@ -176,16 +177,17 @@ def test_integers_need_no_order():
     value = contiguous((10, 8))
     for dtype, names in (
         (td.int32, ["scatter_add_uint32"]),
-        (td.float32, ["order_tile", "add_runs_float32"]),
-        (td.complex128, ["order_tile", "add_runs_float64"]),
+        (td.float32, ["order_tile", "runs_add_float32"]),
+        (td.complex128, ["order_tile", "runs_add_float64"]),
     ):
-        launches = positions.add(selected((100, 8), 10), dtype, value, Address(0), Address(2))
+        launches = positions.combine(selected((100, 8), 10), "add", dtype, value, Address(0), Address(2))
         assert [one.kernel.name for one in launches] == names
-    many = positions.add(
-        selected((100, 8), 10**6), td.float32, contiguous((10**6, 8)), Address(0), Address(2)
+    floats = "add", td.float32
+    many = positions.combine(
+        selected((100, 8), 10**6), *floats, contiguous((10**6, 8)), Address(0), Address(2)
     )
-    assert [one.kernel.name for one in many][-2:] == ["add_runs_float32", "join_runs_float32"]
-    (single,) = positions.add(selected((100, 8), 1), td.float32, contiguous((1, 8)), Address(0), Address(2))
+    assert [one.kernel.name for one in many][-2:] == ["runs_add_float32", "join_add_float32"]
+    (single,) = positions.combine(selected((100, 8), 1), *floats, contiguous((1, 8)), Address(0), Address(2))
     assert single.kernel.name == "scatter_add_float32"
 
 

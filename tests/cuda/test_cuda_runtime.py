@@ -122,7 +122,12 @@ TEXTS = [
     *("order_tile", "order_words", "order_count", "order_sum", "order_move"),
     *(f"{name}_{size}" for name in ("gather", "scatter", "fill") for size in sources.TYPES),
     *(f"scatter_add_{name}" for name in sources.ADDED),
-    *(f"{name}_runs_{number}" for name in ("add", "join") for number in ("float32", "float64")),
+    *(
+        f"{name}_{combine}_float{bits}"
+        for name in ("runs", "join")
+        for combine in ("add", "mul")
+        for bits in (32, 64)
+    ),
     *("count_up_uint64", "count_up_float64"),
     *(f"pick_{name}" for name in sources.NUMBERS),
 ]

@@ -7,6 +7,8 @@ rows.py: fused kernels with reductions
 row_part.py: one launch of such a kernel
 row_loop.py: the loop of one stage
 row_reads.py: reads of rows at integer positions
+updates.py: writes at integer positions
+sorted_updates.py: values combined in the order of their points
 schedule.py: the schedule of a reduction: threads, vectors, registers
 space.py: the iteration space of a kernel
 inline.py: rematerialization of private buffers
@@ -24,4 +26,5 @@ helpers.py: the table of device functions
 helper_scalars.py: device functions for scalars
 helper_complex.py: device functions for complex numbers
 helper_memory.py: device functions for vectors, layouts, reductions and scans
+helper_sort.py: device functions that sort positions and fold runs of them
 """

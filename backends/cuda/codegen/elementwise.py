@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
+from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage, roots_of
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr
 from .kernel import CudaKernel
@@ -63,7 +63,7 @@ class Elementwise:
         self.sizes = space.kept
         self.steps = {name: addresses.kept for name, addresses in space.strides.items()}
         self.exprs = [e for stage in kernel.stages for e in stage.exprs()]
-        self.same = unify([s.value for stage in kernel.stages for s in stage.body])
+        self.same = unify([root for stage in kernel.stages for s in stage.body for root in roots_of(s)])
         self.rows = find_row_reads(dict.fromkeys(self.same.values()), self._varies)
         self.lanes, self.vectors = self._vector_lanes(unaligned)
         far = max((extent(b, (*kernel.outer, *kernel.inner)) for b in kernel.buffers), default=0)
@@ -72,7 +72,7 @@ class Elementwise:
     def write(self, comments: Sequence[str]) -> CudaKernel:
         """The kernel."""
         text, lanes, rows = self.text, self.lanes, self.space.rows
-        parameters = Parameters(self.kernel, [b.name for b in self.kernel.buffers], self.exprs)
+        parameters = self._parameters()
         count, repeats = rows // lanes, self._repeats()
         blocks = -(-count // (THREADS * repeats))
         cast = "(long long)" if self.index == "long long" else ""
@@ -98,6 +98,9 @@ class Elementwise:
             scalars=parameters.scalars,
             checks=tuple(text.checks),
         )
+
+    def _parameters(self) -> Parameters:
+        return Parameters(self.kernel, [b.name for b in self.kernel.buffers], self.exprs)
 
     def _repeats(self) -> int:
         """The number of iterations of a thread in a large kernel.
@@ -146,7 +149,7 @@ class Elementwise:
                 continue
             scope = Scope(text, lambda leaf: self._leaf(leaf, at_point, "0"))
             scope.write(e.args)
-            inside, pointer = scope.locate(e)
+            inside, pointer, _ = scope.locate(e.payload, e.args, self._leaf(e, at_point, "0"))
             name = text.fresh("row")
             text.line(f"Vec<{CTYPE[e.dtype]}, {lanes}> {name} = {{}};")
             text.line(f"if ({inside}) {name} = load<{lanes}>({pointer});")
@@ -204,6 +207,10 @@ class Elementwise:
         for name in stored:
             if name in whole:
                 text.line(f"store({addresses[name]}, {name}_out);")
+        self._finish(point)
+
+    def _finish(self, point: Point) -> None:
+        """Write what follows the elements of a vector."""
 
     def _leaf(self, e: Expr, point: Point, along: str = "v") -> str:
         """The text of a leaf; ``along``: the number of the element in its vector."""

@@ -8,8 +8,10 @@ from ....lowering.fusion.loop_ir import FusedKernel
 from .elementwise import write_elementwise
 from .kernel import CudaKernel
 from .rows import write_rows
+from .sorted_updates import write_update
 from .space import Space, check_supported, reductions, unsupported
 from .tiles import tiled_dims, write_tiled
+from .updates import find_accesses
 
 __all__ = ["unsupported", "write_cuda"]
 
@@ -30,8 +32,8 @@ def write_cuda(
             parameters of the result.
 
     Returns:
-        Usually one kernel; several if few reductions are so long that many blocks share each; none if there is nothing
-        to compute.
+        Usually one kernel; several if few reductions are so long that many blocks share each, or if values at equal
+        positions are sorted; none if there is nothing to compute.
 
     Raises:
         UnsupportedError: a dtype or a node that has no CUDA C (complex numbers, functions compiled for the CPU).
@@ -40,6 +42,9 @@ def write_cuda(
     space = Space(kernel)
     if space.rows == 0:
         return []
+    accesses = find_accesses(kernel)
+    if accesses is not None:
+        return write_update(kernel, accesses, comments, unaligned)
     if any(reductions(stage) for stage in kernel.stages):
         return write_rows(kernel, space, comments, frozenset(unaligned), frozenset(private))
     dims = tiled_dims(kernel, space)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import helper_complex, helper_memory, helper_scalars
+from . import helper_complex, helper_memory, helper_scalars, helper_sort
 
-SOURCES = helper_scalars.SOURCES | helper_memory.SOURCES | helper_complex.SOURCES
+SOURCES = helper_scalars.SOURCES | helper_memory.SOURCES | helper_complex.SOURCES | helper_sort.SOURCES
 
 
 def define_helper(name: str, needs: Iterable[str], text: str) -> None:

@@ -17,7 +17,7 @@ STATIC_SHARED = 48 * 1024
 
 
 class Check(NamedTuple):
-    """A read at integer positions, as a report of a position that is out of bounds names it.
+    """An access at integer positions, as a report of a position that is out of bounds names it.
 
     Attributes:
         op: the operator.
@@ -43,8 +43,9 @@ class CudaKernel(NamedTuple):
         params: for each pointer parameter, in order, its index in the table of data pointers, or ``WORKSPACE``.
         scalars: (slot, C type) of the scalars passed by value after the pointers: ``double``, ``long long`` or
             ``unsigned char``.
-        checks: the reads at integer positions, whose numbers the kernel reports if a position is out of bounds; after
-            the scalars the address of the fault words is passed, if there are any, and then the number of each.
+        constants: integers passed by value after the scalars, so that launches share the code of a function.
+        checks: the accesses at integer positions, whose numbers the kernel reports if a position is out of bounds; last
+            of all the address of the fault words is passed, if there are any, and then the number of each.
         temporaries: bytes of the workspace; the same for all kernels of one list. It needs no clearing.
         span: elements (rows, columns) that a block processes at a time, if the grid follows from sizes at launch.
     """
@@ -60,6 +61,7 @@ class CudaKernel(NamedTuple):
     temporaries: int = 0
     span: int = 0
     checks: tuple[Check, ...] = ()
+    constants: tuple[int, ...] = ()
 
     def blocks(self, count: int, limit: int = 2**31 - 1) -> int:
         """The number of blocks of a launch over ``count`` elements (rows, columns): at least 1, at most ``limit``."""

@@ -357,7 +357,7 @@ class RowPart:
     def _locate_row(self, e: Expr) -> None:
         """Check the positions of a read, and declare the pointer to the row that all points of a kept one read."""
         self.row_scope.write(e.args)
-        inside, pointer = self.row_scope.locate(e)
+        inside, pointer, _ = self.row_scope.locate(e.payload, e.args, self.row_scope.leaf(e))
         name = self.text.fresh("gathered")
         self.text.line(f"const bool {name}_inside = {inside};")
         self.text.line(f"const {CTYPE[e.dtype]}* const {name} = {pointer};")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ....lowering.fusion.loop_ir import IndexMap
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import float32
 from .kernel import Check
@@ -169,26 +170,34 @@ class Scope:
         self.text.line(f"const {CTYPE[expr.dtype]} {name} = {bare(code.text)};")
         return name
 
-    def locate(self, expr: Expr) -> tuple[str, str]:
-        """The condition under which the positions of a ``gather`` are in bounds, and the pointer to its element.
+    def locate(
+        self, index_map: IndexMap, indices: Sequence[Expr], pointer: str
+    ) -> tuple[str, str, list[str]]:
+        """Check the positions of an index map; one that is not in bounds is reported to the host.
 
-        A position that is not in bounds is reported to the host.
+        Args:
+            index_map: the indexed axes.
+            indices: the positions, which have been written.
+            pointer: the text of the pointer to the element at position 0 of the indexed axes.
+
+        Returns:
+            The condition under which they are in bounds, the pointer to the element, and the name of each position.
         """
-        axes, names = expr.payload.axes, []
-        check = Check(expr.payload.op, axes[0].axis, tuple(axis.size for axis in axes))
+        axes, names = index_map.axes, list[str]()
+        check = Check(index_map.op, axes[0].axis, tuple(int(axis.size) for axis in axes))
         number = self.text.checks.setdefault(check, len(self.text.checks))
         self.text.need("positions")
-        for which, (axis, index) in enumerate(zip(axes, expr.args, strict=True)):
+        for which, (axis, index) in enumerate(zip(axes, indices, strict=True)):
             names.append(self.text.fresh("position"))
             given = f"{bare(self.known[index])}, {axis.size}, {which}, fault, check{number}"
             self.text.line(f"const long long {names[-1]} = checked({given});")
         inside = " && ".join(f"{name} >= 0" for name in names)
         terms = [f"{name} * {axis.stride}" for name, axis in zip(names, axes, strict=True) if axis.stride]
-        return inside, " + ".join([self.leaf(expr), *terms])
+        return inside, " + ".join([pointer, *terms]), names
 
     def _gather(self, expr: Expr) -> str:
         """The element at integer positions; 0 if one is out of bounds."""
-        inside, pointer = self.locate(expr)
+        inside, pointer, _ = self.locate(expr.payload, expr.args, self.leaf(expr))
         name, zero = self.text.fresh("element"), literal(0, expr.dtype)
         self.text.line(f"const {CTYPE[expr.dtype]} {name} = {inside} ? *({pointer}) : {zero};")
         return name

@@ -10,7 +10,7 @@ folds.py: reductions
 scans.py: scans
 indexing.py: indexing operators
 gathers.py: eager gather, scatter and nonzero
-positions.py: launches of gather, scatter and scatter-add
+positions.py: launches of gather, scatter and scatter-add in eager calls
 inplace.py: in-place operators
 sparse.py: sparse tensors
 library.py: the array library (cupy)

@@ -112,15 +112,23 @@ def scatter(
     _run(launches, [out, value, *indices])
 
 
-def scatter_add(
-    name: str, out: DeviceArray, indices: Sequence[DeviceArray], value: DeviceArray, shape: Ints, axis: int
+def scatter_combine(
+    name: str,
+    op: str,
+    out: DeviceArray,
+    indices: Sequence[DeviceArray],
+    value: DeviceArray,
+    shape: Ints,
+    axis: int,
 ) -> None:
-    """Add values at integer positions, which may repeat; the arguments are those of :func:`scatter`.
+    """Add or multiply values at integer positions, which may repeat; the other arguments are those of :func:`scatter`.
 
-    The dtype of both arrays has to be its own :func:`.positions.accumulator`.
+    The dtype of both arrays has to be its own :func:`.positions.accumulator`; ``op`` is that of
+    :func:`.positions.combine`.
     """
     one = _selection(name, out, indices, shape, axis)
-    _run(positions.add(one, out.dtype, _layout(value), Address(1), Address(0)), [out, value, *indices])
+    launches = positions.combine(one, op, out.dtype, _layout(value), Address(1), Address(0))
+    _run(launches, [out, value, *indices])
 
 
 def nonzero(order: DeviceArray, shape: Ints, size: int, fill_value: int) -> DeviceArray:

@@ -17,7 +17,7 @@ from ..runtime.arrays import DeviceArray, overlap
 from ..runtime.copies import to_host
 from .casting import contiguous, convert_into, copy_array
 from .creation import number
-from .gathers import gather, nonzero, scatter, scatter_add
+from .gathers import gather, nonzero, scatter, scatter_combine
 from .operands import check_devices, device_mismatch_error
 from .positions import accumulator
 from .tensor import CudaTensor, cuda_tensor
@@ -99,10 +99,11 @@ def index_kernel(op: Operator) -> Callable[..., CudaTensor]:
     return kernel
 
 
-def store(
-    name: str, target: DeviceArray, indices: Any, value: Any, axis: int, accumulate: bool
-) -> DeviceArray:
-    """Write values to integer positions of an array, or add them.
+def store(name: str, target: DeviceArray, indices: Any, value: Any, axis: int, combine: str) -> DeviceArray:
+    """Write values to integer positions of an array, or combine them with its elements.
+
+    Args:
+        combine: the node of the scalar IR that combines them: ``"add"``, ``"mul"``, or none.
 
     Returns:
         The array with the result: ``target``, or a copy in the accumulator's dtype.
@@ -112,12 +113,13 @@ def store(
     shape = selected[start : len(selected) - (len(target.shape) - start - len(indices))]
     given = broadcast(value_array(value, target), selected)
     slots = positions(indices, target.layout.index)
-    if not accumulate:
+    if not combine:
         scatter(name, target, slots, given, shape, start)
         return target
     wide = accumulator(target.dtype)
     into = target if wide is target.dtype else copy_array(target, wide)
-    scatter_add(name, into, slots, given if wide is given.dtype else copy_array(given, wide), shape, start)
+    given = given if wide is given.dtype else copy_array(given, wide)
+    scatter_combine(name, combine, into, slots, given, shape, start)
     return into
 
 
@@ -127,7 +129,8 @@ def index_put_kernel(op: Operator) -> Callable[..., CudaTensor]:
     def kernel(self: Any, indices: Any, value: Any, axis: int, *, accumulate: bool) -> CudaTensor:
         self, indices, value = _all("index_put", self, indices, value)
         op.decl.shape_rule(self, indices, operand_spec(value, self), axis, accumulate=accumulate)
-        result = store("index_put", copy_array(self._data), indices, value, axis, accumulate)
+        combine = op.decl.index_spec.combine(accumulate=accumulate)
+        result = store("index_put", copy_array(self._data), indices, value, axis, combine)
         return cuda_tensor(contiguous(result, self.dtype))
 
     return kernel
@@ -139,7 +142,10 @@ def index_reduce_kernel(op: Operator) -> Callable[..., CudaTensor]:
     def kernel(self: Any, indices: Any, value: Any, axis: int, *, reduce: str) -> Any:
         self, indices, value = _all("index_reduce", self, indices, value)
         op.decl.shape_rule(self, indices, operand_spec(value, self), axis, reduce=reduce)
-        data = self._data
+        data, combine = self._data, op.decl.index_spec.combine(reduce=reduce)
+        if combine == "mul" and data.dtype.kind == "f":
+            result = store("index_reduce", copy_array(data), indices, value, axis, combine)
+            return cuda_tensor(contiguous(result, data.dtype))
         slots = tuple([cuda_tensor(one) for one in positions(indices, data.layout.index)])
         return reduce_by_sorting(
             cuda_tensor(data), slots, cuda_tensor(value_array(value, data)), axis, reduce

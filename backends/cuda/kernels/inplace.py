@@ -102,7 +102,8 @@ def make_index_put_kernel(op: Operator, functional: Operator) -> Kernel:
         _, value = check_devices("setitem", (self, value), constants=True)
         _, indices = check_devices("setitem", (self, indices), constants=False, indices=True)
         functional.decl.shape_rule(self, indices, operand_spec(value, self), axis, accumulate=accumulate)
-        result = store("setitem", self._data, indices, value, axis, accumulate)
+        combine = functional.decl.index_spec.combine(accumulate=accumulate)
+        result = store("setitem", self._data, indices, value, axis, combine)
         if result is not self._data:
             convert_into(self._data, result)
         return self  # type: ignore[no-any-return]

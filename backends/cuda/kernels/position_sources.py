@@ -1,4 +1,4 @@
-"""CUDA C of gather, scatter and scatter-add.
+"""CUDA C of gather, scatter and scatter-add in eager calls.
 
 An index tensor selects rows, the elements along the last axes. Several lanes of a warp copy a row, so that the
 divisions that locate it are done once for a row, in 32 bits if the counts allow; :mod:`.positions` passes dense and
@@ -178,38 +178,10 @@ extern "C" __global__ void scatter_add_{name}({type}* out, const {type}* __restr
 """
 
 ORDER = """\
-// ---- the order in which values are added: a stable radix sort of words, four bits at a time ----
+// ---- the order in which values are combined: a stable radix sort of words (the helper ``sort``) ----
 struct Order {
     long long count, bits, limit, tiles;  // of positions, how many bits a position has, its targets, tiles of all words
 };
-
-// counts[digit * threads + thread]: how many words of the tile come before the thread's first one of that digit
-__device__ inline void rank_tile(const unsigned long long* words, long long first, long long count, int shift,
-                                 unsigned short* counts, unsigned* sums) {
-    const int t = threadIdx.x, threads = blockDim.x;
-    for (int d = 0; d < 16; ++d) counts[d * threads + t] = 0;
-    for (int k = 0; k < 16; ++k) {
-        const long long i = first + t * 16 + k;
-        if (i < count) ++counts[(words[i] >> shift & 15) * threads + t];
-    }
-    __syncthreads();
-    unsigned sum = 0;
-    for (int k = 0; k < 16; ++k) {
-        const unsigned own = counts[t * 16 + k];
-        counts[t * 16 + k] = (unsigned short)sum;
-        sum += own;
-    }
-    sums[t] = sum;
-    __syncthreads();
-    for (int step = 1; step < threads; step *= 2) {
-        const unsigned below = t >= step ? sums[t - step] : 0;
-        __syncthreads();
-        sums[t] += below;
-        __syncthreads();
-    }
-    for (int k = 0; k < 16; ++k) counts[t * 16 + k] += (unsigned short)(sums[t] - sum);
-    __syncthreads();
-}
 
 __device__ inline unsigned long long order_word(const Order& order, const Indices& targets, long long b,
                                                 long long* fault) {
@@ -224,24 +196,10 @@ ORDER_TILE = """\
 extern "C" __global__ void __launch_bounds__(1024) order_tile(
     unsigned long long* words, unsigned long long* other, long long* fault, const Order order, const Indices targets,
     long long passes) {
-    __shared__ unsigned short counts[16 * 1024];
-    __shared__ unsigned sums[1024];
-    const int t = threadIdx.x, threads = blockDim.x;
     unsigned long long *from = passes % 2 ? other : words, *to = passes % 2 ? words : other;
-    for (long long b = t; b < order.count; b += threads) from[b] = order_word(order, targets, b, fault);
+    for (long long b = threadIdx.x; b < order.count; b += blockDim.x) from[b] = order_word(order, targets, b, fault);
     __syncthreads();
-    for (int pass = 0; pass < (int)passes; ++pass) {
-        const int shift = (int)order.bits + 4 * pass;
-        rank_tile(from, 0, order.count, shift, counts, sums);
-        for (int k = 0; k < 16; ++k) {
-            const long long i = t * 16 + k;
-            if (i < order.count) to[counts[(from[i] >> shift & 15) * threads + t]++] = from[i];
-        }
-        __syncthreads();
-        unsigned long long* const swapped = from;
-        from = to;
-        to = swapped;
-    }
+    sort_tile(from, to, order.count, (int)order.bits, (int)passes);
 }
 """
 
@@ -253,43 +211,15 @@ extern "C" __global__ void order_words(unsigned long long* __restrict__ words, l
 """
 
 ORDER_COUNT = """\
-// starts[digit * tiles + tile]: how many words of a tile have a digit
 extern "C" __global__ void __launch_bounds__(1024) order_count(
     const unsigned long long* __restrict__ words, unsigned* __restrict__ starts, const Order order, long long shift) {
-    __shared__ unsigned short counts[16 * 1024];
-    __shared__ unsigned sums[1024];
-    const int t = threadIdx.x, threads = blockDim.x;
-    for (long long tile = blockIdx.x; tile < order.tiles; tile += gridDim.x) {
-        const long long first = tile * 16 * threads, left = order.count - first;
-        const unsigned all = (unsigned)(left < 16 * threads ? left : 16 * threads);
-        rank_tile(words, first, order.count, (int)shift, counts, sums);
-        if (t < 16) starts[t * order.tiles + tile] = (t < 15 ? counts[(t + 1) * threads] : all) - counts[t * threads];
-        __syncthreads();
-    }
+    count_digits(words, starts, order.count, order.tiles, (int)shift);
 }
 """
 
 ORDER_SUM = """\
-// how many words come before those of each digit and tile
 extern "C" __global__ void __launch_bounds__(1024) order_sum(unsigned* __restrict__ starts, long long count) {
-    __shared__ unsigned sums[1024];
-    const int t = threadIdx.x, threads = blockDim.x;
-    unsigned base = 0;
-    for (long long first = 0; first < count; first += threads) {
-        const long long i = first + t;
-        const unsigned own = i < count ? starts[i] : 0;
-        sums[t] = own;
-        __syncthreads();
-        for (int step = 1; step < threads; step *= 2) {
-            const unsigned below = t >= step ? sums[t - step] : 0;
-            __syncthreads();
-            sums[t] += below;
-            __syncthreads();
-        }
-        if (i < count) starts[i] = base + sums[t] - own;
-        base += sums[threads - 1];
-        __syncthreads();
-    }
+    sum_digits(starts, count);
 }
 """
 
@@ -297,120 +227,92 @@ ORDER_MOVE = """\
 extern "C" __global__ void __launch_bounds__(1024) order_move(
     const unsigned long long* __restrict__ words, unsigned long long* __restrict__ to,
     const unsigned* __restrict__ starts, const Order order, long long shift) {
-    __shared__ unsigned short counts[16 * 1024], heads[16];
-    __shared__ unsigned sums[1024];
-    const int t = threadIdx.x, threads = blockDim.x;
-    for (long long tile = blockIdx.x; tile < order.tiles; tile += gridDim.x) {
-        const long long first = tile * 16 * threads;
-        rank_tile(words, first, order.count, (int)shift, counts, sums);
-        if (t < 16) heads[t] = counts[t * threads];
-        __syncthreads();
-        for (int k = 0; k < 16; ++k) {
-            const long long i = first + t * 16 + k;
-            if (i >= order.count) break;
-            const int digit = (int)(words[i] >> shift & 15);
-            to[starts[digit * order.tiles + tile] + (counts[digit * threads + t]++ - heads[digit])] = words[i];
-        }
-        __syncthreads();
-    }
+    move_words(words, to, starts, order.count, order.tiles, (int)shift);
 }
 """
 
 RUNS = """\
-// Values for one position are adjacent in `words`. `length` of them at a time are added in their order: a run within
-// them goes into the array; one that began before leaves a head, and one that goes on a tail, which are joined. Nothing
-// depends on which thread is ahead, so that every run of the program gives the same bits.
-struct Runs {
+// ---- combining the values for each position with an element (the helper ``runs``) ----
+struct Heads {
     long long length, chunks, targets;
 };
 
-template <class Index, class T>
-__device__ inline void add_runs(T* out, const T* __restrict__ values, const unsigned long long* __restrict__ words,
-                                T* __restrict__ heads, T* __restrict__ tails, long long* fault, const Rows& rows,
-                                const Order& order, const Runs& runs, const Segment& before, const Indices& indices,
-                                const Segment& after, const Segment& value_rows, const Segment& value_after) {
-    const unsigned long long mask = (1ULL << order.bits) - 1;
+__device__ inline Runs runs_of(const Order& order, const Heads& heads) {
+    return {order.count, heads.length, heads.chunks, order.bits, (unsigned long long)order.limit};
+}
+
+template <class Index, class T, class Combine>
+__device__ inline void combine_runs(T* out, const T* __restrict__ values, const unsigned long long* __restrict__ words,
+                                    T* __restrict__ heads, T* __restrict__ tails, long long* fault, const Rows& rows,
+                                    const Order& order, const Runs& runs, const Segment& before,
+                                    const Indices& indices, const Segment& after, const Segment& value_rows,
+                                    const Segment& value_after, T start, const Combine& combine) {
     each_row<Index>(rows, [&](Index row, Index chunk, Index outer, Index from, Index stop, Index lanes) {
-        const long long first = (long long)chunk * runs.length, end = first + runs.length;
-        const long long last = end < order.count ? end : order.count;
         for (Index j = from; j < stop; j += lanes) {
             T* const column = out + offset_in(before, outer) + offset_in(after, j);
             const T* const given = values + offset_in(value_after, j);
-            unsigned long long key = words[first] >> order.bits;
-            bool began = first > 0 && words[first - 1] >> order.bits == key;
-            T sum = {};
-            for (long long s = first; s < last; ++s) {
-                const Index b = (Index)(words[s] & mask);
-                sum = sum + given[offset_in(value_rows, (Index)(outer * (Index)order.count + b))];
-                const bool ends = s + 1 == order.count || words[s + 1] >> order.bits != key;
-                if (!ends && s + 1 < last) continue;
-                if (key != (unsigned long long)order.limit) {
-                    if (began) heads[(long long)row * rows.width + j] = sum;
-                    else if (!ends) tails[(long long)row * rows.width + j] = sum;
-                    else {
-                        T* const to = column + indexed(indices, b, fault);
-                        *to = *to + sum;
-                    }
-                }
-                if (s + 1 < last) key = words[s + 1] >> order.bits;
-                began = false;
-                sum = T{};
-            }
+            const auto value = [&](unsigned long long b) {
+                return given[offset_in(value_rows, (Index)(outer * (Index)order.count + (Index)b))];
+            };
+            const auto write = [&](unsigned long long, unsigned long long b, T state) {
+                T* const to = column + indexed(indices, (Index)b, fault);
+                *to = combine(*to, state);
+            };
+            const long long part = (long long)row * rows.width + j;
+            fold_runs(words, runs, chunk, heads + part, tails + part, start, value, combine, write);
         }
     });
 }
 
-template <class Index, class T>
-__device__ inline void join_runs(T* out, const unsigned long long* __restrict__ words, const T* __restrict__ heads,
-                                 const T* __restrict__ tails, long long* fault, const Rows& rows, const Order& order,
-                                 const Runs& runs, const Segment& before, const Indices& indices,
-                                 const Segment& after) {
-    const unsigned long long mask = (1ULL << order.bits) - 1;
+template <class Index, class T, class Combine>
+__device__ inline void join_heads(T* out, const unsigned long long* __restrict__ words, const T* __restrict__ heads,
+                                  const T* __restrict__ tails, long long* fault, const Rows& rows, const Runs& runs,
+                                  const Segment& before, const Indices& indices, const Segment& after,
+                                  const Combine& combine) {
     each_row<Index>(rows, [&](Index row, Index chunk, Index outer, Index from, Index stop, Index lanes) {
-        const long long first = (long long)chunk * runs.length, end = first + runs.length;
-        if (end >= order.count) return;
-        const unsigned long long key = words[end - 1] >> order.bits;
-        const bool goes_on = words[end] >> order.bits == key;
-        const bool began = first > 0 && words[first - 1] >> order.bits == key;
-        if (!goes_on || began || key == (unsigned long long)order.limit) return;
-        const long long offset = indexed(indices, (Index)(words[end - 1] & mask), fault) + offset_in(before, outer);
         for (Index j = from; j < stop; j += lanes) {
-            T sum = tails[(long long)row * rows.width + j];
-            for (long long c = (long long)chunk + 1; c < runs.chunks; ++c) {
-                sum = sum + heads[((long long)row + c - chunk) * rows.width + j];
-                const long long next = (c + 1) * runs.length;
-                if (next >= order.count || words[next] >> order.bits != key) break;
-            }
-            T* const to = out + offset + offset_in(after, j);
-            *to = *to + sum;
+            T* const column = out + offset_in(before, outer) + offset_in(after, j);
+            const auto write = [&](unsigned long long, unsigned long long b, T state) {
+                T* const to = column + indexed(indices, (Index)b, fault);
+                *to = combine(*to, state);
+            };
+            const long long part = (long long)row * rows.width + j;
+            join_runs(words, runs, chunk, heads + part, tails + part, (long long)rows.width, combine, write);
         }
     });
 }
 """
 
-ADD_RUNS = """\
-extern "C" __global__ void add_runs_{name}({type}* out, const {type}* __restrict__ values,
-                                           const unsigned long long* __restrict__ words, {type}* heads, {type}* tails,
-                                           long long* fault, const Rows rows, const Order order, const Runs runs,
-                                           const Segment before, const Indices indices, const Segment after,
-                                           const Segment value_rows, const Segment value_after) {{
-    if (fits(rows) && runs.targets <= 0x7fffffff)
-        add_runs<unsigned>(out, values, words, heads, tails, fault, rows, order, runs, before, indices, after,
-                           value_rows, value_after);
+COMBINE_RUNS = """\
+extern "C" __global__ void runs_{combine}_{{name}}({{type}}* out, const {{type}}* __restrict__ values,
+                                               const unsigned long long* __restrict__ words, {{type}}* heads,
+                                               {{type}}* tails, long long* fault, const Rows rows, const Order order,
+                                               const Heads parts, const Segment before, const Indices indices,
+                                               const Segment after, const Segment value_rows,
+                                               const Segment value_after) {{{{
+    const auto combine = []({{type}} a, {{type}} b) {{{{ return a {sign} b; }}}};
+    const Runs runs = runs_of(order, parts);
+    if (fits(rows) && parts.targets <= 0x7fffffff)
+        combine_runs<unsigned>(out, values, words, heads, tails, fault, rows, order, runs, before, indices, after,
+                               value_rows, value_after, ({{type}}){start}, combine);
     else
-        add_runs<unsigned long long>(out, values, words, heads, tails, fault, rows, order, runs, before, indices,
-                                     after, value_rows, value_after);
-}}
+        combine_runs<unsigned long long>(out, values, words, heads, tails, fault, rows, order, runs, before, indices,
+                                         after, value_rows, value_after, ({{type}}){start}, combine);
+}}}}
 """
 
 JOIN_RUNS = """\
-extern "C" __global__ void join_runs_{name}({type}* out, const unsigned long long* __restrict__ words, {type}* heads,
-                                            {type}* tails, long long* fault, const Rows rows, const Order order,
-                                            const Runs runs, const Segment before, const Indices indices,
-                                            const Segment after) {{
-    if (fits(rows)) join_runs<unsigned>(out, words, heads, tails, fault, rows, order, runs, before, indices, after);
-    else join_runs<unsigned long long>(out, words, heads, tails, fault, rows, order, runs, before, indices, after);
-}}
+extern "C" __global__ void join_{combine}_{{name}}({{type}}* out, const unsigned long long* __restrict__ words,
+                                            {{type}}* heads, {{type}}* tails, long long* fault, const Rows rows,
+                                            const Order order, const Heads parts, const Segment before,
+                                            const Indices indices, const Segment after) {{{{
+    const auto combine = []({{type}} a, {{type}} b) {{{{ return a {sign} b; }}}};
+    const Runs runs = runs_of(order, parts);
+    if (fits(rows))
+        join_heads<unsigned>(out, words, heads, tails, fault, rows, runs, before, indices, after, combine);
+    else
+        join_heads<unsigned long long>(out, words, heads, tails, fault, rows, runs, before, indices, after, combine);
+}}}}
 """
 
 CHECKED = """\

@@ -1,7 +1,7 @@
-"""Launches of gather, scatter and scatter-add: eager calls run them; compiled graphs emit those of scatters.
+"""Launches of gather, scatter and scatter-add in eager calls.
 
 Addresses are symbolic (:class:`..launches.prewritten_text.Address`); everything else follows from layouts.
-Scatter-adds of floats are deterministic: the values are sorted by their target positions first.
+Sums and products of floats are deterministic: the values are sorted by their target positions first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
 from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType, float32, int32
+from ..codegen.helper_sort import SortPlan, plan_sort
 from ..launches.prewritten_text import FAULT, Address, Launch, Scratch, Struct, make_source_launch
 from . import sources
 
@@ -24,8 +25,6 @@ MOST = 8  # index tensors of a call, and dimensions of a segment
 WIDEST = 16  # bytes of one access
 LANES = 32  # of a warp
 EACH = 16  # the maximum number of elements of a row for each lane; longer rows are split among warps
-ITEMS, TILE_THREADS = 16, 1024  # of a sort: words of a thread, and threads of a block
-RUN = 64  # the minimum number of consecutive values that one thread adds
 
 
 class Selection(NamedTuple):
@@ -238,11 +237,16 @@ def accumulator(dtype: DType) -> DType:
     return dtype if dtype.itemsize > 2 else float32
 
 
-def add(one: Selection, dtype: DType, value: Layout, source: Address, out: Address) -> list[Launch]:
-    """The launches of a scatter-add; the arguments are those of :func:`put`.
+def combine(
+    one: Selection, op: str, dtype: DType, value: Layout, source: Address, out: Address
+) -> list[Launch]:
+    """The launches that add or multiply values into an array; the arguments are those of :func:`put`.
 
-    Integers are added by atomic operations, since their sums do not depend on the order. Floats are added in the order
-    of the values, after sorting by position.
+    Integers are added by atomic operations, since their sums do not depend on the order. Floats are combined in the
+    order of the values, after sorting by position.
+
+    Args:
+        op: ``"add"`` or, for real floats, ``"mul"``.
     """
     if not value.size:
         return []
@@ -255,76 +259,68 @@ def add(one: Selection, dtype: DType, value: Layout, source: Address, out: Addre
     value_rows, value_after = _split(value, one.axis + len(one.shape))
     tail = tuple(segment(one.name, part) for part in (after, value_rows, value_after))
     given = segment(one.name, before), one.indices(one.steps), *tail
-    if not dtype.is_inexact or one.picked == 1:
+    if op == "add" and (not dtype.is_inexact or one.picked == 1):
         rows = _make_rows(before.size * one.picked, one.picked, after.size)
         number = f"{'float' if dtype.is_inexact else 'uint'}{bits}"
         return [_launch(f"scatter_add_{number}", rows, out, source, FAULT, rows.words, *given)]
-    return _add_in_order(one, f"float{bits}", before.size, after.size, given, source, out)
+    return _combine_in_order(one, f"{op}_float{bits}", before.size, after.size, given, source, out)
 
 
 def _parts(layout: Layout) -> Layout:
     return Layout((*layout.shape, 2), (*(2 * stride for stride in layout.strides), 1), 2 * layout.offset)
 
 
-def _add_in_order(
+def _combine_in_order(
     one: Selection,
-    number: str,
+    kernel: str,
     outer: int,
     width: int,
     given: Sequence[Struct],
     source: Address,
     out: Address,
 ) -> list[Launch]:
-    """Sort the positions, add runs of equal positions, and combine the runs that several threads share."""
-    order, words, nbytes, sort = _sort_positions(one)
-    length = max(RUN, 1 << math.isqrt(one.picked).bit_length())
-    chunks = -(-one.picked // length)
-    rows = _make_rows(outer * chunks, chunks, width)
-    part = -(-outer * chunks * width * (int(number[5:]) // 8) // WIDEST) * WIDEST if chunks > 1 else 0
-    total = nbytes + 2 * part
-    heads, tails = (Scratch(nbytes), Scratch(nbytes + part)) if part else (0, 0)
-    runs = Struct((length, chunks, outer * one.picked))
+    """Sort the positions, fold runs of equal positions, and combine the runs that several threads share."""
+    plan = plan_sort(one.picked, math.prod(one.limits))
+    if not plan.fits:
+        raise UnsupportedError(
+            f"{one.name}: on CUDA {plan.size} positions among {plan.limit} elements are too many to sort"
+        )
+    order, words, sort = _sort_positions(one, plan)
+    rows = _make_rows(outer * plan.chunks, plan.chunks, width)
+    itemsize = int(kernel.rpartition("float")[2]) // 8
+    part = -(-outer * plan.chunks * width * itemsize // WIDEST) * WIDEST if plan.chunks > 1 else 0
+    total = plan.nbytes + 2 * part
+    heads, tails = (Scratch(plan.nbytes), Scratch(plan.nbytes + part)) if part else (0, 0)
+    runs = Struct((plan.chunk, plan.chunks, outer * one.picked))
     head = heads, tails, FAULT, rows.words, order, runs
-    launches = [*sort, _launch(f"add_runs_{number}", rows, out, source, words, *head, *given)]
-    if chunks > 1:
-        launches.append(_launch(f"join_runs_{number}", rows, out, words, *head, *given[:3]))
+    launches = [*sort, _launch(f"runs_{kernel}", rows, out, source, words, *head, *given)]
+    if plan.chunks > 1:
+        launches.append(_launch(f"join_{kernel}", rows, out, words, *head, *given[:3]))
     return [launch._replace(kernel=launch.kernel._replace(temporaries=total)) for launch in launches]
 
 
-def _sort_positions(one: Selection) -> tuple[Struct, Scratch, int, list[Launch]]:
+def _sort_positions(one: Selection, plan: SortPlan) -> tuple[Struct, Scratch, list[Launch]]:
     """The launches that sort the indices by their target positions.
 
     Returns:
-        The ``Order``, the sorted words (target position, then number of the index), the bytes of scratch memory, and
-        the launches.
+        The ``Order``, the sorted words (target position, then number of the index), and the launches.
     """
-    count, limit = one.picked, math.prod(one.limits)
-    bits = (count - 1).bit_length()
-    if bits + limit.bit_length() > 64:
-        raise UnsupportedError(
-            f"{one.name}: on CUDA {count} positions among {limit} elements are too many to sort"
-        )
-    passes = -(-limit.bit_length() // 4)
-    threads = min(TILE_THREADS, max(LANES, 1 << (-(-count // ITEMS) - 1).bit_length()))
-    tiles = -(-count // (threads * ITEMS))
-    order = Struct((count, bits, limit, tiles))
+    order = Struct((plan.size, plan.bits, plan.limit, plan.tiles))
     indices = one.indices(contiguous(one.limits).strides)
-    size = -(-8 * count // WIDEST) * WIDEST
-    words, other, starts = Scratch(0), Scratch(size), Scratch(2 * size)
-    nbytes = 2 * size + (-(-64 * tiles // WIDEST) * WIDEST if tiles > 1 else 0)
-    if tiles == 1:
-        sort = [_block_launch("order_tile", 1, threads, words, other, FAULT, order, indices, passes)]
-        return order, words, nbytes, sort
-    if passes % 2:  # so that the last pass writes to the first buffer
+    words, other, starts = (Scratch(number * plan.buffer_bytes) for number in range(3))
+    if plan.tiles == 1:
+        params = words, other, FAULT, order, indices, plan.passes
+        return order, words, [_block_launch("order_tile", 1, plan.threads, *params)]
+    if plan.passes % 2:  # so that the last pass writes to the first buffer
         words, other = other, words
-    sort = [make_source_launch("order_words", count, words, FAULT, order, indices)]
-    for number in range(passes):
-        shift = bits + 4 * number
-        sort.append(_block_launch("order_count", tiles, threads, words, starts, order, shift))
-        sort.append(_block_launch("order_sum", 1, threads, starts, 16 * tiles))
-        sort.append(_block_launch("order_move", tiles, threads, words, other, starts, order, shift))
+    sort = [make_source_launch("order_words", plan.size, words, FAULT, order, indices)]
+    for number in range(plan.passes):
+        shift = plan.bits + 4 * number
+        sort.append(_block_launch("order_count", plan.tiles, plan.threads, words, starts, order, shift))
+        sort.append(_block_launch("order_sum", 1, plan.threads, starts, 16 * plan.tiles))
+        sort.append(_block_launch("order_move", plan.tiles, plan.threads, words, other, starts, order, shift))
         words, other = other, words
-    return order, words, nbytes, sort
+    return order, words, sort
 
 
 def _block_launch(name: str, blocks: int, threads: int, *params: Any) -> Launch:

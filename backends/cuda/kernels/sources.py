@@ -165,10 +165,21 @@ _BY_SIZE = {
     "scatter": ((*_ROWS, "PUT_ROWS"), position_sources.SCATTER),
     "fill": (("EACH", "PAIR"), _FILL),
 }
+
+
+def _by_combine(stem: str, text: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """The kernels that combine runs by adding and by multiplying."""
+    parts = (*_ROWS, "ORDER", "RUNS")
+    return {
+        f"{stem}_{combine}": (parts, text.format(combine=combine, sign=sign, start=start))
+        for combine, sign, start in (("add", "+", 0), ("mul", "*", 1))
+    }
+
+
 _BY_NAME = {
     "scatter_add": ((*_ROWS, "PUT_ROWS"), position_sources.ADD),
-    "add_runs": ((*_ROWS, "ORDER", "RUNS"), position_sources.ADD_RUNS),
-    "join_runs": ((*_ROWS, "ORDER", "RUNS"), position_sources.JOIN_RUNS),
+    **_by_combine("runs", position_sources.COMBINE_RUNS),
+    **_by_combine("join", position_sources.JOIN_RUNS),
     "count_up": (("EACH",), _COUNT),
     "pick": (("EACH",), _PICK),
 }
@@ -188,4 +199,5 @@ def kernel(name: str) -> CudaKernel:
         wide = "double" if part.startswith("float") else "long long"
         text = text.format(name=part, type=NUMBERS[part], wide=wide)
     shared = (f"#ifndef TANDEM_{one}\n#define TANDEM_{one}\n{_PARTS[one]}#endif" for one in parts)
-    return CudaKernel(name, "\n".join([*shared, text]), (), (0, 1, 1), (THREADS, 1, 1), span=THREADS)
+    headers = ("runs",) if "RUNS" in parts else ("sort",) if name.startswith("order_") else ()
+    return CudaKernel(name, "\n".join([*shared, text]), headers, (0, 1, 1), (THREADS, 1, 1), span=THREADS)

@@ -12,7 +12,7 @@ move_to_device.py: pass: host values computed on the device
 fuse_take_along_axis.py: pass: selections of one element of each row
 prewritten.py: nodes that run prewritten kernels
 prewritten_forms.py: pass: rewrites to the form of prewritten kernels
-prewritten_positions.py: gather, scatter and scatter-add
+prewritten_positions.py: checks of positions
 prewritten_random.py: random bits, keys and choices
 prewritten_scans.py: scans
 prewritten_text.py: launches with symbolic addresses

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from ....errors import LoweringError
+from ....lowering.fusion.loop_ir import FusedKernel
 from ....lowering.layout import contiguous
 from ....lowering.lower import Lowered
 from ....lowering.thunks import KernelThunk, NodeThunk, is_empty
@@ -35,8 +36,20 @@ def write_kernels(step: KernelThunk, commented: bool = False) -> list[CudaKernel
         return []
     comments = [f"{node.op.name} ({node.source or 'unknown line'})" for node in step.nodes]
     private = [step.params.index(value) for value in step.temporaries]
-    kernel = step.kernel._replace(name=f"tandem_{step.kernel.name}")
+    kernel = _share_parameters(step)._replace(name=f"tandem_{step.kernel.name}")
     return write_cuda(kernel, comments if commented else (), private=private)
+
+
+def _share_parameters(step: KernelThunk) -> FusedKernel:
+    """The kernel of a step, with one parameter for a value and the result that takes over its memory.
+
+    The pointers of two parameters are ``__restrict__``: the compiler may reorder their accesses.
+    """
+    if step.updated is None or step.updated.source not in step.params:
+        return step.kernel
+    source, out = (step.params.index(value) for value in (step.updated.source, step.updated.out))
+    buffers = [b._replace(param=out) if b.param == source else b for b in step.kernel.buffers]
+    return step.kernel._replace(buffers=tuple(buffers))
 
 
 class DeviceMainWriter(MainWriter):
@@ -154,7 +167,8 @@ class DeviceMainWriter(MainWriter):
         number = len(self.launched)
         self.launched.append(kernel)
         words = [FAULT, *(fault_number(*check) for check in kernel.checks)] if kernel.checks else []
-        first = len(kernel.params) + len(kernel.scalars)
+        behind = len(kernel.params) + len(kernel.scalars)
+        first = behind + len(kernel.constants)
         self.most = max(self.most, first + len(words))
         self._reserve(kernel)
         for index, param in enumerate(kernel.params):
@@ -166,6 +180,8 @@ class DeviceMainWriter(MainWriter):
                 f"  %s{number}_{index} = load i64, ptr %s{number}_{index}a",
                 f"  store i64 %s{number}_{index}, ptr %value{index}",
             ]
+        for index, constant in enumerate(kernel.constants, behind):
+            self.lines.append(f"  store i64 {constant}, ptr %value{index}")
         for index, word in enumerate(words, first):
             self.lines.append(f"  store ptr {self._load_number(word)}, ptr %value{index}")
         self._start(kernel, number)

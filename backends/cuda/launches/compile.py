@@ -55,6 +55,7 @@ def make_target() -> Target:
         native=explain_prewritten,
         copies=_operands_to_copy,
         indexes=True,
+        updates=True,
     )
 
 

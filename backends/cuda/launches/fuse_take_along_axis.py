@@ -1,8 +1,7 @@
 """Fuse ``take_along_axis(rows, labels[:, None], 1)``, which selects one element of each row, and its gradient.
 
 If the rows are computed in the same graph, the element becomes the sum of the row masked to that element, which fuses
-with the kernel of the rows. The gradient, nonzero at one position of each row, becomes a ``where``. Other scatter-adds
-into zeros become ``cuda::add_rows``, which does not read the zeros.
+with the kernel of the rows. The gradient, nonzero at one position of each row, becomes a ``where``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ....named_tuple import NamedTuple
 from ....registry.dtypes import FLOATS, bool_, int64
 from ....registry.values import TensorSpec
 from ....tracer.graph import Graph, Node, Value, map_values
-from .lowered_ops import ADD_ROWS, CHECKED
+from .lowered_ops import CHECKED
 from .move_to_device import set_device
 
 
@@ -87,9 +86,7 @@ def _rewrite(node: Node, known: dict[Value, Tensor], out: Graph) -> Value | None
         write = Writer(out.nodes, node.source)
         result = _match(array, indices, axis, known)
         if result is None or array.spec.dtype not in FLOATS or value.shape != result.labels.shape:
-            if not node.kwargs["accumulate"] or value.weak is not None:
-                return None
-            return write.call(ADD_ROWS, (indices, value, array.shape, axis), array.shape, array)
+            return None
         chosen = _write_mask(write, result, array)
         return write.call("td::where", (chosen, value, 0.0), array.shape, array)
     return None

@@ -10,14 +10,13 @@ from ....registry.dispatch.keys import DispatchKey
 from ....registry.dtypes import int64
 from ....registry.library import Library
 from ....registry.values import TensorSpec
-from ..kernels.casting import contiguous, zeros
-from ..kernels.indexing import store
+from ..kernels.casting import contiguous
 from ..kernels.tensor import CudaTensor, cuda_tensor
 from ..runtime import faults
 from ..runtime.arrays import contiguous_layout, empty
 from ..runtime.launching import launch_source
 
-CHECKED, ADD_ROWS = "cuda::checked_index", "cuda::add_rows"
+CHECKED = "cuda::checked_index"
 LIBRARY = Library("cuda", "DEF")
 _NO_DERIVATIVE = NotDifferentiable("derivatives have been taken when it comes in")
 
@@ -43,24 +42,9 @@ def _checked_index(self: CudaTensor, size: int, axis: int) -> CudaTensor:
     return cuda_tensor(out)
 
 
-def _rows_spec(indices: Any, value: Any, shape: Any, axis: int) -> TensorSpec:
-    return TensorSpec(tuple(shape), value.spec.dtype, value.spec.device)
-
-
-def _add_rows(indices: Any, value: CudaTensor, shape: Any, axis: int) -> CudaTensor:
-    result = zeros(contiguous_layout(tuple(shape), value.dtype, value._data.layout.index))
-    return cuda_tensor(contiguous(store("index_put", result, indices, value, axis, True), value.dtype))
-
-
 _define(
     "checked_index(Tensor self, int size, int axis) -> Tensor",
     "Nonnegative positions; -1 for a position that is out of bounds, which is reported to the host.",
     _checked_spec,
     _checked_index,
-)
-_define(
-    "add_rows(Tensor[] indices, Tensor value, int[] shape, int axis) -> Tensor",
-    "Zeros, to which values are added at integer positions.",
-    _rows_spec,
-    _add_rows,
 )

@@ -12,7 +12,7 @@ from ....lowering.thunks import NodeThunk
 from ....named_tuple import NamedTuple
 from ....tracer.graph import Node
 from . import prewritten_positions, prewritten_random, prewritten_scans
-from .lowered_ops import ADD_ROWS, CHECKED
+from .lowered_ops import CHECKED
 from .prewritten_text import Launch
 
 
@@ -34,8 +34,6 @@ _SCAN = Prewritten(prewritten_scans.can_scan, prewritten_scans.scan)
 _RANDOM_BITS = Prewritten(prewritten_random.can_draw, prewritten_random.draw_bits)
 PREWRITTEN = {
     CHECKED: Prewritten(prewritten_positions.can_check, prewritten_positions.check_positions),
-    ADD_ROWS: Prewritten(prewritten_positions.can_add_rows, prewritten_positions.add_rows, False),
-    "td::index_put": Prewritten(prewritten_positions.can_put, prewritten_positions.put, False),
     "td::random_bits": _RANDOM_BITS,
     "td::random_split": _RANDOM_BITS,
     "td::random_fold_in": Prewritten(prewritten_random.can_fold_in, prewritten_random.fold_in),

@@ -17,8 +17,7 @@ from ....lowering.passes.rewrite import replace_each
 from ....registry.dtypes import DType, bool_, int64, uint64
 from ....registry.values import TensorSpec
 from ....tracer.graph import Graph, Node, Value
-from ..kernels.positions import accumulator
-from .lowered_ops import ADD_ROWS, CHECKED
+from .lowered_ops import CHECKED
 from .prewritten_positions import are_tensors
 from .prewritten_scans import can_scan
 
@@ -95,26 +94,6 @@ def _checked(node: Node, write: _Normalizer) -> Value | None:
     return write.rebuild((write.cast(node.args[0], int64), *node.args[1:]))
 
 
-def _add_rows(node: Node, write: _Normalizer) -> Value | None:
-    indices, value, shape, axis = node.args
-    wide = accumulator(value.spec.dtype)
-    return write.rebuild((write.cast_positions(indices), write.cast(value, wide), shape, axis), wide)
-
-
-def _index_put(node: Node, write: _Normalizer) -> Value | None:
-    array, indices, value, axis = node.args
-    if not are_tensors(array):
-        return None
-    own = array.spec.dtype
-    wide = accumulator(own) if node.kwargs["accumulate"] else own
-    given = write.tensor(value, own)
-    if given is None:
-        return None
-    return write.rebuild(
-        (write.cast(array, wide), write.cast_positions(indices), write.cast(given, wide), axis), wide
-    )
-
-
 def _scan(node: Node, write: _Normalizer) -> Value | None:
     """Scan columns that are fewer than the threads of a warp as rows of a transposed copy."""
     x, axis = node.args[:2]
@@ -179,8 +158,6 @@ def _eye(node: Node, write: _Normalizer) -> Value | None:
 _NORMALIZERS = {
     "td::concat": _concat,
     "td::eye": _eye,
-    "td::index_put": _index_put,
-    ADD_ROWS: _add_rows,
     CHECKED: _checked,
     "td::random_fold_in": _fold_in,
     "td::random_key": _key,

@@ -137,6 +137,7 @@ def run_kernels(module, kernels, arrays, scalars=()):
     for k in kernels:
         places = [workspace if p < 0 else arrays[p] for p in k.params]
         values = [SCALARS[ctype](scalars[slot]) for slot, ctype in k.scalars]
+        values += map(ctypes.c_longlong, k.constants)
         numbers = [ctypes.c_longlong(n) for n in range(1, len(k.checks) + 1)]
         values += [faults, *numbers] if k.checks else []
         module.launch(k.name, k.grid, k.block, k.shared, [*places, *values])

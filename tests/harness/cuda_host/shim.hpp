@@ -210,6 +210,7 @@ template <class T, class Change> T tandem_atomic(T* at, const Change& change) {
 }
 template <class T> T atomicAdd(T* at, T x) { return tandem_atomic(at, [x](T old) { return old + x; }); }
 template <class T> T atomicMax(T* at, T x) { return tandem_atomic(at, [x](T old) { return old < x ? x : old; }); }
+template <class T> T atomicMin(T* at, T x) { return tandem_atomic(at, [x](T old) { return old < x ? old : x; }); }
 
 // ---- 16-bit floats ----
 inline float half_value(unsigned short bits) {
