@@ -15,7 +15,7 @@ from ..eager.tensor.element_count import ElementCount
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..registry.values import TensorBase
-from .guards.leaves import DefaultValue, is_constant
+from .guards.leaves import DefaultValue
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
@@ -122,7 +122,7 @@ class Arguments:
         return items + [(name, None) if name in self._named else (self._keywords, name) for name in names]
 
     def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """One value per parameter; constant defaults are wrapped in :class:`DefaultValue`."""
+        """One value per parameter; defaults that the call does not replace are wrapped in :class:`DefaultValue`."""
         if self._simple and not kwargs and len(args) == len(self.parameters):
             return args
         return self._bind_complete(args, kwargs) or self._bind_by_inspect(args, kwargs)
@@ -155,9 +155,9 @@ class Arguments:
             raise ArgumentError(f"{self.name}{self.signature}: {fault}") from None
         given = set(bound.arguments)
         bound.apply_defaults()
+        kept = given | self.static | {self._rest, self._keywords}
         return tuple(
-            DefaultValue(value) if is_constant(value) and name not in given | self.static else value
-            for name, value in bound.arguments.items()
+            value if name in kept else DefaultValue(value) for name, value in bound.arguments.items()
         )
 
     def call(self, fn: Callable[..., Any], dynamic: Sequence[Any], statics: Sequence[Any]) -> Any:

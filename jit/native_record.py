@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +44,6 @@ _ARITHMETIC = {
 }
 _NUMBERS: dict[type | None, int] = {float: at.BuildCode.FLOAT, int: at.BuildCode.INT, bool: at.BuildCode.BOOL}
 _SOURCES = {float: at.ScalarSource.FLOAT, int: at.ScalarSource.INT}
-
-
-_REST, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 class GuardBuilder:
@@ -113,17 +109,13 @@ class GuardBuilder:
 
     # -- guards ----------------------------------------------------------------------------------------------------
     def add_argument_guards(self, positional: int, names: tuple[str, ...]) -> None:
-        """Add the guards of the arguments in the order of the call, then those of defaults."""
-        leaves, given = self._index_leaves(), self.arguments.match_call(positional, names)
-        for name, label in given:
+        """Add the guards of the arguments in the order of the call; defaults are constants of the specialization."""
+        leaves = self._index_leaves()
+        for name, label in self.arguments.match_call(positional, names):
             if label is None:
                 self._guard_parameter(name, leaves)
             else:
                 self._guard_item(name, label, leaves)
-        known = {name for name, _ in given} | self.arguments.static
-        for parameter in self.arguments.parameters:
-            if parameter.name not in known and parameter.kind not in (_REST, _KEYWORDS):
-                self._guard_default(parameter, leaves)
 
     def _index_leaves(self) -> dict[str, tuple[pytree.TreeDef, int]]:
         """For each dynamic parameter, its treedef and the index of its first leaf."""
@@ -150,19 +142,6 @@ class GuardBuilder:
         first += sum(child.leaf_count for child in treedef.children[:index])
         child = treedef.children[index]
         self._guard_tree(child, iter(range(first, first + child.leaf_count)))
-
-    def _guard_default(self, parameter: Any, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
-        if parameter.name not in self.arguments.static:
-            treedef, first = leaves[parameter.name]
-            if all(
-                guard.kind == "static"
-                for guard in self.specialization.guards[first : first + treedef.leaf_count]
-            ):
-                return  # constants of the specialization
-        self.guards.add(at.GuardCode.OBJECT)
-        self.guards.same(parameter.default)
-        self.externals += 1
-        self._guard_parameter(parameter.name, leaves)
 
     def _guard_tree(self, treedef: pytree.TreeDef, numbers: Iterator[int]) -> None:
         kind = treedef.kind

@@ -29,7 +29,7 @@ from .failed_writes import collect_writes
 from .guards.captured import MaskGuard, guard_captured
 from .guards.externals import Reachable, find_attributes, find_externals
 from .guards.integer_ranges import find_ranges
-from .guards.leaves import LeafGuard, make_guard
+from .guards.leaves import DefaultValue, LeafGuard, make_guard
 from .guards.versions import read_registry_time, read_versions
 from .outputs import OutputTree, make_output_tree
 from .specialization import Specialization
@@ -121,7 +121,8 @@ def open_trace(
     )
     externals = find_externals(fn)
     externals = (*externals, *find_attributes(fn, externals))
-    objects = (leaf for leaf, guard in zip(bound.leaves, guards) if guard.kind not in DYNAMIC)
+    fixed = (leaf for leaf, guard in zip(bound.leaves, guards) if guard.kind not in DYNAMIC)
+    objects = (leaf.value if type(leaf) is DefaultValue else leaf for leaf in fixed)
     reachable = Reachable(fn, externals, (*bound.statics, *objects))
     with tracing(arguments.name) as trace:
         trace.writable = reachable.tensors

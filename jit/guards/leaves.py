@@ -146,17 +146,12 @@ class LeafGuard(NamedTuple):
 
 
 class DefaultValue:
-    """A default value that a call uses: it is static, a constant of the specialization."""
+    """A default value that a call uses: the function finds it where it is, so that its tensors are captured ones."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: object):
         self.value = value
-
-
-def is_constant(value: object) -> bool:
-    """Whether a default is compiled in as a constant: a number, a string, a function."""
-    return type(value) in SCALARS or _is_static(value)
 
 
 class IdentityKey:
@@ -220,6 +215,11 @@ def _check_keys(value: Any) -> None:
         )
 
 
+def _default_key(value: object) -> tuple[Any, ...]:
+    is_constant = value is None or type(value) in SCALARS or _is_static(value)
+    return ("static", type(value), value if is_constant else IdentityKey(value))
+
+
 def _array_key(value: Any) -> tuple[Any, ...]:
     as_dtype(value.dtype)  # refuses object arrays, strings, ...
     return (np.ndarray, value.dtype, value.shape, value.flags.c_contiguous)
@@ -230,7 +230,7 @@ _KEY_FUNCTIONS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     # meta tensors serve tracing and lowering without data; calls on them are not compiled
     MetaTensor: lambda x: (Tensor, x.dtype.np, x.shape, x.is_contiguous(), CPU_KEYS),
     np.ndarray: _array_key,
-    DefaultValue: lambda leaf: ("static", type(leaf.value), leaf.value),
+    DefaultValue: lambda leaf: _default_key(leaf.value),
     **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]
 }
 
