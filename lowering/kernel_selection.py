@@ -59,6 +59,7 @@ class Target(NamedTuple):
             where it is, or returns, None: those that are not BLAS matrices, or not contiguous.
         reduces: whether it emits reductions that combine elements of a dtype.
         indexes: whether its kernels read at integer positions through index maps.
+        reports_later: whether positions out of bounds are reported after the call, and only those of selected elements.
         updates: whether they also write at integer positions, and results take over the memory of dead values.
     """
 
@@ -72,6 +73,7 @@ class Target(NamedTuple):
     reduces: Callable[[DType], bool] = lambda dtype: True
     indexes: bool = False
     updates: bool = False
+    reports_later: bool = False
 
 
 class KernelSelection:
@@ -237,7 +239,7 @@ def _explain_view(node: Node) -> str | None:
 
 
 def _choose_indexed(node: Node, target: Target) -> Choice:
-    why = explain_indexed_access(node)
+    why = explain_indexed_access(node, not target.reports_later)
     writes = node.op.decl.index_spec.writes
     if why is None and writes and not target.updates:
         why = "no kernel writes at its positions"

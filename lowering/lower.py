@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _affine_gathers = lazy.Module(".lowering.passes.affine_gathers")
 _destinations = lazy.Module(".lowering.destinations")
 _in_place = lazy.Module(".lowering.in_place")
+_inline_gathers = lazy.Module(".lowering.passes.inline_gathers")
 _inline_producers = lazy.Module(".lowering.passes.inline_producers")
 _inline_reads = lazy.Module(".lowering.passes.inline_reads")
 _inline_update_values = lazy.Module(".lowering.passes.inline_update_values")
@@ -353,6 +354,12 @@ def load_at_affine_positions(lowered: Lowered) -> None:
         )
 
 
+def inline_gathers(lowered: Lowered) -> None:
+    """On backends with expensive launches, compute elements at integer positions where they are read."""
+    if lowered.resolution.target.inlines_producers and any(map(_has_index_maps, lowered.steps)):
+        lowered.steps = _inline_gathers.inline_gathers(lowered.steps, lowered.folded, lowered.storages)
+
+
 def store_into_destinations(lowered: Lowered) -> None:
     """Let kernels store their results in the parts of buffers that these would be copied to."""
     choices = lowered.resolution.choices.values()
@@ -411,6 +418,7 @@ STAGES: tuple[Stage, ...] = (
     locate_outputs,
     inline_and_rematerialize,
     load_at_affine_positions,
+    inline_gathers,
     store_into_destinations,
     inline_reads,
     inline_update_values,

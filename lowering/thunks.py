@@ -50,6 +50,7 @@ class KernelThunk(NamedTuple):
         nodes: the nodes that it computes.
         updated: for a kernel that writes some elements of a result, that result and the value that has its other
             elements: the result takes over its memory, or begins as a copy.
+        rows: values of no node that it stores for other kernels: what these need of each of its rows.
     """
 
     kernel: FusedKernel
@@ -57,6 +58,7 @@ class KernelThunk(NamedTuple):
     temporaries: tuple[Value, ...]
     nodes: tuple[Node, ...]
     updated: AliasCandidate | None = None
+    rows: tuple[Value, ...] = ()
 
 
 class NodeThunk:
@@ -318,7 +320,7 @@ def is_empty(step: KernelThunk) -> bool:
 
 def written_values(step: KernelThunk) -> list[Value]:
     """The values whose buffers a kernel writes."""
-    made = {o for node in step.nodes for o in node.outputs} | set(step.temporaries)
+    made = {o for node in step.nodes for o in node.outputs}.union(step.temporaries, step.rows)
     return [value for value in step.params if value in made]
 
 

@@ -133,12 +133,27 @@ class Partition:
         return [self.resolution.root(value)[0] for value in node.inputs]
 
     def _find_group(self, node: Node, kind: str) -> Group | None:
-        for group in [*self._producers(node), *self._siblings(node)]:
+        siblings = self._siblings(node)
+        if kind == "gather":
+            siblings = [group for group in siblings if self._has_same_dependencies(group, node)]
+        for group in [*self._producers(node), *siblings]:
             placement = self._find_placement(group, node, kind)
             if placement is not None and not self._creates_cycle(group, node):
                 self._apply_placement(group, node, placement)
                 return group
         return None
+
+    def _has_same_dependencies(self, group: Group, node: Node) -> bool:
+        """Whether neither a group nor a node waits for a kernel that the other does not need.
+
+        Elements that are read at positions would otherwise keep all kernels that use the same positions apart from the
+        kernel that computes the elements.
+        """
+        makers = [maker for root in self._operand_roots(node) if (maker := self.maker.get(root)) is not None]
+        above = group.bits
+        for maker in makers:
+            above |= maker.above | maker.bits
+        return above == group.above | group.bits
 
     def _creates_cycle(self, group: Group, node: Node) -> bool:
         """Whether adding the node creates a cycle: it reads a value outside of the group that depends on the group."""

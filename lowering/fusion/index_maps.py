@@ -73,13 +73,18 @@ def indexed_access(node: Node) -> IndexedAccess:
     return access
 
 
-def explain_indexed_access(node: Node) -> str | None:
-    """Why an access is not compiled to an index map; None if it is."""
+def explain_indexed_access(node: Node, checks_empty: bool = True) -> str | None:
+    """Why an access is not compiled to an index map; None if it is.
+
+    Args:
+        node: a node whose operator declares an index spec.
+        checks_empty: whether positions are checked where nothing is selected.
+    """
     access = find_indexed_access(node)
     if access is None:
         return "its indices are neither tensors nor integers"
     shape = access.source.shape
-    if not all(shape):
+    if checks_empty and not all(shape):
         return "positions are checked, but nothing is selected"
     if access.combine and access.combine != "add" and access.source.spec.dtype.kind == "c":
         return "complex numbers are combined by NumPy"

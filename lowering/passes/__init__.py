@@ -10,6 +10,7 @@ loop_dce.py: dead-code elimination for loops and branches
 inline_producers.py: duplicating cheap producers into the kernels that read them
 split_stacks.py: elementwise operators on the parts of stacks
 affine_gathers.py: gathers at positions that are affine functions of the point as loads
+inline_gathers.py: computing elements at integer positions where kernels read them
 inline_update_values.py: computing the values of updates at one position in the kernels that write them
 inline_reads.py: computing values at the points where kernels read them: slices, flips, rolls, pads
 rematerialize.py: recomputing intermediates that cost more to store

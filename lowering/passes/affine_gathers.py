@@ -17,7 +17,7 @@ from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr
 from ...registry.dtypes import DType
 from ...tracer.graph import Value
-from ..fusion.affine_reads import find_positions, make_part
+from ..fusion.affine_reads import AffineAxis, find_positions, make_part
 from ..fusion.loop_ir import Buffer, Stage, Store, load
 from ..thunks import KernelThunk, Thunk, keep_buffers, reads_and_writes
 
@@ -83,6 +83,26 @@ def load_at_affine_positions(
         read.update(reads)
         kept.append(step)
     return kept[::-1]
+
+
+def affine_reader(
+    steps: Sequence[Thunk], constants: Iterable[tuple[Value, Any]], step: KernelThunk
+) -> Callable[[Expr], AffineAxis | None]:
+    """Return a function from an integer expression of a kernel to the position along the one dimension it follows.
+
+    That function returns None for expressions that are not known to be affine, or that follow several dimensions.
+    """
+    reader = _Reader(step, _Positions(steps, constants).of)
+
+    def read(e: Expr) -> AffineAxis | None:
+        affine = reader.read(e)
+        along = [] if affine is None else [d for d, one in enumerate(affine.steps) if one]
+        if affine is None or len(along) > 1:
+            return None
+        dim = along[0] if along else 0
+        return AffineAxis(affine.start, affine.steps[dim] if along else 0, dim)
+
+    return read
 
 
 class _Positions:

@@ -61,7 +61,7 @@ def _remove_one_store(steps: list[Thunk], index: int, left: Collection[Value]) -
             continue
         merged = {id(s): merge_producer(s, producer) for s in readers}
         if readers and all(merged.values()):
-            rest = _remove_store(step, producer.target.name)
+            rest = remove_store(step, producer.target.name)
             items = [rest if s is step else merged.get(id(s)) or s for s in steps]
             return [s for s in items if s is not None]
     return None
@@ -168,7 +168,7 @@ def _moves_fewer_bytes(step: KernelThunk, producer: Producer, readers: list[Thun
     """Whether recomputing the value from its sources moves fewer bytes than storing and loading it."""
     whole = producer.value.spec.size
     sources = {v for v in producer.step.params if v is not producer.value and v.spec.size >= whole}
-    left = _remove_store(step, producer.target.name)
+    left = remove_store(step, producer.target.name)
     fewer = [producer.value] * (1 + len(readers))
     fewer += [v for v in sources if left is None or v not in left.params]
     more = [v for s in readers for v in sources.difference(s.params if isinstance(s, KernelThunk) else ())]
@@ -179,7 +179,7 @@ def _total_bytes(values: Iterable[Value]) -> int:
     return sum(v.spec.size * v.spec.dtype.itemsize for v in values)
 
 
-def _remove_store(step: KernelThunk, name: str) -> KernelThunk | None:
+def remove_store(step: KernelThunk, name: str) -> KernelThunk | None:
     """Remove the store to a buffer from a kernel; None if no statement remains."""
     stages = [
         Stage(s.dims, tuple(x for x in s.body if not isinstance(x, Store) or x.buffer != name))

@@ -118,7 +118,7 @@ def test_a_module_that_does_not_compile(cuda):
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 TEXTS = [
-    *("winners", "nonzero_places", "philox_words", "philox_fold", "philox_key", "checked_index"),
+    *("winners", "nonzero_places", "philox_words", "philox_fold", "philox_key"),
     *("order_tile", "order_words", "order_count", "order_sum", "order_move"),
     *(f"{name}_{size}" for name in ("gather", "scatter", "fill") for size in sources.TYPES),
     *(f"scatter_add_{name}" for name in sources.ADDED),

@@ -314,19 +314,3 @@ extern "C" __global__ void join_{combine}_{{name}}({{type}}* out, const unsigned
         join_heads<unsigned long long>(out, words, heads, tails, fault, rows, runs, before, indices, after, combine);
 }}}}
 """
-
-CHECKED = """\
-// positions counted from the start; -1 and a note for the host for one that is out of bounds
-extern "C" __global__ void checked_index(long long* __restrict__ out, const long long* __restrict__ index,
-                                         long long* fault, long long count, long long limit, long long call) {
-    EACH(i, count) {
-        const long long at = index[i];
-        const bool fits = at >= -limit && at < limit;
-        if (!fits && atomicCAS((unsigned long long*)fault, 0ULL, (unsigned long long)call) == 0ULL) {
-            fault[1] = at;
-            fault[2] = 0;
-        }
-        out[i] = fits ? (at < 0 ? at + limit : at) : -1;
-    }
-}
-"""

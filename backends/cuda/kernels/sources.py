@@ -150,7 +150,6 @@ _ORDER = ("EACH", "SEGMENT", "INDICES", "ORDER")
 _WHOLE = {
     "winners": (_ORDER[:3], position_sources.WINNERS),
     "nonzero_places": (("EACH", "SEGMENT"), _NONZERO),
-    "checked_index": (("EACH",), position_sources.CHECKED),
     "philox_words": (("EACH",), _PHILOX),
     "philox_fold": (("EACH",), _PHILOX),
     "philox_key": (("EACH",), _PHILOX),

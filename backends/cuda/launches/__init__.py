@@ -9,12 +9,10 @@ graphs.py: launches one by one, or replay of a CUDA graph
 graph_choice.py: the choice between both by measurement
 constants.py: pass: constant folding
 move_to_device.py: pass: host values computed on the device
-fuse_take_along_axis.py: pass: selections of one element of each row
+select_updates.py: pass: updates of one element of each row as selections
 prewritten.py: nodes that run prewritten kernels
 prewritten_forms.py: pass: rewrites to the form of prewritten kernels
-prewritten_positions.py: checks of positions
 prewritten_random.py: random bits, keys and choices
 prewritten_scans.py: scans
 prewritten_text.py: launches with symbolic addresses
-lowered_ops.py: operators that only the passes insert
 """

@@ -32,12 +32,12 @@ from .call_text import DeviceMainWriter, write_kernels
 from .callback import make_node_callable
 from .constants import fold_constants
 from .executable import CudaExecutable
-from .fuse_take_along_axis import fuse_take_along_axis
 from .graph_choice import GraphChoice
 from .graphs import Replay, Submission
 from .move_to_device import move_to_device
 from .prewritten import explain_prewritten, make_launches, prewritten_operands_to_copy
 from .prewritten_forms import normalize
+from .select_updates import select_updates
 
 
 def has_ctype(dtype: DType) -> bool:
@@ -56,6 +56,7 @@ def make_target() -> Target:
         copies=_operands_to_copy,
         indexes=True,
         updates=True,
+        reports_later=True,
     )
 
 
@@ -148,7 +149,7 @@ def print_source(lowered: Lowered) -> str:
 def run_passes(graph: Graph, device: str) -> Graph:
     """Run the passes that only CUDA needs."""
     graph = merge_common_subexpressions(
-        normalize(fuse_take_along_axis(fold_constants(move_to_device(graph, device))))
+        normalize(select_updates(fold_constants(move_to_device(graph, device))))
     )
     return remove_dead_code(fold_constants(graph))
 

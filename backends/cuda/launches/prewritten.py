@@ -1,4 +1,4 @@
-"""Nodes of compiled graphs that run the prewritten kernels of eager operators: writes at positions, scans, random bits.
+"""Nodes of compiled graphs that run the prewritten kernels of eager operators: scans, random bits.
 
 Native code launches them; all parameters of a launch except addresses are constants, computed at lowering.
 """
@@ -11,8 +11,7 @@ from ....lowering.layout import Layout
 from ....lowering.thunks import NodeThunk
 from ....named_tuple import NamedTuple
 from ....tracer.graph import Node
-from . import prewritten_positions, prewritten_random, prewritten_scans
-from .lowered_ops import CHECKED
+from . import prewritten_random, prewritten_scans
 from .prewritten_text import Launch
 
 
@@ -33,7 +32,6 @@ class Prewritten(NamedTuple):
 _SCAN = Prewritten(prewritten_scans.can_scan, prewritten_scans.scan)
 _RANDOM_BITS = Prewritten(prewritten_random.can_draw, prewritten_random.draw_bits)
 PREWRITTEN = {
-    CHECKED: Prewritten(prewritten_positions.can_check, prewritten_positions.check_positions),
     "td::random_bits": _RANDOM_BITS,
     "td::random_split": _RANDOM_BITS,
     "td::random_fold_in": Prewritten(prewritten_random.can_fold_in, prewritten_random.fold_in),

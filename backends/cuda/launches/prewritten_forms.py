@@ -1,7 +1,7 @@
 """Rewrite nodes to the form that prewritten kernels support (:mod:`.prewritten`).
 
-Positions become int64, values that are added get the accumulator's dtype, scanned lines become contiguous. The inserted
-casts and copies are fused with other kernels. ``eye`` and ``concat`` of flattened tensors are rewritten too.
+Scanned lines become contiguous, seeds and numbers get the dtype of the kernels. The inserted casts and copies are fused
+with other kernels. ``eye`` and ``concat`` of flattened tensors are rewritten too.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from ....lowering.passes.rewrite import replace_each
 from ....registry.dtypes import DType, bool_, int64, uint64
 from ....registry.values import TensorSpec
 from ....tracer.graph import Graph, Node, Value
-from .lowered_ops import CHECKED
-from .prewritten_positions import are_tensors
 from .prewritten_scans import can_scan
+from .prewritten_text import are_tensors
 
 
 def normalize(graph: Graph) -> Graph:
@@ -49,10 +48,6 @@ class _Normalizer(Writer):
     def cast(self, x: Value, dtype: DType) -> Value:
         """Cast a tensor to a dtype."""
         return x if x.spec.dtype is dtype else self.append_op("td::cast", (x, dtype), x.shape, dtype)
-
-    def cast_positions(self, indices: Any) -> tuple[Any, ...]:
-        """Index tensors of int64."""
-        return tuple(self.tensor(one, int64) for one in indices)
 
     def tensor(self, given: Any, dtype: DType) -> Value | None:
         """Convert a tensor, a number or a weak value to a tensor of a dtype; None if that is impossible."""
@@ -90,10 +85,6 @@ def _leaves(args: tuple[Any, ...]) -> list[Any]:
 
 
 # -- by operator -------------------------------------------------------------------------------------------------------
-def _checked(node: Node, write: _Normalizer) -> Value | None:
-    return write.rebuild((write.cast(node.args[0], int64), *node.args[1:]))
-
-
 def _scan(node: Node, write: _Normalizer) -> Value | None:
     """Scan columns that are fewer than the threads of a warp as rows of a transposed copy."""
     x, axis = node.args[:2]
@@ -158,7 +149,6 @@ def _eye(node: Node, write: _Normalizer) -> Value | None:
 _NORMALIZERS = {
     "td::concat": _concat,
     "td::eye": _eye,
-    CHECKED: _checked,
     "td::random_fold_in": _fold_in,
     "td::random_key": _key,
     "td::random_pick": _pick,

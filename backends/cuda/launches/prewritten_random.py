@@ -8,8 +8,7 @@ from ....lowering.thunks import NodeThunk
 from ....operators.random.philox import BITS, FOLD, SPLIT
 from ....registry.dtypes import float32, float64, uint64
 from ....tracer.graph import Node
-from .prewritten_positions import are_tensors
-from .prewritten_text import Address, Launch, make_source_launch
+from .prewritten_text import Address, Launch, are_tensors, make_source_launch
 
 
 # -- supported nodes ---------------------------------------------------------------------------------------------------

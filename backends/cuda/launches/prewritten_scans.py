@@ -7,8 +7,7 @@ from ....tracer.graph import Node
 from ..codegen.kernel import WORKSPACE
 from ..kernels.folds import Sizes
 from ..kernels.scans import choose_scan_variant, line_sizes, scan_launches
-from .prewritten_positions import are_tensors
-from .prewritten_text import Address, Launch, Scratch
+from .prewritten_text import Address, Launch, Scratch, are_tensors
 
 OUT_INDEX = 1  # index of the result among the parameters, after the operand
 

@@ -7,9 +7,15 @@ from functools import partial
 from typing import Any
 
 from ....named_tuple import NamedTuple
+from ....tracer.graph import Value
 from ..codegen.kernel import CudaKernel
 from ..kernels import sources
 from ..runtime import faults
+
+
+def are_tensors(*values: Any) -> bool:
+    """Whether all arguments are tensors, and not weak values (Python numbers of a call)."""
+    return all(isinstance(value, Value) and value.weak is None for value in values)
 
 
 class Address(NamedTuple):

@@ -185,7 +185,6 @@ def test_scans_choose_as_eager_ones():
 
 SOME = {
     "scans": ["rows", "long columns, which threads share"],
-    "writes": ["rows", "rows, added"],
     "words": ["bits", "folded in"],
 }
 
@@ -198,7 +197,7 @@ def test_kernels_are_taken_by_nvrtc(architecture, all_):
     chosen = {name: list(group) for name, group in GROUPS.items()} if all_ else SOME
     cases = [GROUPS[group][name] for group, names in chosen.items() for name in names]
     kernels = [launch.kernel for case in cases for step in steps_of(*case) for launch in make_launches(step)]
-    assert len({kernel.name for kernel in kernels}) >= (40 if all_ else 10)
+    assert len({kernel.name for kernel in kernels}) >= (15 if all_ else 5)
     assert Path(nvrtc_file(module_source(kernels), f"sm_{architecture}")).read_bytes()[:4] == b"\x7fELF"
 
 
