@@ -65,7 +65,7 @@ def _decompose(node: Node, out: Graph) -> tuple[Value, ...] | None:
     compose = find_decomposition(node)
     if compose is None or any(value.weak is complex for value in node.inputs):
         return None
-    body = None if _has_kernel(node) else _trace(node, compose)
+    body = None if _has_kernel(node) else trace_decomposition(node, compose)
     if body is None or len(body.outputs) != len(node.outputs):
         return None
     env: dict[Value, Any] = dict(zip(body.inputs, node.inputs, strict=True))
@@ -87,7 +87,7 @@ def _has_kernel(node: Node) -> bool:
     return explain_native(node) is not None
 
 
-def _trace(node: Node, compose: Callable[..., Any]) -> Graph | None:
+def trace_decomposition(node: Node, compose: Callable[..., Any]) -> Graph | None:
     """Return the graph of a node's decomposition, whose inputs are those of the node; None if there is none."""
 
     def run(*inputs: Any) -> list[Any]:

@@ -8,6 +8,7 @@ callback.py: nodes that eager kernels compute
 graphs.py: launches one by one, or replay of a CUDA graph
 graph_choice.py: the choice between both by measurement
 constants.py: pass: constant folding
+decompose_on_device.py: pass: matrices and joins as ranges and pieces
 move_to_device.py: pass: host values computed on the device
 select_updates.py: pass: updates of one element of each row as selections
 prewritten.py: nodes that run prewritten kernels

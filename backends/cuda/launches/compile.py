@@ -31,6 +31,7 @@ from ..runtime.launching import kernel_functions
 from .call_text import DeviceMainWriter, write_kernels
 from .callback import make_node_callable
 from .constants import fold_constants
+from .decompose_on_device import decompose_on_device
 from .executable import CudaExecutable
 from .graph_choice import GraphChoice
 from .graphs import Replay, Submission
@@ -148,9 +149,8 @@ def print_source(lowered: Lowered) -> str:
 
 def run_passes(graph: Graph, device: str) -> Graph:
     """Run the passes that only CUDA needs."""
-    graph = merge_common_subexpressions(
-        normalize(select_updates(fold_constants(move_to_device(graph, device))))
-    )
+    graph = decompose_on_device(move_to_device(graph, device), device)
+    graph = merge_common_subexpressions(normalize(select_updates(fold_constants(graph))))
     return remove_dead_code(fold_constants(graph))
 
 

@@ -1,7 +1,7 @@
 """Rewrite nodes to the form that prewritten kernels support (:mod:`.prewritten`).
 
 Scanned lines become contiguous, seeds and numbers get the dtype of the kernels. The inserted casts and copies are fused
-with other kernels. ``eye`` and ``concat`` of flattened tensors are rewritten too.
+with other kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ....eager.tensor.tensor import wrap
 from ....lowering.kernel_selection import NUMBERS
 from ....lowering.passes.loop_passes import Writer
 from ....lowering.passes.rewrite import replace_each
-from ....registry.dtypes import DType, bool_, int64, uint64
+from ....registry.dtypes import DType, int64, uint64
 from ....registry.values import TensorSpec
 from ....tracer.graph import Graph, Node, Value
 from .prewritten_scans import can_scan
@@ -123,32 +123,7 @@ def _pick(node: Node, write: _Normalizer) -> Value | None:
     return write.rebuild((write.cast(bounds, x.spec.dtype), x)) if are_tensors(bounds, x) else None
 
 
-def _concat(node: Node, write: _Normalizer) -> Value | None:
-    """Reshape the tensors of ``concat(..., axis=None)`` to one axis first."""
-    tensors, axis = node.args
-    if axis is not None or not are_tensors(*tensors):
-        return None
-    shapes = [(one.spec.size,) for one in tensors]
-    flat = [
-        write.append_op("td::reshape", (x, s), s, x.spec.dtype) for x, s in zip(tensors, shapes, strict=True)
-    ]
-    return write.rebuild((tuple(flat), 0))
-
-
-def _eye(node: Node, write: _Normalizer) -> Value | None:
-    """``arange`` of the rows, starting at ``k``, compared with ``arange`` of the columns; no memory is read."""
-    out, first = node.outputs[0].spec, node.kwargs["k"]
-    rows, columns = out.shape
-    options = {"dtype": int64, "device": out.device}
-    down = write.append_op("td::arange", (first, first + rows, 1), (rows,), int64, **options)
-    across = write.append_op("td::arange", (0, columns, 1), (columns,), int64, **options)
-    turned = write.append_op("td::reshape", (down, (rows, 1)), (rows, 1), int64)
-    return write.cast(write.append_op("td::eq.Tensor", (turned, across), out.shape, bool_), out.dtype)
-
-
 _NORMALIZERS = {
-    "td::concat": _concat,
-    "td::eye": _eye,
     "td::random_fold_in": _fold_in,
     "td::random_key": _key,
     "td::random_pick": _pick,

@@ -242,3 +242,24 @@ def test_interpreted_body_gets_host_numbers_that_the_device_computed(cuda):
 
     x = td.asarray(np.arange(1.0, 4.0), device="cuda")
     assert td.jit(f)(x).tolist() == f(x).tolist() == [8.0, 8.0, 8.0]
+
+
+MADE = {
+    "a matrix": (lambda x: x * td.eye(300, k=1, device=x.device), 1),
+    "a matrix without ones": (lambda x: td.eye(300, 400, k=-350, dtype=td.int32, device=x.device), 1),
+    "flat parts": (lambda x: td.ops.td.concat([x[:3] * 2, x[5:7]], None), 2),
+    "numbers": (lambda x: x[0] * td.linspace(0.1, 7, 300, device=x.device), 1),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_matrices_and_joins_are_computed_where_they_are_read(cuda, name):
+    f, kernels = MADE[name]
+    x = random(300, 300)
+    got, want = td.jit(f)(x), f(x)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    assert on_cpu(got).numpy().tobytes() == on_cpu(want).numpy().tobytes()
+    if td.config.flags.native:
+        steps = td.jit(f).lower(x.to("cpu"), device="cuda").kernels().steps
+        assert len(steps) <= kernels + 1
+        assert not any(step.startswith(("callback", "native")) for step in steps)
