@@ -33,7 +33,7 @@ CONSTANTS = frozenset(
 MOST_KINDS = 1024  # counted or rejected for one function; then counting starts again
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
-COMPILED, REJECTED = -1, -2  # in place of a count
+COMPILED, REJECTED, RESPELLED = -1, -2, -3  # in place of a count
 ELEMENTS_PER_CALL = 1 << 16  # elements of the largest tensor that count as one more call
 _lock = locks.make_lock("hot calls")  # two compilers would each free what the other one's entry reads
 _PLAIN_KEYS = (CPU_KEYS, GRAD_CPU_KEYS)
@@ -72,16 +72,26 @@ class HotCalls:
         function: the callable that users call; its native entry runs what is compiled.
         plain: runs a call operator by operator.
         traced: the function to trace, with the parameters of ``function``.
+        respell: runs a call in another spelling than the schema's, and calls ``function`` in that; None: plain does.
 
     Attributes:
         is_enabled: whether calls may be compiled.
         fall_back: runs the calls that the native entry does not take: :meth:`call`, or what counts fewer calls.
+        find_weight: returns how many calls the one that is running represents, where not all reach :meth:`call`.
     """
 
     is_enabled = True
+    find_weight: Callable[[], int] | None = None
 
-    def __init__(self, function: Any, plain: Callable[..., Any], traced: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        function: Any,
+        plain: Callable[..., Any],
+        traced: Callable[..., Any],
+        respell: Callable[..., Any] | None = None,
+    ) -> None:
         self.function, self.plain, self.traced = function, plain, traced
+        self.respell = plain if respell is None else respell
         self.counts: dict[object, int] = {}
         self.compiled_kinds = self.rejected_kinds = 0
         self.compiler: Any = None
@@ -103,7 +113,8 @@ class HotCalls:
             return self.plain(*args, **kwargs)
         count = self.counts.get(kind, 0)
         if count >= 0:
-            count += 1 + find_size(args) // ELEMENTS_PER_CALL
+            weight = 1 if self.find_weight is None else self.find_weight()
+            count += weight + find_size(args) // ELEMENTS_PER_CALL
             if count >= config.flags.hot_composites and not draw_watches.count:
                 count = self._compile(args, kwargs)
             self._note(kind, count)
@@ -112,6 +123,8 @@ class HotCalls:
             if result is not self.compiler.PASS:
                 return result
             self._note(kind, REJECTED)
+        elif count == RESPELLED:
+            return self.respell(*args, **kwargs)
         return self.plain(*args, **kwargs)
 
     def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
@@ -138,7 +151,7 @@ class HotCalls:
             if self.compiler is None:
                 self.compiler = make(self.function, self.fall_back, self.traced, self.recorders)
         if not self.compiler.is_canonical(args, kwargs):
-            return REJECTED
+            return RESPELLED
         if self.compiler.compile(args, kwargs):
             self.compiled_kinds += 1
             return COMPILED

@@ -237,9 +237,22 @@ def _compute_in_double(
         ):
             wide = _map_tensor_arguments(op, args, kwargs, lambda value, _: _tensor_in(float64, value))
             result = op.dispatch(keyset, *wide)
-        return _weaken_results(result) if _given_dtype(args, kwargs) is None else result
+        result = _weaken_results(result) if _given_dtype(args, kwargs) is None else result
     finally:
         set_keys(*before)
+    return result if traced or not before[0] & ~before[1] & TRACER else _trace_constants(result)
+
+
+def _trace_constants(result: object) -> object:
+    """Replace constants of a trace that have one value by calls of `full`, which compiled code need not capture."""
+    if type(result) is tuple:
+        return tuple([_trace_constants(item) for item in result])
+    if type(result) is not Tensor or result._keys != CPU_KEYS or not result._array.size:
+        return result
+    first = result._array.ravel()[:1]
+    if result._array.size > 1 and first.tobytes() * result._array.size != result._array.tobytes():
+        return result
+    return by_name("full")(result.shape, first.item(), dtype=result.dtype)
 
 
 def _has_rounded_integers(result: object) -> bool:

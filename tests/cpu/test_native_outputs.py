@@ -1,5 +1,7 @@
 """The argument `out` in native entries: elements, dtypes, versions and errors are those of the Python path."""
 
+import sys
+
 import numpy as np
 import pytest
 import tandem as td
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from kernel_harness import needs_native
 from tandem import config
 from tandem.backends.cpu import fastpath
+from tandem.eager.hot_calls import COMPILED
 from tandem.errors import TandemError
 
 DTYPES = [np.float32, np.float64, np.int64, np.int8, np.bool_, np.complex64]
@@ -40,9 +43,15 @@ def check_same(function, args, make_out, **options):
     def in_native(out):
         return function(*args, out=out, **options)
 
+    def by_position(out):
+        return function(*args, out, **options)
+
     expected = outcome(in_python, make_out())
     for _ in range(4):
         assert outcome(in_native, make_out()) == expected, (function, args, options)
+    expected = outcome(lambda out: function.operator(*args, out, **options), make_out())
+    for _ in range(4):
+        assert outcome(by_position, make_out()) == expected, (function, args, options)
 
 
 def layouts(shape, dtype):
@@ -179,3 +188,53 @@ def test_entries_take_calls_with_out():
         for _ in range(3):
             assert function(*args, out=out) is out
         assert stub.calls == before + 3
+
+
+@needs_native
+def test_entries_take_out_by_position():
+    x, out = td.asarray([1.0, 2.0]), td.zeros(2)
+    for name, args in {"add": (x, x), "sqrt": (x,), "multiply": (x, 2.0)}.items():
+        function = getattr(td, name)
+        for _ in range(5):
+            function(*args)
+        stub = fastpath.stubs().by_operator[function.operator]
+        before = stub.calls
+        for _ in range(3):
+            assert function(*args, out) is out
+        assert stub.calls == before + 3
+        assert out.tolist() == function(*args).tolist()
+
+
+def test_last_argument_that_is_not_out_keeps_its_meaning():
+    x = td.asarray([1.0, 2.0])
+    for _ in range(5):
+        with pytest.raises(TypeError):
+            pow(x, x, x)
+        with pytest.raises(TandemError):
+            td.add(x, x, 3.0)
+        with pytest.raises(TandemError):
+            td.add(x, x, x, x)
+        with pytest.raises(TandemError):
+            td.permute(x, (0,), x)
+    assert x.tolist() == [1.0, 2.0]
+
+
+@needs_native
+@pytest.mark.parametrize("options", [{}, {"out": None}])
+def test_composites_called_only_with_out_are_compiled(options):
+    x, out = td.asarray(np.arange(25.0).reshape(5, 5)), td.zeros((5, 5), dtype=td.float64)
+    for _ in range(6):
+        result = td.dot(x, x, **{**options, "out": out}) if options else td.dot(x, x, out)
+        assert result is out
+    assert COMPILED in fastpath.stubs().kernels[td.dot.operator].hot_calls.counts.values()
+    np.testing.assert_array_equal(out.numpy(), x.numpy() @ x.numpy())
+
+
+def test_references_of_calls_with_out_are_balanced():
+    x, out = td.asarray([1.0, 2.0]), td.zeros(2)
+    for _ in range(5):
+        td.add(x, x, out)
+    before = sys.getrefcount(x), sys.getrefcount(out)
+    for _ in range(100_000):
+        td.add(x, x, out)
+    assert (sys.getrefcount(x), sys.getrefcount(out)) == before

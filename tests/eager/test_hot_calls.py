@@ -10,7 +10,7 @@ from tandem.backends.cpu.fastpath.entries.rt_kernels import KernelEntry
 from tandem.backends.cpu.fastpath.glue.kernels import is_compilable
 from tandem.backends.cpu.fastpath.glue.stubs import TargetCallable
 from tandem.eager import hot_calls as hot_calls_module
-from tandem.eager.hot_calls import COMPILED, REJECTED, HotCalls
+from tandem.eager.hot_calls import COMPILED, REJECTED, RESPELLED, HotCalls
 from tandem.eager.tensor.tensor import Tensor
 from tandem.nn.compiled import compile_when_hot
 from tandem.nn.recurrent import gru_cell, lstm_cell, run_layer
@@ -91,7 +91,7 @@ def test_compiled_composites_have_the_same_bits(op, dtype):
         args, kwargs = map(to_tensors, arrays_of(sample, dtype, generator(op, dtype)))
         compiled = hot_calls(op)
         hot = results_and_gradients(compiled.call, args, kwargs)
-        assert set(compiled.counts.values()) <= {COMPILED, REJECTED}
+        assert set(compiled.counts.values()) <= {COMPILED, REJECTED, RESPELLED}
         assert bits(results_and_gradients(op, args, kwargs)) == bits(hot)
 
 
@@ -323,6 +323,18 @@ def test_eager_kernels_run_calls_that_are_not_compiled():
     assert stub.sampled_record.calls == calls
 
 
+def test_sampled_calls_count_as_those_that_they_represent():
+    x, counts = td.arange(103.0), {}
+    for n in range(300):
+        td.repeat(x[n % 50 :], 1)
+    stub = native_layer.stubs().kernels[td.repeat.operator]
+    with config.override(hot_composites=128):
+        counts = dict(stub.hot_calls.counts)
+        for _ in range(3 * 64):
+            td.repeat(x, 3)
+    assert [n for kind, n in stub.hot_calls.counts.items() if kind not in counts] == [COMPILED]
+
+
 def test_strided_views_of_intermediates_run_operator_by_operator():
     x = td.asarray(np.random.default_rng(0).standard_normal((4, 9)))
     for _ in range(5):
@@ -368,3 +380,30 @@ def test_hot_calls_run_the_kernels_of_eager_calls(name, key, call, is_hot):
     assert len(calls) == (6 if key == "CPU" else 0)
     assert key == "CPU" or np.allclose(results, want)
     assert np.allclose(call(q).tolist(), want)
+
+
+OF_NUMBERS = {
+    "ldexp": lambda x: td.ldexp(x, 2),
+    "kron": lambda x: td.kron(x, 2),
+    "ediff1d": lambda x: td.ediff1d(x, 2),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_composites_that_compute_with_numbers_are_compiled(name):
+    function, x = getattr(td, name), td.asarray(np.linspace(-2, 3, 7))
+    with config.override(hot_composites=10**9, hot_calls=10**9):
+        first = OF_NUMBERS[name](x)
+    for _ in range(5):
+        hot = OF_NUMBERS[name](x)
+    assert bits([first]) == bits([hot])
+    assert COMPILED in native_layer.stubs().kernels[function.operator].hot_calls.counts.values()
+
+
+def test_traced_constants_of_numbers_are_not_captured():
+    def scale(x):
+        return x * td.floor_divide(-5, 2).astype(td.float64) + td.reshape(-0.0, (1, 1))
+
+    graph = td.jit(scale).trace(td.asarray([1.0, 2.0], dtype=td.float64))
+    assert "captured" not in str(graph) and str(graph).count("td::full") == 2
+    assert td.jit(scale)(td.asarray([1.0])).tolist() == [[-3.0]]

@@ -23,7 +23,7 @@ from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
 from ..entries import rt_kernels as at
 from .runtime import Runtime
-from .structs import EntryStruct, StructMemory, find_writer
+from .structs import EntryStruct, StructMemory, find_out_index, find_writer
 from .stubs import ColdCallable, TargetCallable
 
 ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
@@ -122,10 +122,16 @@ class KernelStruct(EntryStruct):
             defaults=values,
             arguments=tuple(sys.intern(argument.name) for argument in arguments),
             write_out=find_writer(op),
+            out_index=find_out_index(op),
         )
         self.refer(at.KernelEntry.numpy, np)
         if keyword:
             self.refer(at.KernelEntry.keywords, tuple(sys.intern(argument.name) for argument in keyword))
+
+    def find_weight(self) -> int:
+        """Return how many calls the one represents that Python runs now, of which it may run a few."""
+        seen = self.get(at.KernelEntry.seen)
+        return at.SAMPLE_MASK + 1 if seen > at.ALL_SAMPLED and seen & at.SAMPLE_MASK == 0 else 1
 
     def put(self, kernel: Any) -> None:
         """Set the kernel; None sends all calls to the dispatcher. A running call holds a reference to the old one."""
@@ -215,7 +221,7 @@ class KernelStub(ColdCallable):
         if self.hot_calls is None and is_compilable(self.operator):
             self._use(None)
             self.callable, self.record = TargetCallable(self.operator), None
-            self.hot_calls = HotCalls(self.function, self.callable, self.function)
+            self.hot_calls = HotCalls(self.function, self.callable, self.function, self.operator)
         self.function.target = self.operator if self.hot_calls is None else self.hot_calls.call
         try:
             if self.record is None and can_be_served(self.operator):
@@ -239,7 +245,7 @@ class KernelStub(ColdCallable):
         other = TargetCallable(self.hot_calls.call)
         record = KernelStruct(self.runtime.process, self.operator, self.hot_calls.call)
         self.sampled_record = other.native_record = self.function.native_record = record
-        self.hot_calls.fall_back = other
+        self.hot_calls.fall_back, self.hot_calls.find_weight = other, record.find_weight
         for target in (other, self.function):
             native_type.set_entry(target, self.runtime.entry(self.entry_kind), record.address)
 

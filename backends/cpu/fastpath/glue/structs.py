@@ -204,6 +204,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         spec=TensorSpec,
         sequence=sequence,
         out_name=sys.intern("out"),
+        out_names=(sys.intern("out"),),
         empty=(),
         nothing="",
         cpu="cpu",
@@ -256,6 +257,17 @@ class EntryStruct(StructMemory):
 def find_writer(op: Operator | None) -> Any:
     """Return the function that writes a result of an operator into `out`; 0 where entries do not handle that name."""
     return 0 if op is None or "out" in op.binder.names else partial(_write_result, op)
+
+
+def find_out_index(op: Operator | None) -> int:
+    """Return the number of arguments before `out` in calls of an operator that give it by position; 0: none does.
+
+    Calls with keyword-only arguments by position, items of lists or other overloads are left to Python.
+    """
+    if op is None or not find_writer(op) or op.binder.keyword or getattr(op.decl, "variadic", None):
+        return 0
+    returns_view = any(result.type.aliases() for result in op.schema.returns)
+    return 0 if returns_view else op.binder.limit
 
 
 class Recorder(NamedTuple):

@@ -26,7 +26,7 @@ from .....registry.dtypes import default_float, float32
 from .....registry.operator import Operator, lock
 from ..runtime import rt_base as rt
 from .runtime import Runtime
-from .structs import EntryStruct, OperatorStruct, StructMemory, find_writer
+from .structs import EntryStruct, OperatorStruct, StructMemory, find_out_index, find_writer
 
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
@@ -382,6 +382,10 @@ class Stub(ColdCallable):
         for point in self.patch_points:
             point.open(self.runtime, recorder, self.make_struct)
             point.add(*known)
+        if (
+            self.record is not None
+        ):  # special methods have no `out`: the third argument of `__pow__` is a modulus
+            self.record.set(rt.OperatorEntry.out_index, find_out_index(self.operator))
         for listener in self.runtime.install_listeners:
             listener(self)
         self.function.target = self.python

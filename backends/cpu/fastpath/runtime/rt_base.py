@@ -103,6 +103,7 @@ class Globals(TensorClasses):
     default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
+    out_names: ptr  # ("out",)
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
     level: ptr  # class Level
     level_value: ptr  # class LevelTensor
@@ -126,6 +127,7 @@ class OperatorEntry(Struct):
     records: i64  # 0: the entry rejects calls that must be recorded
     recording: ptr  # Recording, to record a call without Python; or NULL
     write_out: ptr  # function that writes a result into the argument `out`; NULL: the body handles that name
+    out_index: i64  # the number of arguments before `out`, if calls may give that by position; else 0
     function: ptr  # the operator's function, for calls on batches
     batching: i64  # `rt_batches.Kind`: how it runs at a level of `vmap`; 0: by Python
     forward: ptr  # runs calls at levels of `jvp`, or returns NotImplemented; NULL: the dispatcher does

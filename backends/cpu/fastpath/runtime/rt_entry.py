@@ -40,6 +40,7 @@ FIRST = -1  # the first argument that may be converted; -1: none
 WRITING: Any = None  # runs calls with keywords: `call_writing` of the body
 HAS_DIRECT = 0  # 1: DIRECT computes calls into `out`
 DIRECT: Any = None
+CHANGED: Any = None  # runs calls that the body refuses: `call_changed`
 
 
 @native
@@ -49,26 +50,24 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = base.thread_flags(entry.globals_)
     if unlikely(flags == base.ELSEWHERE):
         return base.fall_back(entry, args, nargsf, kwnames)
-    if COUNT >= 0 and ((nargsf & base.ARGS_MASK) != COUNT or (kwnames != NULL and entry.write_out == NULL)):
+    count = nargsf & base.ARGS_MASK
+    if COUNT >= 0 and unlikely(
+        (count != COUNT and not gives_out_by_position(entry, args, count, kwnames))
+        or (kwnames != NULL and entry.write_out == NULL)
+    ):
         return base.fall_back(entry, args, nargsf, kwnames)
     if RECORDS:
         flags = base.allowed_flags(entry, flags)
     if unlikely(kwnames != NULL and entry.write_out != NULL):
-        result = WRITING(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
+        result = WRITING(entry, args, count, kwnames, flags)
+    elif COUNT >= 0 and unlikely(count != COUNT):
+        result = ptr(Outcome.FALL_BACK)
     else:
-        result = BODY(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
+        result = BODY(entry, args, count, kwnames, flags)
     if likely(i64(result) > 0):
         return result
-    if TAKES_VALUES and unlikely(
-        i64(result) == Outcome.FALL_BACK and entry.globals_.note != NULL and entry.batching != 0
-    ):
-        result = AT_LEVEL(entry, args, nargsf & base.ARGS_MASK, kwnames)
-        if likely(i64(result) >= 0):
-            return result
-    if FIRST >= 0 and i64(result) == Outcome.FALL_BACK:
-        result = CONVERTED(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
-        if likely(i64(result) >= 0):
-            return result
+    if i64(result) == Outcome.FALL_BACK:
+        result = CHANGED(entry, args, count, kwnames, flags)
     if i64(result) == Outcome.FALL_BACK:
         return base.fall_back(entry, args, nargsf, kwnames)
     if i64(result) == Outcome.MISS:
@@ -76,6 +75,35 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if i64(result) == Outcome.RETRY:
         return base.retry_in_python(entry, args, nargsf, kwnames)
     return result
+
+
+@native
+def call_changed(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """Run a call that the body of an entry refuses with `out` by name, at a level, or with converted arguments."""
+    result = ptr(Outcome.FALL_BACK)
+    if gives_out_by_position(entry, args, count, kwnames):
+        count -= 1
+        kwnames = entry.globals_.out_names
+        result = WRITING(entry, args, count, kwnames, flags)
+    if TAKES_VALUES and unlikely(
+        i64(result) == Outcome.FALL_BACK and entry.globals_.note != NULL and entry.batching != 0
+    ):
+        result = AT_LEVEL(entry, args, count, kwnames)
+    if FIRST >= 0 and i64(result) == Outcome.FALL_BACK:
+        result = CONVERTED(entry, args, count, kwnames, flags)
+    return result
+
+
+@native
+def gives_out_by_position(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr) -> bool:
+    """Return whether the last argument of a call is the tensor that the result is written into."""
+    return (
+        kwnames == NULL
+        and count > 1
+        and count == entry.out_index + 1
+        and (COUNT < 0 or count == COUNT + 1)
+        and capi.type_of(load(ptr, args, count * 8 - 8)) == base.Globals(entry.globals_).tensor
+    )
 
 
 @native
@@ -194,11 +222,14 @@ def entry(
     scope |= {"AT_LEVEL": at_level, "TAKES_VALUES": at_level is not None}
     if direct is not None:
         scope.update(HAS_DIRECT=1, DIRECT=noinline(direct))
+    positional = _copy_function(gives_out_by_position, scope, f"{body.__name__}.gives_out", body)
+    scope["gives_out_by_position"] = native(positional)
     scope["WRITING"] = noinline(_copy_function(call_writing, scope, f"{body.__name__}.writing", body))
     if converts >= 0:
         scope["FIRST"] = converts
         again = _copy_function(call_converted, scope, f"{body.__name__}.converted", body)
         scope["CONVERTED"] = noinline(again)
+    scope["CHANGED"] = noinline(_copy_function(call_changed, scope, f"{body.__name__}.changed", body))
     frame = native(_copy_function(call_entry, scope, body.__name__, body))
     body.__name__ = f"{body.__name__}.body"
     return frame
