@@ -153,6 +153,12 @@ def accept_entry(kind: str, *operators: str) -> Callable[[F], F]:
     return decorate
 
 
+def buffer_slot(cls: type) -> ctypes.c_void_p:
+    """The slot ``bf_getbuffer`` of a class that is defined in Python; its ``value`` is the address of the function."""
+    table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value or 0
+    return ctypes.c_void_p.from_address(table)
+
+
 def add_buffer_protocol(
     base: Any, export: Callable[[Any], object], has_buffer: Callable[[type], bool]
 ) -> None:
@@ -183,8 +189,7 @@ def add_buffer_protocol(
     address = ctypes.cast(callback, ctypes.c_void_p).value
 
     def set_slot(cls: Any) -> None:
-        table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value or 0
-        ctypes.c_void_p.from_address(table).value = address if has_buffer(cls) else None
+        buffer_slot(cls).value = address if has_buffer(cls) else None
         for subclass in type.__subclasses__(cls):
             set_slot(subclass)
 

@@ -1,6 +1,8 @@
 """NumPy's functions and ufuncs of tensors in native entries: results and errors are those of the Python path."""
 
+import contextlib
 import gc
+import operator
 import sys
 
 import numpy as np
@@ -10,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_harness import needs_native
 from tandem import config
+from tandem.backends.cpu import fastpath
+from tandem.backends.cpu.fastpath.runtime import rt_base
 from tandem.eager.tensor.interop import numpy_protocols
 from tandem.eager.tensor.tensor import Tensor
+from tandem.registry import native_type
 
 pytestmark = needs_native
 
@@ -185,3 +190,63 @@ def test_references_do_not_drift():
         run()
     gc.collect()
     assert all(abs(sys.getrefcount(one) - old) <= 5 for one, old in zip(watched, before, strict=True))
+
+
+ONCE = np.arange(6, dtype=np.float32).reshape(2, 3)
+LOCKED = np.arange(3.0)
+LOCKED.flags.writeable = False
+BUFFERS = {
+    "contiguous": lambda: td.asarray(ONCE),
+    "strided": lambda: td.asarray(ONCE)[:, ::-2],
+    "0-d": lambda: td.asarray(np.array(2, np.int8)),
+    "empty": lambda: td.zeros((0, 3)),
+    "complex": lambda: td.asarray(ONCE + 1j).conj(),
+    "read-only": lambda: td.asarray(LOCKED),
+    "bfloat16": lambda: td.ones(3, dtype=td.bfloat16),
+    "requires grad": lambda: td.ones(3).requires_grad_(),
+    "detached": lambda: td.ones(3).requires_grad_().detach(),
+    "number": lambda: td.sqrt(2.0),
+    "meta": lambda: td.ones(3, device="meta"),
+}
+
+
+@pytest.mark.parametrize("make", BUFFERS.values(), ids=BUFFERS)
+@pytest.mark.parametrize("state", [contextlib.nullcontext, td.no_grad])
+def test_buffers_equal_those_of_the_slot_in_python(make, state):
+    x, seen = make(), []
+    for _ in range(4):
+        np.asarray(td.ones(2))  # the entry of `numpy` installs that of the slot
+    native = native_type.buffer_slot(Tensor).value
+    for address in (fastpath.runtime().process.get(rt_base.Globals.get_buffer), native):
+        native_type.buffer_slot(Tensor).value = address
+        for export in (memoryview, np.asarray, np.array):
+            try:
+                with state():
+                    result = export(x)
+            except Exception as error:
+                seen.append((type(error), str(error)))
+                continue
+            array = np.asarray(result)
+            facts = array.dtype, array.shape, array.strides, array.flags.writeable
+            seen.append((*facts, array.tobytes(), array.size and np.shares_memory(array, x._array)))
+    assert seen[:3] == seen[3:] and native == fastpath.runtime().entry("get_buffer")
+
+
+def test_references_of_buffers_and_indices_are_balanced():
+    x, index, array = td.asarray(ONCE), td.asarray([1, 0]), np.arange(3)
+    for _ in range(100):
+        np.asarray(x), array[index]
+    watched = [x, x._array, index, index._array]
+    before = [sys.getrefcount(one) for one in watched]
+    for _ in range(100_000):
+        np.asarray(x)
+        memoryview(x)
+        assert array[index][0] == 1
+    assert [sys.getrefcount(one) for one in watched] == before
+
+
+def test_refused_indices_have_the_error_of_python():
+    for x in (td.arange(3), td.zeros((2, 0), dtype=td.int8), td.asarray([1.0]), td.asarray(True)):
+        expected = outcome(lambda x=x: vars(Tensor)["__index__"].__wrapped__(x))
+        for _ in range(4):
+            assert outcome(lambda x=x: operator.index(x)) == expected and isinstance(expected, tuple)

@@ -5,12 +5,29 @@ They read the array of a tensor, with history or without; no operator is called.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, ptr, stack, store, unlikely
+from ..compiler.dsl import (
+    NULL,
+    call_i32,
+    cstr,
+    extern_object,
+    f64,
+    i32,
+    i64,
+    likely,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store,
+    unlikely,
+)
 from ..runtime import capi, rt_entry, rt_layouts, rt_numbers, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
 C_ORDER = 0  # NPY_CORDER
+PROCESS = extern_object("tandem_process")  # the process struct, for functions that are slots of a type
 
 
 @native
@@ -161,13 +178,33 @@ def to_int(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
 
 
 @rt_entry.entry(records=False, count=1)
-def to_index(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+def to_index(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`operator.index(x)`."""
     where = stack(8)
     code = only_element(entry, args, where)
     if unlikely(code <= base.BOOL or code >= base.FLOAT16):
-        return Outcome.FALL_BACK
+        return refuse_index(entry, args)
     return rt_numbers.read_element(load(ptr, where, 0), code)
+
+
+@noinline
+def refuse_index(entry: base.FunctionEntry, args: ptr) -> ptr:
+    """Raise for a tensor of several elements: NumPy tries whether each index is a number; FALL_BACK for others."""
+    array: capi.Ndarray = array_of(entry, args)
+    if array == NULL or rt_layouts.count_elements(array.dims, i64(array.ndim)) == 1:
+        return Outcome.FALL_BACK
+    shape = capi.tuple_of_integers(array.dims, i64(array.ndim))
+    text = capi.PyObject_Repr(shape) if likely(shape != NULL) else ptr(0)
+    start = capi.PyUnicode_FromString(cstr("an index takes a tensor of one element; this one has shape "))
+    if likely(text != NULL and start != NULL):
+        message = capi.PyUnicode_Concat(start, text)
+        if likely(message != NULL):
+            capi.PyErr_SetObject(entry.error, message)
+            capi.decref(message)
+    capi.release(shape)
+    capi.release(text)
+    capi.release(start)
+    return Outcome.FAILED
 
 
 @rt_entry.entry(records=False, count=1)
@@ -243,6 +280,22 @@ def to_array(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fla
     """`x.numpy()` of a tensor without history."""
     array = rt_operands.plain_array(entry.globals_, load(ptr, args, 0), base.PLAIN)
     return capi.new_ref(array) if likely(array != NULL) else ptr(Outcome.FALL_BACK)
+
+
+@native
+def get_buffer(x: ptr, view: ptr, flags: i32) -> i32:
+    """The buffer slot of Tensor, which `memoryview(x)` and `np.asarray(x)` call: the buffer of the array."""
+    g: base.Globals = PROCESS
+    if likely(base.thread_flags(g) != base.ELSEWHERE):
+        array = rt_operands.plain_array(g, x, base.PLAIN)
+        if likely(array != NULL):
+            capi.incref(array)
+            failed = capi.PyObject_GetBuffer(array, view, flags)
+            capi.decref(array)
+            if likely(failed == 0):
+                return i32(0)
+            capi.PyErr_Clear()
+    return call_i32(g.get_buffer, x, view, flags)
 
 
 # Parts of complex numbers ---------------------------------------------------------------------------------------------

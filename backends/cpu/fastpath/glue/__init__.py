@@ -13,7 +13,7 @@ layout.py: offsets in the objects of CPython and NumPy, checked before use; inne
 loops.py: variants of elementwise operators
 operand_stack.py: where operators have their operands on CPython's evaluation stack
 products.py: variants of `matmul`
-protocols.py: `Tensor.__array_ufunc__` and `Tensor.__array_function__`
+protocols.py: `Tensor.__array_ufunc__`, `Tensor.__array_function__` and the buffer protocol
 recording.py: how calls are recorded for autograd
 runtime.py: the compiled entries of this process
 structs.py: memory that entries read; codes of operand types

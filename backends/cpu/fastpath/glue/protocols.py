@@ -1,4 +1,4 @@
-"""`Tensor.__array_ufunc__` and `Tensor.__array_function__` as methods with native entries.
+"""`Tensor.__array_ufunc__` and `Tensor.__array_function__` as methods with native entries, and the buffer slot.
 
 Their fallback is the methods' Python code, which fills the tables of NumPy's functions.
 """
@@ -10,6 +10,7 @@ from typing import Any
 from ..... import lazy
 from .....eager.tensor.tensor import Tensor
 from .....registry import native_type
+from ..runtime import rt_base
 from .runtime import Runtime
 from .structs import EntryStruct
 from .stubs import FunctionStub, TensorMethod
@@ -51,6 +52,14 @@ class ProtocolStub(FunctionStub):
         _, table, passed = METHODS[self.kind]
         fields = {"functions": getattr(numpy_protocols, table), "passed": passed, "call": "__call__"}
         return EntryStruct(rt_protocols.ProtocolEntry, self.runtime.process, self.python, **fields)
+
+
+def install_buffer(runtime: Runtime) -> None:
+    """Give Tensor a native buffer slot, which leaves unusual tensors to the one before; the registry's lock is held."""
+    if not runtime.process.get(rt_base.Globals.get_buffer):
+        slot = native_type.buffer_slot(Tensor)
+        runtime.process.set(rt_base.Globals.get_buffer, slot.value or 0)
+        slot.value = runtime.entry("get_buffer") if slot.value else None
 
 
 def attach(runtime: Runtime) -> None:

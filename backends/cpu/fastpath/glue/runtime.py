@@ -76,7 +76,7 @@ COPIES = {"clone": "COPY", "contiguous": "DENSE", "stop_gradient": "ALIAS"}
 CASTS = {"cast": 0, "astype": 1}
 ATTRIBUTES = (
     "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
-    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array"
+    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array get_buffer"
 )
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
@@ -163,7 +163,8 @@ class Runtime:
             if kind not in self.codes:
                 if KINDS[kind].reads_dtypes:
                     self.dtype_objects.fill()
-                kinds, imports = list(KINDS[kind].functions), layout.numpy_symbols()
+                kinds = list(KINDS[kind].functions)
+                imports = layout.numpy_symbols() | {"tandem_process": self.process.address}
                 code = engine.build(
                     self._fingerprint(kind),
                     lambda: runtime_ir(kind, self.constants),

@@ -30,6 +30,7 @@ from .structs import EntryStruct, OperatorStruct, StructMemory, find_out_index, 
 
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
+protocols = lazy.Module(".backends.cpu.fastpath.glue.protocols")
 
 LARGE = 1 << 10  # elements of an operand from which its size matters
 ELEMENTS_PER_CALL = 1 << 14  # elements that are passed over once more than necessary count as one more call
@@ -240,7 +241,12 @@ class FunctionStub(ColdCallable):
     def make_struct(self) -> EntryStruct:
         """Return the struct that the entry reads."""
         targets = tuple(by_name(name) for name in self.operators)
-        fields = {"targets": targets, "known": ElementCount.known, "names": ("dtype",)}
+        fields = {
+            "targets": targets,
+            "known": ElementCount.known,
+            "names": ("dtype",),
+            "error": ArgumentError,
+        }
         return EntryStruct(rt.FunctionEntry, self.runtime.process, self.python, **fields)
 
     def _install(self) -> None:
@@ -248,6 +254,8 @@ class FunctionStub(ColdCallable):
             self.record = self.make_struct()
         native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
         self.function.target = self.python
+        if self.kind == "to_array":
+            protocols.install_buffer(self.runtime)
 
 
 class Stub(ColdCallable):

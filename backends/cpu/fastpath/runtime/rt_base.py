@@ -104,6 +104,9 @@ class Globals(TensorClasses):
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
     out_names: ptr  # ("out",)
+    get_buffer: (
+        ptr  # the C function that exports the memory of tensors where `rt_attributes.get_buffer` does not
+    )
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
     level: ptr  # class Level
     level_value: ptr  # class LevelTensor
@@ -138,6 +141,7 @@ class FunctionEntry(OperatorEntry):
 
     targets: ptr  # the tuple of the operator functions that it may call
     known: ptr  # a dict of results
+    error: ptr  # class ArgumentError
 
 
 class Variant(Struct):
