@@ -141,7 +141,7 @@ class CallSpellings:
             sizes = tuple(itertools.takewhile(_is_size, args[limit - 1 :]))
             args = (*args[: limit - 1], sizes, *args[limit - 1 + len(sizes) :]) if sizes else args
         for value in args[limit:]:
-            name = self._option_for(value, options)
+            name = self.option_for(value, options)
             if name:
                 options[name] = value
             elif (
@@ -159,7 +159,7 @@ class CallSpellings:
     def _spelled(self, known: str, kwargs: Kwargs) -> str:
         return " and as ".join(repr(name) for name in kwargs if self.names.get(name, name) == known)
 
-    def _option_for(self, value: object, taken: Kwargs) -> str:
+    def option_for(self, value: object, taken: Kwargs) -> str:
         """The first keyword-only argument not in ``taken`` that accepts a value; empty if there is none."""
         for argument in self.binder.keyword:
             if argument.name in taken:

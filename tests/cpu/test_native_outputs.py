@@ -193,7 +193,7 @@ def test_entries_take_calls_with_out():
 @needs_native
 def test_entries_take_out_by_position():
     x, out = td.asarray([1.0, 2.0]), td.zeros(2)
-    for name, args in {"add": (x, x), "sqrt": (x,), "multiply": (x, 2.0)}.items():
+    for name, args in {"add": (x, x), "sqrt": (x,), "multiply": (x, 2.0), "cumsum": (x, 0)}.items():
         function = getattr(td, name)
         for _ in range(5):
             function(*args)
@@ -238,3 +238,39 @@ def test_references_of_calls_with_out_are_balanced():
     for _ in range(100_000):
         td.add(x, x, out)
     assert (sys.getrefcount(x), sys.getrefcount(out)) == before
+
+
+NAMED_ONLY = {
+    "axis": (lambda m: td.argsort(m, 0), lambda m: td.argsort(m, axis=0)),
+    "dtype": (lambda m: td.sum(m, 0, td.float64), lambda m: td.sum(m, 0, dtype=td.float64)),
+    "keepdims": (lambda m: td.max(m, 1, True), lambda m: td.max(m, 1, keepdims=True)),
+    "compiled": (lambda m: td.tril(m, -1), lambda m: td.tril(m, k=-1)),
+    "wrong": (lambda m: td.sum(m, 0, 3), lambda m: td.sum(m, 0, 3, None)),
+}
+
+
+@pytest.mark.parametrize("name", NAMED_ONLY)
+def test_keyword_only_arguments_by_position(name):
+    by_position, by_name = NAMED_ONLY[name]
+    m = td.asarray(np.random.default_rng(0).standard_normal((3, 4)))
+    if name == "wrong":
+        for _ in range(5):
+            with pytest.raises(TandemError):
+                by_position(m)
+        return
+    expected = by_name(m)
+    for _ in range(6):
+        result = by_position(m)
+        assert result.dtype is expected.dtype and result.tolist() == expected.tolist()
+
+
+@needs_native
+def test_entries_take_keyword_only_arguments_by_position():
+    m = td.asarray(np.arange(12.0).reshape(3, 4))
+    for _ in range(6):
+        td.sum(m, 0, td.float64), td.sum(m, 0, dtype=td.float64)
+    stub = fastpath.stubs().by_operator[td.sum.operator]
+    before = stub.calls
+    for _ in range(3):
+        td.sum(m, 0, td.float64)
+    assert stub.calls == before + 3

@@ -27,7 +27,7 @@ class KernelEntry(base.OperatorEntry):
     kinds: ptr = at(56)  # per argument: its possible types, as bits
     defaults: ptr = at(64)  # per argument: its default or NULL
     keywords: ptr = at(72)  # names of the keyword-only arguments or NULL
-    failed: ptr = at(96)  # the function that translates an exception; `out_index` is before it
+    failed: ptr = at(104)  # the function that translates an exception; `last_names` is before it
     results: i64  # which results need no check
     check: ptr  # the function that checks others
     numpy: ptr  # the module, the first argument of functions of arrays

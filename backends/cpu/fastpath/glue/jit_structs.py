@@ -14,7 +14,7 @@ from .....registry.operator import Operator
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
 from . import jit_layout as at
-from .structs import EntryStruct, StructMemory, find_out_index, find_writer
+from .structs import EntryStruct, StructMemory, find_last_names, find_writer
 
 _libc = ctypes.CDLL(None)
 _libc.free.argtypes = (ctypes.c_void_p,)
@@ -226,7 +226,7 @@ class JitStruct(EntryStruct):
     """
 
     def __init__(self, process: StructMemory, fall_back: Any, operator: Operator | None = None):
-        fields = {"write_out": find_writer(operator), "out_index": find_out_index(operator)}
+        fields = {"write_out": find_writer(operator), **find_last_names(operator)}
         super().__init__(at.JitEntry, process, fall_back, **fields)
         self.chain: list[SpecializationStruct] = []
         self.retired: list[SpecializationStruct] = []

@@ -23,7 +23,7 @@ from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
 from ..entries import rt_kernels as at
 from .runtime import Runtime
-from .structs import EntryStruct, StructMemory, find_out_index, find_writer
+from .structs import EntryStruct, StructMemory, find_last_names, find_writer
 from .stubs import ColdCallable, TargetCallable
 
 ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
@@ -122,7 +122,7 @@ class KernelStruct(EntryStruct):
             defaults=values,
             arguments=tuple(sys.intern(argument.name) for argument in arguments),
             write_out=find_writer(op),
-            out_index=find_out_index(op),
+            **find_last_names(op),
         )
         self.refer(at.KernelEntry.numpy, np)
         if keyword:

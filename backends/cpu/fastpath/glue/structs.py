@@ -18,7 +18,7 @@ from ..... import lazy
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node, sequence
 from .....eager.tensor.storage import Hold, Number, Storage
-from .....eager.tensor.tensor import Tensor
+from .....eager.tensor.tensor import Tensor, wrap
 from .....named_tuple import NamedTuple
 from .....registry import dtypes as dt
 from .....registry.dispatch import state as dispatch_state
@@ -38,6 +38,7 @@ WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 _TYPE_NAMES = {dt.bool_: "u8", dt.bfloat16: "u16", dt.complex64: "f32", dt.complex128: "f64"}
 
 _write_result = lazy.Functions(".registry.respelled_calls").write_result
+_spellings_of = lazy.Functions(".registry.respelled_calls").spellings_of
 _find_operands = lazy.Functions(".backends.cpu.fastpath.glue.operand_stack").find_operands
 
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
@@ -204,7 +205,6 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         spec=TensorSpec,
         sequence=sequence,
         out_name=sys.intern("out"),
-        out_names=(sys.intern("out"),),
         empty=(),
         nothing="",
         cpu="cpu",
@@ -259,15 +259,33 @@ def find_writer(op: Operator | None) -> Any:
     return 0 if op is None or "out" in op.binder.names else partial(_write_result, op)
 
 
-def find_out_index(op: Operator | None) -> int:
-    """Return the number of arguments before `out` in calls of an operator that give it by position; 0: none does.
+_SAMPLES: dict[type, tuple[Any, ...]] = {
+    bool: (False, True),
+    int: (0, 1, -1, 7),
+    float: (0.0, 0.5, -1.0, float("nan")),
+    DType: (dt.float32, dt.int64),
+    Tensor: (np.zeros(2), np.zeros(()), np.ones((), np.int64), np.ones((), np.bool_)),  # as tensors
+}
 
-    Calls with keyword-only arguments by position, items of lists or other overloads are left to Python.
+
+def find_last_names(op: Operator | None) -> dict[str, Any]:
+    """Return the fields of an entry for calls with one positional argument more than the schema of an operator has.
+
+    That is `out` or a keyword-only argument: the one that accepts samples of its type, if that is the same for all.
     """
-    if op is None or not find_writer(op) or op.binder.keyword or getattr(op.decl, "variadic", None):
-        return 0
-    returns_view = any(result.type.aliases() for result in op.schema.returns)
-    return 0 if returns_view else op.binder.limit
+    if op is None or not find_writer(op):
+        return {}
+    spellings = _spellings_of(op)
+    if spellings.variadic or getattr(op.decl, "variadic", None):
+        return {}
+    names = {}
+    for kind, samples in _SAMPLES.items():
+        options = {spellings.option_for(wrap(x) if kind is Tensor else x, {}) for x in samples}
+        if kind is Tensor and not spellings.returns_view:
+            options = {option or "out" for option in options}
+        if len(options) == 1 and options != {""}:
+            names[kind] = (sys.intern(options.pop()),)
+    return {"limit": op.binder.limit, "last_names": names} if names else {}
 
 
 class Recorder(NamedTuple):

@@ -26,7 +26,7 @@ from .....registry.dtypes import default_float, float32
 from .....registry.operator import Operator, lock
 from ..runtime import rt_base as rt
 from .runtime import Runtime
-from .structs import EntryStruct, OperatorStruct, StructMemory, find_out_index, find_writer
+from .structs import EntryStruct, OperatorStruct, StructMemory, find_last_names, find_writer
 
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
@@ -390,13 +390,16 @@ class Stub(ColdCallable):
         for point in self.patch_points:
             point.open(self.runtime, recorder, self.make_struct)
             point.add(*known)
-        if (
-            self.record is not None
-        ):  # special methods have no `out`: the third argument of `__pow__` is a modulus
-            self.record.set(rt.OperatorEntry.out_index, find_out_index(self.operator))
+        self._store_last_names()
         for listener in self.runtime.install_listeners:
             listener(self)
         self.function.target = self.python
+
+    def _store_last_names(self) -> None:
+        """Let the function's entry take more arguments; special methods have none: that of `__pow__` is a modulus."""
+        if self.record is not None and not self.record.get(rt.OperatorEntry.last_names):
+            for name, value in find_last_names(self.operator).items():
+                self.record.store(getattr(rt.OperatorEntry, name), value)
 
     def uninstall(self) -> None:
         """Send calls to Python again, and count from zero."""

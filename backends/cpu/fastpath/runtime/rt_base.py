@@ -103,7 +103,6 @@ class Globals(TensorClasses):
     default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
-    out_names: ptr  # ("out",)
     get_buffer: (
         ptr  # the C function that exports the memory of tensors where `rt_attributes.get_buffer` does not
     )
@@ -130,7 +129,8 @@ class OperatorEntry(Struct):
     records: i64  # 0: the entry rejects calls that must be recorded
     recording: ptr  # Recording, to record a call without Python; or NULL
     write_out: ptr  # function that writes a result into the argument `out`; NULL: the body handles that name
-    out_index: i64  # the number of arguments before `out`, if calls may give that by position; else 0
+    limit: i64  # the number of positional arguments of the schema
+    last_names: ptr  # dict: the type of one more -> the name by which it may be given, in a tuple; or NULL
     function: ptr  # the operator's function, for calls on batches
     batching: i64  # `rt_batches.Kind`: how it runs at a level of `vmap`; 0: by Python
     forward: ptr  # runs calls at levels of `jvp`, or returns NotImplemented; NULL: the dispatcher does

@@ -52,7 +52,7 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return base.fall_back(entry, args, nargsf, kwnames)
     count = nargsf & base.ARGS_MASK
     if COUNT >= 0 and unlikely(
-        (count != COUNT and not gives_out_by_position(entry, args, count, kwnames))
+        (count != COUNT and find_last_names(entry, args, count, kwnames) == NULL)
         or (kwnames != NULL and entry.write_out == NULL)
     ):
         return base.fall_back(entry, args, nargsf, kwnames)
@@ -79,12 +79,13 @@ def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 @native
 def call_changed(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """Run a call that the body of an entry refuses with `out` by name, at a level, or with converted arguments."""
+    """Run a call that the body of an entry refuses in another spelling, at a level, or with converted arguments."""
     result = ptr(Outcome.FALL_BACK)
-    if gives_out_by_position(entry, args, count, kwnames):
+    names = find_last_names(entry, args, count, kwnames)
+    if names != NULL:
         count -= 1
-        kwnames = entry.globals_.out_names
-        result = WRITING(entry, args, count, kwnames, flags)
+        kwnames = names
+        result = WRITING(entry, args, count, names, flags)
     if TAKES_VALUES and unlikely(
         i64(result) == Outcome.FALL_BACK and entry.globals_.note != NULL and entry.batching != 0
     ):
@@ -95,15 +96,18 @@ def call_changed(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr,
 
 
 @native
-def gives_out_by_position(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr) -> bool:
-    """Return whether the last argument of a call is the tensor that the result is written into."""
-    return (
-        kwnames == NULL
-        and count > 1
-        and count == entry.out_index + 1
-        and (COUNT < 0 or count == COUNT + 1)
-        and capi.type_of(load(ptr, args, count * 8 - 8)) == base.Globals(entry.globals_).tensor
-    )
+def find_last_names(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr) -> ptr:
+    """Return the names for a call whose last argument the schema has by name only, `out` for instance; else NULL."""
+    if (
+        likely(kwnames != NULL or entry.last_names == NULL or count != entry.limit + 1)
+        or count < 2
+        or (COUNT >= 0 and count != COUNT + 1)
+    ):
+        return NULL
+    names = capi.PyDict_GetItemWithError(entry.last_names, capi.type_of(load(ptr, args, count * 8 - 8)))
+    if unlikely(names == NULL):
+        capi.PyErr_Clear()
+    return names
 
 
 @native
@@ -222,8 +226,9 @@ def entry(
     scope |= {"AT_LEVEL": at_level, "TAKES_VALUES": at_level is not None}
     if direct is not None:
         scope.update(HAS_DIRECT=1, DIRECT=noinline(direct))
-    positional = _copy_function(gives_out_by_position, scope, f"{body.__name__}.gives_out", body)
-    scope["gives_out_by_position"] = native(positional)
+    scope["find_last_names"] = noinline(
+        _copy_function(find_last_names, scope, f"{body.__name__}.names", body)
+    )
     scope["WRITING"] = noinline(_copy_function(call_writing, scope, f"{body.__name__}.writing", body))
     if converts >= 0:
         scope["FIRST"] = converts
