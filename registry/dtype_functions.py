@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import DTypeError, ValueArgumentError
 from ..named_tuple import NamedTuple
 from .dtypes import DType, as_dtype, default_float, promote, promote_scalar, scalar_dtype, set_default_float
+from .native_type import accept_entry
 from .operator import find_operator, lock
 from .values import SCALARS, TensorBase
 
@@ -180,6 +181,7 @@ def can_cast(from_: DTypeLike | TensorLike, to: DTypeLike, /, casting: str = "sa
         return False
 
 
+@accept_entry("read_common_dtype")
 def result_type(*arrays_and_dtypes: DTypeLike | TensorLike) -> DType:
     """The dtype that an operator's result has for these arguments.
 

@@ -115,6 +115,7 @@ class NativeFunction(NativeCallable):  # type: ignore[misc]
     """A Python function that may have a native entry, which leaves to the function what it refuses."""
 
     def __init__(self, fn: Callable[..., Any]):
+        self.__dict__.update(vars(fn))
         self.__name__, self.__qualname__, self.__module__ = fn.__name__, fn.__qualname__, fn.__module__
         self.__doc__, self.__wrapped__, self.target = fn.__doc__, fn, fn
 

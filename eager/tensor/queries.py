@@ -112,6 +112,7 @@ def isscalar(element: object) -> bool:
     return not spec_of(element).shape if is_tensor(element) else bool(np.isscalar(element))
 
 
+@accept_entry("has_axes")
 def iterable(y: object) -> bool:
     """Whether one can iterate over a value; a tensor without axes has no elements to iterate over.
 
@@ -122,6 +123,7 @@ def iterable(y: object) -> bool:
     return bool(spec_of(y).shape) if is_tensor(y) else isinstance(y, Iterable)
 
 
+@accept_entry("has_complex")
 def iscomplexobj(x: object) -> bool:
     """Whether the dtype of a value is complex.
 
@@ -132,6 +134,7 @@ def iscomplexobj(x: object) -> bool:
     return spec_of(x).dtype.kind == "c" if is_tensor(x) else bool(np.iscomplexobj(x))  # type: ignore[arg-type]
 
 
+@accept_entry("has_real")
 def isrealobj(x: object) -> bool:
     """Whether the dtype of a value is not complex.
 

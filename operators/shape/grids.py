@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
+from ...registry.native_type import accept_entry
 from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import broadcast_shapes, spec_of
+from .joining import number_to_tensor
 from .views import broadcast_to, reshape
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
 
+@accept_entry("broadcast_all", "broadcast_to")
 @accept_arrays
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Broadcast tensors to their common shape.
@@ -31,7 +34,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     [(2, 3), (2, 3)]
     """
     shape = broadcast_shapes("broadcast_arrays", *(spec_of(x).shape for x in arrays))
-    return tuple(broadcast_to(x, shape) for x in arrays)
+    return tuple([broadcast_to(number_to_tensor(x) if shape else x, shape) for x in arrays])
 
 
 @accept_arrays

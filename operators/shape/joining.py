@@ -74,14 +74,15 @@ def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) ->
 
 
 def _concat_pieces(whole: ViewLayout, tensors: Sequence[Any], axis: int | None) -> list[Piece] | None:
-    """The pieces of a concatenation: a slice for each tensor."""
-    if axis is None or any(isinstance(tensor, SCALARS) for tensor in tensors):
+    """The pieces of a concatenation: a slice for each tensor; None if some are flattened."""
+    shapes = [(1,) if isinstance(tensor, SCALARS) else tensor.shape for tensor in tensors]
+    if any(len(shape) != len(whole.sizes) for shape in shapes):
         return None
-    axis %= len(whole.sizes)
+    axis = 0 if axis is None else axis % len(whole.sizes)
     result, offset = [], whole.offset
-    for tensor in tensors:
-        result.append(Piece(ViewLayout(tensor.shape, whole.strides, offset), tensor))
-        offset += tensor.shape[axis] * whole.strides[axis]
+    for tensor, shape in zip(tensors, shapes):
+        result.append(Piece(ViewLayout(shape, whole.strides, offset), tensor))
+        offset += shape[axis] * whole.strides[axis]
     return result
 
 
@@ -109,8 +110,13 @@ def _concat_batched(
     return info.call(batched, axis + 1), 0
 
 
+def _is_flat(tensor: object) -> bool:
+    return isinstance(tensor, SCALARS) or len(spec_of(tensor).shape) == 1
+
+
 def _concat_flattened(tensors: Sequence[Any], axis: None) -> Tensor:
-    return concat([reshape(x, (spec_of(x).size,)) for x in tensors], 0)
+    flat = [x if isinstance(x, SCALARS) else reshape(x, (spec_of(x).size,)) for x in tensors]
+    return concat(flat, axis)
 
 
 concat: OperatorFunction[Tensor] = array_op(
@@ -138,7 +144,7 @@ concat: OperatorFunction[Tensor] = array_op(
     reference="numpy.concatenate",
     decomposition=Decomposition(
         _concat_flattened,
-        lambda tensors, axis: axis is None and not any(isinstance(x, SCALARS) for x in tensors),
+        lambda tensors, axis: axis is None and not all(map(_is_flat, tensors)),
     ),
     dtypes=ALL,
     derivative=Linear({"tensors": lambda g, tensors_spec, axis: _split_cotangent(g, tensors_spec, axis)}),
@@ -222,6 +228,11 @@ def numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
     dtype = promoted_dtype("stack", tensors)
     device = common_device("stack", [x for x in tensors if is_tensor(x)])
     return [x if is_tensor(x) else full((), x, dtype=dtype, device=device) for x in tensors]
+
+
+def number_to_tensor(value: Tensor | Number) -> Tensor:
+    """Convert a Python number to a tensor of the default dtype of its kind; return any other value unchanged."""
+    return full((), value) if isinstance(value, SCALARS) else value
 
 
 @composite(

@@ -17,7 +17,8 @@ pytestmark = needs_native
 ATTRIBUTES = "shape strides ndim size itemsize nbytes dtype T mT real imag".split()
 METHODS = """__len__ __float__ __complex__ __int__ __index__ __bool__ item tolist numpy tobytes numel dim ndimension
     nelement element_size""".split()
-FUNCTIONS = "shape ndim size".split()
+FUNCTIONS = """shape ndim size iscomplexobj isrealobj iterable result_type
+    atleast_1d atleast_2d atleast_3d""".split()
 DTYPES = [
     *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
     *(np.float16, np.float32, np.float64, np.complex64, np.complex128),
@@ -43,6 +44,7 @@ def native_functions():
         yield f"td.{name}", getattr(td, name)
 
 
+ATLEAST = [f"td.atleast_{n}d" for n in (1, 2, 3)]
 NATIVE = {
     name: (function, getattr(function, "__wrapped__", function)) for name, function in native_functions()
 }
@@ -115,7 +117,7 @@ def test_entries_on_other_tensors(name):
         td.asarray(2**63, dtype=td.uint64),
     ]
     for x in tensors:
-        if x.device == "meta" and name in (".T", ".mT", ".real", ".imag"):
+        if x.device == "meta" and name in (".T", ".mT", ".real", ".imag", *ATLEAST):
             continue
         assert outcome(function, x) == outcome(python, x), x
         with td.no_grad():
@@ -223,3 +225,44 @@ def test_functions_keep_their_documentation():
     for name, (function, python) in NATIVE.items():
         assert isinstance(function, NativeFunction) or name in (".T", ".mT")
         assert function.__doc__ == python.__doc__
+
+
+OF_SEVERAL = {
+    "broadcast_arrays": [
+        ("x", "m"),
+        ("x", "o"),
+        ("o", "o"),
+        ("x", 2.5),
+        (2, 3),
+        ("m", "m4", "x"),
+        ("x", "m3"),
+    ],
+    "atleast_2d": [("x", "m"), ("x", 2), (2.5, True), ("o", "x", "t")],
+    "result_type": [("x", "m"), ("x", "i"), ("x", 2.5), ("i", 2.5), ("x", td.int8), (2, 2.5), ("t", "x"), ()],
+}
+
+
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_functions_of_several_tensors(name):
+    function, x = getattr(td, name), td.arange(4.0)
+    tensors = {"x": x, "m": td.ones((3, 1)), "o": td.asarray(2.0), "i": td.arange(4), "m4": td.ones((1, 4))}
+    tensors |= {"m3": td.ones((2, 3)), "t": td.ones(4).requires_grad_()}
+
+    def run(call, args):
+        try:
+            results = call(*args)
+        except TandemError as error:
+            return type(error), str(error)
+        return type(results), [
+            outcome(lambda one: one, one) for one in results
+        ] if name != "result_type" else results
+
+    for names in OF_SEVERAL[name]:
+        args = [tensors.get(one, one) if isinstance(one, str) else one for one in names]
+        wanted = run(function.__wrapped__, args)
+        for _ in range(3):
+            assert run(function, args) == wanted, names
+    before = sys.getrefcount(x), sys.getrefcount(x._array)
+    for _ in range(10_000):
+        function(x, x)
+    assert (sys.getrefcount(x), sys.getrefcount(x._array)) == before

@@ -386,6 +386,7 @@ OF_NUMBERS = {
     "ldexp": lambda x: td.ldexp(x, 2),
     "kron": lambda x: td.kron(x, 2),
     "ediff1d": lambda x: td.ediff1d(x, 2),
+    "append": lambda x: td.append(x[:, None], 2),
 }
 
 

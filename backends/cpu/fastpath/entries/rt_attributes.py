@@ -19,6 +19,7 @@ from ..compiler.dsl import (
     noinline,
     ptr,
     stack,
+    stack_of,
     store,
     unlikely,
 )
@@ -126,6 +127,55 @@ def read_dtype(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, f
     g, array = entry.globals_, array_of(entry, args)
     code = rt_operands.array_code(g, array) if likely(array != NULL) else i64(base.FOREIGN)
     return capi.new_ref(load(ptr, g.types, code * 8)) if likely(code >= 0) else ptr(Outcome.FALL_BACK)
+
+
+@rt_entry.entry(records=False)
+def read_common_dtype(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`td.result_type` of tensors that have one dtype."""
+    if unlikely(kwnames != NULL or count < 1):
+        return Outcome.FALL_BACK
+    common: i64 = base.FOREIGN
+    for k in range(count):
+        array = array_of(entry, args + k * 8)
+        code = rt_operands.array_code(entry.globals_, array) if likely(array != NULL) else i64(base.FOREIGN)
+        if unlikely(code < 0 or (k != 0 and code != common)):
+            return Outcome.FALL_BACK
+        common = code
+    return capi.new_ref(load(ptr, base.Globals(entry.globals_).types, common * 8))
+
+
+@native
+def to_python_bool(value: bool) -> ptr:
+    return capi.new_ref(capi.Py_True if value else capi.Py_False)
+
+
+@native
+def is_complex(entry: base.OperatorEntry, args: ptr) -> i64:
+    """Return 1 for a tensor of complex numbers, 0 for another tensor, FOREIGN for anything else."""
+    array = array_of(entry, args)
+    code = rt_operands.array_code(entry.globals_, array) if likely(array != NULL) else i64(base.FOREIGN)
+    return i64(code >= base.COMPLEX64) if likely(code >= 0) else i64(base.FOREIGN)
+
+
+@rt_entry.entry(records=False, count=1)
+def has_complex(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`td.iscomplexobj(x)`."""
+    answer = is_complex(entry, args)
+    return to_python_bool(answer == 1) if likely(answer >= 0) else ptr(Outcome.FALL_BACK)
+
+
+@rt_entry.entry(records=False, count=1)
+def has_real(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`td.isrealobj(x)`."""
+    answer = is_complex(entry, args)
+    return to_python_bool(answer == 0) if likely(answer >= 0) else ptr(Outcome.FALL_BACK)
+
+
+@rt_entry.entry(records=False, count=1)
+def has_axes(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`td.iterable(x)`."""
+    array: capi.Ndarray = array_of(entry, args)
+    return to_python_bool(array.ndim != 0) if likely(array != NULL) else ptr(Outcome.FALL_BACK)
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------
@@ -314,3 +364,60 @@ def read_part(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, fl
     if capi.PyVarObject(entry.targets).size == 1:
         return capi.new_ref(load(ptr, args, 0))
     return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), args, 1, NULL)
+
+
+# Several tensors ------------------------------------------------------------------------------------------------------
+@rt_entry.entry(records=False)
+def map_tensors(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """A function of any number of tensors: the target's result for one, a tuple of its results for several."""
+    if unlikely(kwnames != NULL or count < 1 or not are_plain(entry, args, count)):
+        return Outcome.FALL_BACK
+    if likely(count == 1):
+        return capi.PyObject_Vectorcall(capi.item(entry.targets, 0), args, 1, NULL)
+    return map_target(entry, args, count, NULL)
+
+
+@rt_entry.entry(records=False)
+def broadcast_all(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`td.broadcast_arrays(x, y, ...)`: the target broadcasts each to the common shape."""
+    if unlikely(kwnames != NULL or count < 1 or not are_plain(entry, args, count)):
+        return Outcome.FALL_BACK
+    rank: i64 = 0
+    for k in range(count):
+        array: capi.Ndarray = array_of(entry, args + k * 8)
+        rank = i64(array.ndim) if i64(array.ndim) > rank else rank
+    dims = stack(base.MAX_RANK * 8)
+    rt_layouts.fill_integers(dims, rank, 1)
+    for k in range(count):
+        array = array_of(entry, args + k * 8)
+        if not rt_layouts.merge_sizes(array, i64(capi.Ndarray(array).ndim), dims, rank):
+            return Outcome.FALL_BACK
+    shape = capi.tuple_of_integers(dims, rank)
+    if unlikely(shape == NULL):
+        return Outcome.RETRY
+    result = map_target(entry, args, count, shape)
+    capi.decref(shape)
+    return result
+
+
+@native
+def are_plain(entry: base.OperatorEntry, args: ptr, count: i64) -> bool:
+    """Return whether all arguments are plain tensors."""
+    for k in range(count):
+        if unlikely(array_of(entry, args + k * 8) == NULL):
+            return False
+    return True
+
+
+@native
+def map_target(entry: base.FunctionEntry, args: ptr, count: i64, option: ptr) -> ptr:
+    """Return a tuple of the target's results for each argument, with an option if it is not NULL."""
+    result = capi.PyTuple_New(count)
+    for k in range(count if likely(result != NULL) else 0):
+        values, number = stack_of(load(ptr, args, k * 8), option), 1 if option == NULL else 2
+        item = capi.PyObject_Vectorcall(capi.item(entry.targets, 0), values, number, NULL)
+        if unlikely(item == NULL):
+            capi.decref(result)
+            return Outcome.FAILED
+        capi.set_item(result, k, item)
+    return result

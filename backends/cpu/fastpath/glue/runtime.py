@@ -76,7 +76,8 @@ COPIES = {"clone": "COPY", "contiguous": "DENSE", "stop_gradient": "ALIAS"}
 CASTS = {"cast": 0, "astype": 1}
 ATTRIBUTES = (
     "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
-    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array get_buffer"
+    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array get_buffer "
+    "read_common_dtype has_complex has_real has_axes map_tensors broadcast_all"
 )
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
