@@ -98,14 +98,14 @@ def _bincount_of_array(
         return NotImplemented
     if weights is None:
         return xp.bincount(self, None, minlength)  # raises for what the body rejects
-    if not isinstance(weights, np.ndarray) or weights.dtype not in (xp.float32, xp.float64):
+    if isinstance(weights, np.ndarray) and weights.dtype.kind in "biu":
+        weights = weights.astype(default_float().np)
+    if not isinstance(weights, np.ndarray) or weights.dtype.char not in "fd":
         return NotImplemented
     if minlength < 0 or weights.shape != self.shape or self.ndim != 1 or not self.size:
         return NotImplemented
-    if weights.dtype == xp.float64:
-        return xp.bincount(
-            self, weights, minlength
-        )  # which adds in this order, and raises for negative values
+    if weights.dtype.char == "d":  # bincount adds in this order, and raises for negative values
+        return xp.bincount(self, weights, minlength)
     if self.min() < 0:
         return NotImplemented
     result = xp.zeros(max(int(self.max()) + 1, minlength), weights.dtype)

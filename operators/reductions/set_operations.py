@@ -41,6 +41,12 @@ Raises:
 _SCHEMA = "(Tensor self, Tensor other, {unique}*, int? size=None, Scalar fill_value=0) -> Tensor"
 _UNIQUE = _SCHEMA.format(unique="bool assume_unique=False, ")
 _ORDERED = (bool_, *REAL)
+_NUMBER_KINDS = {
+    "b": (bool,),
+    "i": (bool, int),
+    "u": (bool, int),
+    "f": (bool, int, float),
+}  # that keep a dtype
 _SAMPLES, _ERRORS = "samples.reductions.set_samples", "samples.reductions.set_errors"
 
 
@@ -73,11 +79,21 @@ def _keep_first(
 
 
 # -- eager kernels -----------------------------------------------------------------------------------------------------
-def _is_pair(self: Array, other: object, size: int | None) -> bool:
-    """Whether the kernels compute a call: on two arrays of one dtype, with elements."""
-    if size is not None or not isinstance(other, np.ndarray) or self.dtype != other.dtype:
-        return False
-    return self.dtype.kind in "biuf" and bool(self.size and other.size)
+def _find_other(self: Array, other: object, size: int | None) -> Array | None:
+    """The second array of a call that the kernels compute: two arrays of one dtype, or a number that has it."""
+    if size is not None or self.dtype.kind not in "biuf" or not self.size:
+        return None
+    if isinstance(other, np.ndarray):
+        return other if self.dtype == other.dtype and other.size else None
+    if type(other) not in _NUMBER_KINDS.get(self.dtype.kind, ()):
+        return None
+    try:
+        if type(other) is int and self.dtype.kind == "f":
+            np.int64(other)  # raises as the body does
+        with np.errstate(over="ignore"):
+            return np.array(other, self.dtype)
+    except OverflowError:
+        return None
 
 
 def _sort_array(x: Array) -> Array:
@@ -105,35 +121,39 @@ def _first_of_array(xp: ArrayModule, ordered: Array, mask: Array | None = None) 
 def _union_of_arrays(
     xp: ArrayModule, self: Array, other: Array, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(self, other, size):
+    array = _find_other(self, other, size)
+    if array is None:
         return NotImplemented
-    return _first_of_array(xp, _sort_array(xp.concatenate((self.reshape(-1), other.reshape(-1)))))
+    return _first_of_array(xp, _sort_array(xp.concatenate((self.reshape(-1), array.reshape(-1)))))
 
 
 def _intersection_of_arrays(
     xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(self, other, size):
+    array = _find_other(self, other, size)
+    if array is None:
         return NotImplemented
     ordered = _sort_array(self)
-    return _first_of_array(xp, ordered, _is_among(xp, ordered, _sort_array(other)))
+    return _first_of_array(xp, ordered, _is_among(xp, ordered, _sort_array(array)))
 
 
 def _difference_of_arrays(
     xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(self, other, size):
+    array = _find_other(self, other, size)
+    if array is None:
         return NotImplemented
     ordered = _sort_array(self)
-    return _first_of_array(xp, ordered, ~_is_among(xp, ordered, _sort_array(other)))
+    return _first_of_array(xp, ordered, ~_is_among(xp, ordered, _sort_array(array)))
 
 
 def _symmetric_difference_of_arrays(
     xp: ArrayModule, self: Array, other: Array, assume_unique: bool, *, size: int | None, fill_value: Number
 ) -> object:
-    if not _is_pair(self, other, size):
+    array = _find_other(self, other, size)
+    if array is None:
         return NotImplemented
-    one, two = _sort_array(self), _sort_array(other)
+    one, two = _sort_array(self), _sort_array(array)
     ordered = _sort_array(xp.concatenate((one, two)))
     return _first_of_array(xp, ordered, _is_among(xp, ordered, one) != _is_among(xp, ordered, two))
 

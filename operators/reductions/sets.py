@@ -198,7 +198,7 @@ def _group_array(
     xp: ArrayModule, self: Array, size: int | None, needs_order: bool = True
 ) -> _ArrayGroups | None:
     """Group the equal elements of an array; None for calls that the body computes."""
-    if size is not None or not 0 < self.size <= _MOST_SORTED or self.dtype.kind not in "biuf":
+    if size is not None or not 0 < self.size <= _MOST_SORTED or self.dtype.kind not in "biufc":
         return None
     flat = self.reshape(-1)
     if needs_order:
@@ -207,6 +207,8 @@ def _group_array(
     else:
         order, ordered = _NO_ORDER, flat.copy()
         ordered.sort(kind="stable")
+    if self.dtype.kind == "c" and ordered[-1] != ordered[-1]:  # NumPy sorts complex NaNs in another order
+        return None
     is_first = xp.empty(flat.size, bool)
     is_first[0] = True
     xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import ArgumentError, UnsupportedError
+from ...errors import ArgumentError, ConcretizationError, UnsupportedError
 from ...registry.values import TensorBase, describe
 from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import normalize_axis, spec_of
@@ -14,6 +14,7 @@ from ..shape.joining import concat
 from ..shape.rearrange import moveaxis
 from ..shape.splitting import slice_axis
 from ..shape.views import reshape
+from .folds import any as any_of
 from .folds import sum as sum_of
 from .sets import all_groups, data_dependent_error, group, unique_values, value_counts
 
@@ -71,7 +72,7 @@ def unique(
             f"unique takes a tensor or an array, not {describe(ar)}; convert it with td.asarray"
         )
     tensor: Tensor = ar
-    if size is None and axis is None and tensor.dtype.kind != "c":
+    if size is None and axis is None and (tensor.dtype.kind != "c" or not _may_have_nan(tensor)):
         return _unique_elements(tensor, return_index, return_inverse, return_counts, equal_nan)
     shape = spec_of(tensor).shape
     along = 0 if axis is None else normalize_axis("unique", axis, len(shape))
@@ -93,6 +94,14 @@ def unique(
         *([groups.counts()] if return_counts else []),
     )
     return (values, *others) if others else values
+
+
+def _may_have_nan(tensor: Tensor) -> bool:
+    """Whether an element is NaN, or is not known: complex NaNs are not last in the order of the set operators."""
+    try:
+        return bool(any_of(isnan(tensor)))
+    except ConcretizationError:
+        return True
 
 
 def _unique_elements(

@@ -14,6 +14,7 @@ from ..operators.indexing import take as taking
 from ..operators.shape import joining, rearrange, stacking, views
 from ..registry.dtype_functions import can_cast
 from ..registry.dtypes import as_dtype
+from .array_likes import name_operator
 
 if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor
@@ -79,6 +80,7 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
     return reshape(a, (-1,), order)
 
 
+@name_operator(selection.clip, "a_min", "a_max", "min", "max", "out")
 def clip(
     a: Tensor,
     a_min: Tensor | float | None = None,
@@ -101,6 +103,7 @@ def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
 around = round
 
 
+@name_operator(taking.take, "out", "mode")
 def take(
     a: Tensor, indices: Tensor, axis: int | None = None, out: Tensor | None = None, mode: str = "raise"
 ) -> Tensor:
@@ -125,6 +128,7 @@ def take(
     return taking.take(a, indices, axis, out=out)
 
 
+@name_operator(selection.where)
 def where(condition: Tensor, *values: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Elements of one of two tensors; of the condition alone, the indices of its true elements.
 

@@ -100,9 +100,11 @@ def test_elementwise_out_equals_python_path(data):
         (td.repeat, "m2", {}, (24,)),
         (td.where, "bmm", {}, (3, 4)),
         (td.softmax, "m", {"axis": -1}, (3, 4)),
+        (td.isnan, "m", {}, (3, 4)),
+        (td.argsort, "m", {"axis": 0}, (3, 4)),
     ],
 )
-@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.int64])
+@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.int64, td.bfloat16, td.complex64])
 def test_out_of_every_kind_of_entry_equals_python_path(function, args, options, shape, dtype):
     m = td.asarray(np.arange(12, dtype=np.float32).reshape(3, 4) - 3)
     values = {"m": m, "t": m.T, "l": [m, m], "s": (4, 3), "d": td.float64, "b": m > 0}

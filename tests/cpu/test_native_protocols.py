@@ -217,7 +217,7 @@ def test_buffers_equal_those_of_the_slot_in_python(make, state):
     for _ in range(4):
         np.asarray(td.ones(2))  # the entry of `numpy` installs that of the slot
     native = native_type.buffer_slot(Tensor).value
-    for address in (fastpath.runtime().process.get(rt_base.Globals.get_buffer), native):
+    for address in (fastpath.stubs().runtime.process.get(rt_base.Globals.get_buffer), native):
         native_type.buffer_slot(Tensor).value = address
         for export in (memoryview, np.asarray, np.array):
             try:
@@ -229,7 +229,7 @@ def test_buffers_equal_those_of_the_slot_in_python(make, state):
             array = np.asarray(result)
             facts = array.dtype, array.shape, array.strides, array.flags.writeable
             seen.append((*facts, array.tobytes(), array.size and np.shares_memory(array, x._array)))
-    assert seen[:3] == seen[3:] and native == fastpath.runtime().entry("get_buffer")
+    assert seen[:3] == seen[3:] and native == fastpath.stubs().runtime.entry("get_buffer")
 
 
 def test_references_of_buffers_and_indices_are_balanced():

@@ -223,3 +223,66 @@ def test_wide_exponents_and_numbers():
         assert td.append(x, 2).dtype is td.float32 and td.append(x, 2.0)[-1].item() == 2
         assert td.append(td.asarray([1], dtype=td.int8), 2).dtype is td.int8
         assert td.append(td.asarray([1]), 2.5).dtype is td.append(td.asarray([1]), td.sin(2.5)).dtype
+
+
+NUMBERS = {
+    td.bool: [True],
+    td.int8: [True, 1, -3, 300],
+    td.uint8: [1, -1],
+    td.float16: [1, 1e9],
+    td.float32: [2, 2.5, False],
+}
+SETS = [td.union1d, td.intersect1d, td.setdiff1d, td.setxor1d]
+
+
+@pytest.mark.parametrize("function", SETS)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_sets_with_numbers(function, dtype):
+    body = function.operator.registered("CompositeImplicit").fn
+    for values in ([1, 2, 1, 0], [1]):
+        for number in [*NUMBERS[dtype], 2.5, 10**30]:
+            x = td.asarray(values).astype(dtype)
+            try:
+                wanted = contents(
+                    body(x, number, *[False] * (function is not td.union1d), size=None, fill_value=0)
+                )
+            except td.errors.TandemError as error:
+                wanted = type(error)
+            for _ in range(3):
+                try:
+                    result = contents(function(x, number))
+                except td.errors.TandemError as error:
+                    result = type(error)
+                assert result == wanted, number
+
+
+@pytest.mark.parametrize("dtype", [td.bool, td.int8, td.int64, td.float16, td.float32, td.float64])
+def test_bincount_with_weights_of_every_dtype(dtype):
+    body = td.bincount.operator.registered("CompositeImplicit").fn
+    x, weights = td.asarray([3, 0, 3, 1]), td.asarray([1, 0, 2, 3]).astype(dtype)
+    for minlength in (0, 6):
+        wanted = contents(body(x, weights, minlength, length=None))
+        for _ in range(3):
+            assert contents(td.bincount(x, weights, minlength)) == wanted
+
+
+@pytest.mark.parametrize("nan", [False, True])
+def test_unique_of_complex_numbers(nan):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a = (rng.integers(-1, 2, 9) + 1j * rng.integers(-1, 2, 9)).astype(np.complex64) * rng.choice(
+            [0.0, -0.0, 1.0]
+        )
+        if nan:
+            a[3:6] = complex(np.nan, 1), complex(1, np.nan), complex(np.nan, np.nan)
+        x = td.asarray(a)
+        body = td.unique_all.operator.registered("CompositeImplicit").fn
+        wanted = body(x, size=None)
+        for _ in range(3):
+            assert contents(tuple(td.unique_all(x))) == contents(tuple(wanted))
+            assert contents(td.unique_values(x)) == contents(wanted[0])
+        if not nan:
+            values, counts = np.unique(a, return_counts=True)
+            result = td.unique(x, return_counts=True)
+            np.testing.assert_array_equal(result[0].numpy(), values)
+            np.testing.assert_array_equal(result[1].numpy(), counts)

@@ -104,6 +104,21 @@ def names_without(kwnames: capi.PyVarObject, index: i64) -> ptr:
     return made
 
 
+@native
+def can_hold_elements(g: base.Globals, source: capi.Ndarray, target: capi.Ndarray) -> bool:
+    """Return whether a target has the dtype of a result, or a wider one of its kind, or the result is boolean."""
+    if likely(has_same_dtype(source, target.descr)):
+        return True
+    one, two = rt_operands.array_code(g, source), rt_operands.array_code(g, target)
+    if one < 0 or two < 0 or one == base.BFLOAT16 or two == base.BFLOAT16:
+        return False
+    if one == base.BOOL:
+        return True
+    if one > two or (one == base.FLOAT64 and two == base.COMPLEX64):
+        return False
+    return two <= base.INT64 or (one >= base.UINT8 and two <= base.UINT64) or one >= base.FLOAT16
+
+
 @noinline
 def write_result(entry: base.OperatorEntry, result: ptr, out: base.TensorObject, flags: i64) -> ptr:
     """Write a result, which is released, into `out`; return `out`, a new reference, or NULL with an exception set.
@@ -117,7 +132,7 @@ def write_result(entry: base.OperatorEntry, result: ptr, out: base.TensorObject,
         source == NULL
         or target == NULL
         or (target.flags & capi.WRITEABLE) == 0
-        or not has_same_dtype(source, target.descr)
+        or not can_hold_elements(g, source, target)
         or not rt_layouts.has_same_shape(source, target, i64(target.ndim))
     ):
         written = capi.PyObject_Vectorcall(entry.write_out, stack_of(result, out), 2, NULL)
@@ -127,7 +142,8 @@ def write_result(entry: base.OperatorEntry, result: ptr, out: base.TensorObject,
     capi.hold_all(arrays, 2)  # allocating a storage may run Python code
     done = bump_version(g, out, target)
     if likely(done):
-        if likely((source.flags & target.flags & capi.C_CONTIGUOUS) != 0):
+        is_dense = (source.flags & target.flags & capi.C_CONTIGUOUS) != 0
+        if likely(is_dense and has_same_dtype(source, target.descr)):
             size = rt_layouts.count_elements(target.dims, i64(target.ndim)) * rt_layouts.item_size(target)
             capi.memmove(target.data, source.data, size)
         else:
