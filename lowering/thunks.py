@@ -166,7 +166,9 @@ def make_thunks(
     scalars = [value for value in graph.parameters if value.weak is not None]
     slots = {value: slot for slot, value in enumerate(scalars)}
     numbers = find_constant_numbers(graph, resolution, folded)
-    around = ScheduleContext(resolution, uses.escaping, slots, numbers, copies={})
+    kinds = {choice.kind for choice in resolution.choices.values()}
+    merged = _updates.find_slice_updates(graph, resolution) if {"pieces", "update"} <= kinds else {}
+    around = ScheduleContext(resolution, uses.escaping, slots, numbers, copies={}, slice_updates=merged)
     steps: list[Thunk] = []
     for group in partition.groups:
         steps += _thunks_of_group(f"k{len(steps)}", group, around)
@@ -184,10 +186,12 @@ def _thunks_of_group(name: str, group: Group, around: ScheduleContext) -> list[T
 
 def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
     kind = around.resolution.choices[node].kind
+    if node in around.slice_updates:
+        return [_slice_update_thunk(name, node, around)]
     if kind == "pieces":
         return _piece_thunks(name, node, around)
     if kind == "update":
-        return [_update_thunk(name, node, around)]
+        return [] if node in around.slice_updates.values() else [_update_thunk(name, node, around)]
     counted = match_range(node) if kind == "range" else None
     if counted is not None:
         return [
@@ -244,9 +248,19 @@ def _count_carries(node: Node) -> int:
 
 def _update_thunk(name: str, node: Node, around: ScheduleContext) -> KernelThunk:
     """Make the kernel that writes elements at integer positions."""
-    made = _updates.make_update_kernel(name, node, around)
-    updated = AliasCandidate(*around.resolution.root(node.args[0]), node.outputs[0])
+    out = node.outputs[0]
+    made = _updates.make_update_kernel(name, node, around, out, contiguous(out.shape))
+    updated = AliasCandidate(*around.resolution.root(node.args[0]), out)
     return KernelThunk(made.kernel, tuple(made.params), (), (node,), updated)
+
+
+def _slice_update_thunk(name: str, node: Node, around: ScheduleContext) -> KernelThunk:
+    """Make the kernel that writes elements of a slice at integer positions, where a node would write the slice back."""
+    update, out = around.slice_updates[node], node.outputs[0]
+    _, layout = around.resolution.root(update.args[0])
+    made = _updates.make_update_kernel(name, update, around, out, layout)
+    updated = AliasCandidate(*around.resolution.root(node.args[0]), out)
+    return KernelThunk(made.kernel, tuple(made.params), (), (update, node), updated)
 
 
 def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:

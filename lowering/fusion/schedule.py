@@ -49,6 +49,7 @@ class ScheduleContext(NamedTuple):
         slots: the slot of each weak value in the table of run-time scalars.
         constants: the number that fills each uniform value.
         copies: the copies of views that were made for library kernels.
+        slice_updates: for each node that writes an updated slice back, the update, which it does in place.
     """
 
     resolution: KernelSelection
@@ -56,6 +57,7 @@ class ScheduleContext(NamedTuple):
     slots: dict[Value, int]
     constants: dict[Value, bool | int | float]
     copies: dict[tuple[Value, Layout], Value]
+    slice_updates: dict[Node, Node]
 
 
 def schedule(name: str, group: Group, around: ScheduleContext) -> ScheduledKernel:

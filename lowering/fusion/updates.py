@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ...operators.declare.shape_rules import broadcast_shapes
 from ...operators.scalar_ir.expr import Expr, cast
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
-from ...tracer.graph import Node, Value
-from ..layout import Layout, contiguous
+from ...tracer.graph import Graph, Node, Value
+from ..kernel_selection import KernelSelection
+from ..layout import Layout
 from .index_maps import IndexedAccess, indexed_access
 from .loop_ir import Buffer, FusedKernel, Stage, Update, load, scalar
+from .pieces import find_pieces, is_update
 from .scalarize import number_expr
 from .schedule import ScheduleContext, ScheduledKernel
 
 
-def make_update_kernel(name: str, node: Node, around: ScheduleContext) -> ScheduledKernel:
+def make_update_kernel(
+    name: str, node: Node, around: ScheduleContext, out: Value, layout: Layout
+) -> ScheduledKernel:
     """Make the kernel that writes the elements; its first parameter is the result.
 
     Args:
         name: the name of the kernel.
         node: a node whose operator writes at integer positions.
         around: properties of the whole graph.
+        out: the result.
+        layout: the layout in the result of what the node writes into.
     """
-    return _UpdateScheduler(node, around).make(name)
+    return _UpdateScheduler(node, around).make(name, out, layout)
+
+
+def find_slice_updates(graph: Graph, resolution: KernelSelection) -> dict[Node, Node]:
+    """Find updates of slices that are written back, as in ``a.at[i, 1:-1].set(row)``: they can update the whole value.
+
+    Returns:
+        For each node that writes a slice back to the place that it was read from, the update of the slice.
+    """
+    choices = resolution.choices
+    reads = Counter(value for node in graph.nodes for value in node.inputs)
+    results = {output for output in graph.outputs if isinstance(output, Value)}
+    found = {}
+    for node in graph.nodes:
+        pieces = find_pieces(node) if choices[node].kind == "pieces" and is_update(node) else None
+        written = pieces[1].source if pieces and len(pieces) == 2 and not pieces[1].adds else None
+        update = written.node if isinstance(written, Value) else None
+        if update is None or choices[update].kind != "update" or reads[written] != 1 or written in results:
+            continue
+        target, (whole, layout) = pieces[1].target, resolution.root(node.args[0])
+        place = Layout(target.sizes, target.strides, target.offset)
+        is_whole = layout.is_contiguous and layout.size == whole.spec.size
+        if is_whole and resolution.root(update.args[0]) == (whole, place):
+            found[node] = update
+    return found
 
 
 class _UpdateScheduler:
@@ -31,18 +63,15 @@ class _UpdateScheduler:
     def __init__(self, node: Node, around: ScheduleContext):
         access = indexed_access(node)
         self.node, self.access, self.around = node, access, around
-        self.out: Value = node.outputs[0]
         self.buffers: list[Buffer] = []
         self.params: list[Value] = []
 
-    def make(self, name: str) -> ScheduledKernel:
-        access, out = self.access, self.out
+    def make(self, name: str, out: Value, layout: Layout) -> ScheduledKernel:
+        access, strides = self.access, layout.strides
         shape = _selection_shape(access)
         last = access.axis + access.rank
-        layout = contiguous(out.shape)
-        strides = layout.strides
         kept = (*strides[: access.axis], *[0] * access.rank, *strides[access.stop :])
-        target = self._add_buffer(out, Layout(shape, kept))
+        target = self._add_buffer(out, Layout(shape, kept, layout.offset))
         indices = tuple(cast(self._operand(one, last, dt.int64), dt.int64) for one in access.indices)
         value = cast(self._operand(access.value, len(shape), out.spec.dtype), out.spec.dtype)
         index_map = access.index_map(target.name, layout, self.node.op.schema.name)

@@ -99,6 +99,71 @@ def test_exchanged_rows():
     assert_equal_bits(*in_loop(step, td.asarray(draw(STEPS, 5))))
 
 
+SLICES = {
+    "part of a row": lambda a, i, v: a.at[i, 1:4].set(v[:3]),
+    "part of a column": lambda a, i, v: a.at[1:4, i].set(v[:3]),
+    "steps": lambda a, i, v: a.at[i, ::2].add(v[:3]),
+    "backwards": lambda a, i, v: a.at[i, ::-1].set(v),
+    "new axis": lambda a, i, v: a.at[:, None, i].multiply(v[:, None]),
+    "rows": lambda a, i, v: a.at[td.stack([i, i + 1, i]), 2:4].add(v[:3, None] * v[1:3]),
+    "one column": lambda a, i, v: a.at[td.stack([i, i]), 3].set(v[1]),
+    "slice of a slice": lambda a, i, v: a.at[1:].set(a[1:].at[i, 1:4].add(v[:3])),
+    "read twice": lambda a, i, v: (lambda s: a.at[1:5].set(s) + s.sum())(a[1:5].at[i].set(v)),
+    "elsewhere": lambda a, i, v: a.at[1:5].set(a[:4].at[i].set(v)),
+    "added": lambda a, i, v: a.at[1:5].add(a[1:5].at[i].set(v)),
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_updates_of_slices(name):
+    write = SLICES[name]
+    a, v = td.asarray(draw(6, 6)), td.asarray(draw(6)[::-1].copy())
+    looped = td.jit(lambda a, v: td.fori_loop(-2, 3, lambda i, a: write(a, i, v), a))
+    once, expected = td.jit(write), a
+    for i in range(-2, 3):
+        expected = write(expected, td.asarray(i), v)
+        assert once(a, td.asarray(i), v).tobytes() == write(a, td.asarray(i), v).tobytes()
+    assert looped(a, v).tobytes() == expected.tobytes()
+
+
+@pytest.mark.skipif(not td.config.flags.native, reason="native code is off")
+@pytest.mark.parametrize("name", ["part of a row", "part of a column", "steps", "backwards", "new axis"])
+def test_update_of_a_slice_in_a_loop_copies_nothing(name):
+    a, v = td.asarray(draw(6, 6)), td.asarray(draw(6))
+    step = SLICES[name]
+    text = td.jit(lambda a, v: td.fori_loop(0, 3, lambda i, a: step(a, i, v), a)).lower(a, v).llvm_ir()
+    assert "_copy" not in text
+
+
+def test_gradient_of_an_update_of_a_slice():
+    a, v = td.asarray(draw(6, 6)), td.asarray(draw(6))
+
+    def loss(a, v):
+        return (td.fori_loop(0, 3, lambda i, a: a.at[i, 1:4].set(a[i - 1, :3] * v[:3]), a) ** 2).sum()
+
+    for argnums in (0, 1):
+        expected = td.grad(loss, argnums)(a, v)
+        assert np.allclose(td.jit(td.grad(loss, argnums))(a, v), expected, rtol=1e-5)
+
+
+def test_write_into_a_view_of_a_written_argument():
+    @td.jit
+    def write(a, i):
+        view = a[1:, ::2]
+        view[i] = view[i - 1] * 2
+        return a
+
+    a, b = td.asarray(draw(6, 6)), td.asarray(draw(6, 6))
+    for i in (1, 2, -1):
+        write(a, i)
+        view = b[1:, ::2]
+        view[i] = view[i - 1] * 2
+    assert a.tobytes() == b.tobytes()
+    with pytest.raises(td.errors.OutOfBoundsError, match="5"):
+        write(a, 5)
+    assert a.tobytes() == b.tobytes()
+
+
 def test_position_out_of_bounds_leaves_a_written_argument():
     a = td.asarray(draw(4, 3))
     before = a.tolist()
