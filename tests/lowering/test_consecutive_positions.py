@@ -125,7 +125,7 @@ def test_bounds_of_expressions():
     "program",
     [
         lambda x, at: lax.dynamic_slice(x, (at,), (16,)) * 2,
-        lambda x, at: lax.dynamic_slice(x, (at,), (17,)).sum(),
+        lambda x, at: lax.dynamic_slice(td.concatenate([x, x]), (at,), (65,)).sum(),
         lambda x, at: td.vmap(lambda k: lax.dynamic_slice(x, (k,), (16,)).max())(td.arange(9) + at),
         lambda x, at: td.scan(lambda c, k: (c, lax.dynamic_slice(x, (k,), (16,))), 0, td.arange(9))[1],
         lambda x, at: lax.dynamic_update_slice(x, x[:16] * 2, (at,)),

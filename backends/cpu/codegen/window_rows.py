@@ -20,7 +20,7 @@ from .vectors import Access, Body, VectorLoop
 if TYPE_CHECKING:
     from .fused import StagePrinter
 
-MOST_ELEMENTS = 16
+MOST_ELEMENTS = 64
 
 
 def is_window(stage: StagePrinter, items: Sequence[Reducer]) -> bool:
