@@ -17,6 +17,7 @@ from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..operators.creation.devices import assume_device
+from ..registry import native_type
 from ..registry.dispatch.keys import AUTOGRAD, autograd_keys
 from ..registry.dispatch.precedence import traces
 from ..registry.dispatch.state import state
@@ -154,8 +155,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def _call_plain(self, bound: BoundArguments, form: object) -> Any:
         """Run a call without values of transforms."""
         value, scalars = self._find_or_add(bound, self._keys(bound))
-        if named_axes() or not value.hits:
-            form = None  # native entries do not guard named axes, and serve calls that are repeated
+        if named_axes() or (not value.hits and native_type.runtime is None):
+            form = None  # native entries do not guard named axes, and are not loaded for a single call
         if value.overlaps(bound.leaves):
             return self._run_uncompiled(bound)
         if value.derivative is not None:

@@ -42,7 +42,7 @@ def find_slice_updates(graph: Graph, resolution: KernelSelection) -> dict[Node, 
     choices = resolution.choices
     reads = Counter(value for node in graph.nodes for value in node.inputs)
     results = {output for output in graph.outputs if isinstance(output, Value)}
-    found = {}
+    updates = {}
     for node in graph.nodes:
         pieces = find_pieces(node) if choices[node].kind == "pieces" and is_update(node) else None
         written = pieces[1].source if pieces and len(pieces) == 2 and not pieces[1].adds else None
@@ -50,11 +50,11 @@ def find_slice_updates(graph: Graph, resolution: KernelSelection) -> dict[Node, 
         if update is None or choices[update].kind != "update" or reads[written] != 1 or written in results:
             continue
         target, (whole, layout) = pieces[1].target, resolution.root(node.args[0])
-        place = Layout(target.sizes, target.strides, target.offset)
+        part = Layout(target.sizes, target.strides, target.offset)
         is_whole = layout.is_contiguous and layout.size == whole.spec.size
-        if is_whole and resolution.root(update.args[0]) == (whole, place):
-            found[node] = update
-    return found
+        if is_whole and resolution.root(update.args[0]) == (whole, part):
+            updates[node] = update
+    return updates
 
 
 class _UpdateScheduler:

@@ -2,6 +2,9 @@
 
 import numpy as np
 import tandem as td
+from tandem.registry.function import initialize
+
+initialize()  # before that, the first jitted call of a process leaves its native entry to the second
 
 
 def native_calls(f):

@@ -40,7 +40,7 @@ TRANSFORMED = {
 def test_default_is_used_as_it_is(name):
     function = FUNCTIONS[name]
     jitted = td.jit(function)
-    for _ in range(3):
+    for _ in range(4):
         assert jitted(X).tolist() == function(X).tolist()
     assert jitted.cache_info().misses == 1
     if config.flags.native:
