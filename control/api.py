@@ -118,7 +118,8 @@ def fori_loop(
     """Run ``val = body_fun(i, val)`` for each ``i`` from ``lower`` up to, not including, ``upper``.
 
     With bounds that are Python ints it is a ``scan``, which supports both modes of differentiation; with bounds that
-    are known only when a compiled function runs it is a ``while_loop``, which has no reverse mode.
+    are known only when a compiled function runs, and for more than ``2**31`` steps, it is a ``while_loop``, which has
+    no reverse mode.
 
     Args:
         lower: the first index, an int or an integer tensor; a NumPy integer is converted to a Python int.
@@ -133,6 +134,7 @@ def fori_loop(
     Raises:
         ArgumentError: the value changes its structure, shape or dtype; the message names the key path.
         ValueArgumentError: ``unroll`` is negative or not an int, or is set with tensor bounds.
+        ScalarOverflowError: a bound does not fit int64.
 
     Source: ``jax.lax.fori_loop``.
 
@@ -182,8 +184,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def cond(pred: Tensor | np.bool_ | bool, true_fun: Function, false_fun: Function, *operands: Pytree) -> Any:
     """Run one of two functions.
 
-    Eagerly it is Python's ``if``; inside ``td.jit`` both functions are traced, and the compiled function runs the
-    selected one. Under ``td.vmap``, if ``pred`` is batched, both run, and each example selects its result.
+    Eagerly it is Python's ``if``, whose result never shares memory with an operand; inside ``td.jit`` both functions
+    are traced, and the compiled function runs the selected one. Under ``td.vmap``, if ``pred`` is batched, both run,
+    and each example selects its result.
 
     Args:
         pred: a bool, or a tensor of shape ``()``, which is true if it is not zero.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..errors import ShapeError, ValueArgumentError
+from ..operators.declare.ownership import copy_shared_leaves
 from ..operators.declare.shape_rules import normalize_axis
 from .structure import check_structure, flatten_tensors
 
@@ -52,7 +53,7 @@ def associative_scan(fn: Function, elems: Pytree, reverse: bool, axis: int) -> P
     if reverse:
         prefixes = [x[::-1] for x in prefixes]
     results = [_move_axis_back(x, leaf_axis) for x, leaf_axis in zip(prefixes, axes)]
-    return leaves.treedef.unflatten(results)
+    return copy_shared_leaves(leaves.treedef.unflatten(results), leaves.tensors)  # of one item: the item
 
 
 def _move_axis_to_front(x: Tensor, axis: int) -> Tensor:

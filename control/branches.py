@@ -13,6 +13,7 @@ from .. import pytree
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..operators.declare.ownership import copy_shared_leaves
 from ..registry.dtypes import DType, bool_
 from ..registry.values import describe
 from ..tracer.trace import is_tracing
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def cond(pred: object, true_fn: Function, false_fn: Function, operands: Args) -> Pytree:
     """See :func:`tandem.cond`."""
     if type(pred) is bool:
-        return (true_fn if pred else false_fn)(*operands)
+        return copy_shared_leaves((true_fn if pred else false_fn)(*operands), operands)
     index = _to_scalar_tensor("cond", "pred", pred)
     if index.dtype is not bool_:
         index = index != 0
@@ -45,12 +46,12 @@ def switch(index: object, branches: Sequence[Function], operands: Args) -> Pytre
     if not functions:
         raise ArgumentError("switch: there are no branches to choose from")
     if type(index) is int:
-        return functions[min(max(index, 0), len(functions) - 1)](*operands)
+        return copy_shared_leaves(functions[min(max(index, 0), len(functions) - 1)](*operands), operands)
     tensor = _to_scalar_tensor("switch", "index", index)
     if not tensor.dtype.is_integer:
         raise DTypeError(f"switch: index must be an integer, not {describe(index)}")
     if len(functions) == 1:
-        return functions[0](*operands)
+        return copy_shared_leaves(functions[0](*operands), operands)
     return _choose("switch", by_name("clip")(tensor, 0, len(functions) - 1), functions, operands)
 
 
@@ -66,7 +67,7 @@ def _to_scalar_tensor(name: str, parameter: str, value: object) -> Tensor:
 def _choose(name: str, index: Tensor, functions: list[Function], operands: Args) -> Pytree:
     """Call the selected function, or trace all of them if the index is traced or batched."""
     if not is_tracing() and not is_batched(index):
-        return functions[int(index)](*operands)
+        return copy_shared_leaves(functions[int(index)](*operands), operands)
     leaves, treedef = pytree.flatten(operands)
     indices = [i for i, leaf in enumerate(leaves) if not _is_static(leaf)]
     tensors = [to_tensor(leaves[i]) for i in indices]

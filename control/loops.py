@@ -11,8 +11,9 @@ from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
-from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
+from ..errors import ArgumentError, DTypeError, ScalarOverflowError, ShapeError, ValueArgumentError
 from ..named_tuple import NamedTuple
+from ..operators.declare.ownership import copy_shared_leaves
 from ..pytree import TreeDef
 from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.dtypes import DType, bool_
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 _dims = lazy.Module(".registry.dims")
 
+# Longest fori_loop that is a scan: its counters are stored, and its residuals would not fit into memory.
+MAX_SCAN = 2**31
 CARRIES = "the carry that the body takes and the one that it returns"
 
 
@@ -72,7 +75,7 @@ def scan(
         closed, more = convert_reads_to_items(closed, count, lower, steps)
         tensors = [*tensors, *more]
     out = SCAN(closed.graph, carry.tensors, tensors, closed.captures, length=steps, reverse=bool(reverse))
-    results = _restore_unchanged(closed, carry, out)
+    results = _restore_unchanged(closed, carry, copy_shared_leaves(out, carry.tensors))
     return carry.treedef.unflatten(results[:count]), step.results.unflatten(results[count:])
 
 
@@ -264,9 +267,15 @@ def _trace_scan_body(
 def fori_loop(lower: object, upper: object, body: Function, init: Pytree) -> Pytree:
     """See :func:`tandem.fori_loop`."""
     if type(lower) is int and (type(upper) is int or _dims.is_symbolic(upper)):
+        for parameter, bound in (("lower", lower), ("upper", upper)):
+            if type(bound) is int and not -(2**63) <= bound < 2**63:
+                raise ScalarOverflowError(f"fori_loop: {parameter}={bound} does not fit the index, an int64")
         steps = max(cast("Dim", upper) - lower, 0)
-        counter = by_name("arange")(lower, lower + steps)
-        return scan("fori_loop", lambda val, i: (body(i, val), None), init, counter, steps, False, lower)[0]
+        if _dims.is_symbolic(steps) or steps <= MAX_SCAN:
+            counter = by_name("arange")(lower, lower + steps)
+            return scan("fori_loop", lambda val, i: (body(i, val), None), init, counter, steps, False, lower)[
+                0
+            ]
     low, high = _to_bound("lower", lower), _to_bound("upper", upper)
     dtype = high.dtype if lower.__class__ is int else low.dtype
 
@@ -371,7 +380,8 @@ def _run_python_while(
         state = new
     if call is not None:
         call.note_time()
-    return carry.treedef.unflatten(state)
+    # without a step it is unknown what the body changes
+    return carry.treedef.unflatten(copy_shared_leaves(state, carry.tensors) if first else state)
 
 
 def _mask_gradients(holds: Tensor, state: list[Tensor]) -> list[Tensor]:

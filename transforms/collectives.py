@@ -17,6 +17,7 @@ from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import wrap
 from ..errors import ArgumentError, AxisError, AxisNameError, ShapeError
+from ..operators.declare.ownership import copy_shared_leaves
 from ..registry.values import SCALARS, describe
 
 if TYPE_CHECKING:
@@ -104,14 +105,15 @@ def _map_each_axis(what: str, tree: Pytree, axis_name: AxisNames, function: Leaf
             leaf = function(leaf, name, size)
         return leaf
 
-    return pytree.map_tree(apply_along_axes, tree)
+    return copy_shared_leaves(pytree.map_tree(apply_along_axes, tree), tree)
 
 
 def _map_joint_axis(what: str, tree: Pytree, axis_name: AxisNames, function: LeafFunction) -> Pytree:
     """Apply ``function(leaf, names, size)`` to each leaf, with several axes treated as one."""
     for name in _as_names(axis_name):
         _find_level(what, name)
-    return pytree.map_tree(lambda leaf: function(leaf, axis_name, axis_size(axis_name)), tree)
+    result = pytree.map_tree(lambda leaf: function(leaf, axis_name, axis_size(axis_name)), tree)
+    return copy_shared_leaves(result, tree)
 
 
 def psum(tree: Pytree, axis_name: AxisNames) -> Any:

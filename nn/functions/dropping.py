@@ -31,6 +31,8 @@ def dropout(
 ) -> Tensor:
     """Set a random share of the elements to zero and scale the others by ``1 / (1 - p)``; nothing when not training.
 
+    Without training, or if ``p`` is 0, the result is ``input`` itself, as in PyTorch.
+
     Args:
         input: a tensor of real floating dtype.
         p: the probability that an element is dropped.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...errors import ShapeError, ValueArgumentError
+from ...operators.declare.ownership import copy_shared_leaves
 from ...operators.shape.padding import pad as _pad
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     rank = len(batch)
     parts = input.reshape((*batch, channels // (r * r), r, r, height, width))
     axes = (*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2)
-    return parts.permute(axes).reshape((*batch, channels // (r * r), height * r, width * r))
+    pixels = parts.permute(axes).reshape((*batch, channels // (r * r), height * r, width * r))
+    return cast("Tensor", copy_shared_leaves(pixels, input))
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -99,7 +101,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     rank = len(batch)
     parts = input.reshape((*batch, channels, height // r, r, width // r, r))
     axes = (*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3)
-    return parts.permute(axes).reshape((*batch, channels * r * r, height // r, width // r))
+    pixels = parts.permute(axes).reshape((*batch, channels * r * r, height // r, width // r))
+    return cast("Tensor", copy_shared_leaves(pixels, input))
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -108,4 +111,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     if channels % groups:
         raise ShapeError(f"channel_shuffle: {channels} channels are not a multiple of {groups} groups")
     parts = input.reshape((batch, groups, channels // groups, *sizes))
-    return parts.swapaxes(1, 2).reshape(input.shape)
+    return cast("Tensor", copy_shared_leaves(parts.swapaxes(1, 2).reshape(input.shape), input))

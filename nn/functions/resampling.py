@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError, ValueArgumentError
+from ...operators.declare.ownership import copy_shared_leaves
 from ...operators.indexing.take import take
 from .pooling import adaptive_pool
 
@@ -49,7 +50,7 @@ def interpolate(
     [[[1.0, 1.0, 2.0, 2.0]]]
     """
     _check_mode(input, mode, align_corners, antialias)
-    old = input.shape[2:]
+    old, result = input.shape[2:], input
     sizes, scales = _sizes(old, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return adaptive_pool("interpolate", input, sizes, len(sizes))
@@ -58,10 +59,10 @@ def interpolate(
         if mode in _NEAREST:
             offset = 0.5 if mode == "nearest-exact" else 0.0
             index = np.floor((np.arange(count) + offset) * scale).astype(np.int64)
-            input = take(input, np.minimum(index, old[at] - 1), axis)
+            result = take(result, np.minimum(index, old[at] - 1), axis)
         elif count != old[at] or scale != 1:
-            input = _mix(input, axis, *_taps(old[at], count, scale, mode == "bicubic", bool(align_corners)))
-    return input
+            result = _mix(result, axis, *_taps(old[at], count, scale, mode == "bicubic", bool(align_corners)))
+    return cast("Tensor", copy_shared_leaves(result, input))
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:

@@ -1,6 +1,7 @@
-"""Ownership of composite results: a result that aliases an argument is copied, unless the schema declares a view.
+"""Ownership of results: a result that aliases an argument is copied, unless the schema declares a view.
 
-A body may return its argument, or a view of it, for some shapes only: ``tile`` reshapes a broadcast view, for example.
+A composite's body may return its argument, or a view of it, for some shapes only: ``tile`` reshapes a broadcast view,
+for example. The same holds for functions that are not operators: loops, branches, collectives.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ... import lazy
 from ...registry.function import functions
 from ...registry.schemas.schema import Schema
 from ...registry.values import TensorBase
 
 if TYPE_CHECKING:
-    from ...registry.types import Args, Kwargs, T
+    from ...registry.types import Args, Kwargs, Pytree, T
+
+pytree = lazy.Module(".pytree")  # operators do not need it
 
 
 def unwrap_levels(value: Any) -> Any:
@@ -79,3 +83,19 @@ def _is_shared(result: object, args: Iterable[object]) -> bool:
         ):
             return True
     return False
+
+
+def copy_shared_leaves(result: Any, given: Pytree) -> Any:
+    """Copy the tensors of a result that share memory with a tensor of the arguments.
+
+    Args:
+        result: the result of a function that is not an operator.
+        given: its arguments.
+    """
+    tensors = [x for x in pytree.leaves(given) if isinstance(x, TensorBase)]
+
+    def copy_leaf(leaf: object) -> object:
+        shared = isinstance(leaf, TensorBase) and any(leaf is x or shares_memory(leaf, x) for x in tensors)
+        return functions["td::clone"](leaf) if shared else leaf
+
+    return pytree.map_tree(copy_leaf, result) if tensors else result

@@ -228,3 +228,22 @@ def test_linearize_refuses_at_once_what_has_no_derivative(callback):
     with pytest.raises(td.errors.NotDifferentiableError, match="it calls a Python function"):
         td.linearize(f, td.asarray(1.0))
     assert td.linearize(lambda x: x * f(td.stop_gradient(x)), td.asarray(3.0))[1](1.0).item() == 3.0
+
+
+def test_fori_loop_of_any_int64_bounds():
+    class Stop(Exception):
+        pass
+
+    def stop_soon(i, val):
+        if val[0] > 2:
+            raise Stop(int(i))
+        return val + 1
+
+    for lower, upper in ((0, 2**62), (-(2**62), 2**62), (-(2**63), 2**63 - 1)):
+        with pytest.raises(Stop, match=str(lower + 3)):
+            td.fori_loop(lower, upper, stop_soon, td.zeros(2))
+        assert td.jit(lambda x, a=lower, b=upper: td.fori_loop(a, b, lambda i, v: v + 1, x)).trace(td.ones(2))
+    assert td.fori_loop(2**63 - 3, 2**63 - 1, lambda i, v: v + i, 0).item() == -5
+    for bounds in ((0, 2**63), (-(2**63) - 1, 0), (2**70, 2**70 + 3)):
+        with pytest.raises(td.errors.ScalarOverflowError, match=r"fori_loop: (lower|upper)=.* an int64"):
+            td.fori_loop(*bounds, lambda i, v: v, td.ones(2))
