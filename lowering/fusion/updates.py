@@ -45,11 +45,13 @@ def find_slice_updates(graph: Graph, resolution: KernelSelection) -> dict[Node, 
     updates = {}
     for node in graph.nodes:
         pieces = find_pieces(node) if choices[node].kind == "pieces" and is_update(node) else None
-        written = pieces[1].source if pieces and len(pieces) == 2 and not pieces[1].adds else None
+        if not pieces or len(pieces) != 2 or pieces[1].adds:
+            continue
+        written, target = pieces[1].source, pieces[1].target
         update = written.node if isinstance(written, Value) else None
         if update is None or choices[update].kind != "update" or reads[written] != 1 or written in results:
             continue
-        target, (whole, layout) = pieces[1].target, resolution.root(node.args[0])
+        whole, layout = resolution.root(node.args[0])
         part = Layout(target.sizes, target.strides, target.offset)
         is_whole = layout.is_contiguous and layout.size == whole.spec.size
         if is_whole and resolution.root(update.args[0]) == (whole, part):
