@@ -14,8 +14,9 @@ import numpy as np
 from .. import lazy
 from ..backends.cpu.kernels.foreign import BufferKernel, ScalarKernel
 from ..eager.tensor.tensor import Tensor, wrap
-from ..eager.tensor.weak_scalars import common_dtype, is_weak, strengthen_to
+from ..eager.tensor.weak_scalars import is_weak, strengthen_to
 from ..errors import ArgumentError, BackendUnavailableError, SchemaError, ValueArgumentError
+from ..operators.declare.shape_rules import common_dtype
 from ..operators.foreign.c_signature import CSignature, parse_c_signature
 from ..operators.foreign.functions import BufferFunction, ScalarFunction, make_symbol
 from ..registry.operator import Operator

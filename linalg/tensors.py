@@ -264,6 +264,7 @@ def tensorinv(self: Tensor, ind: int) -> Tensor:
     tolerance=TOLERANCE,
     method=False,
     autocast="float32",
+    promotes=True,
 )
 def tensorsolve(self: Tensor, other: Tensor, axes: tuple[int, ...] | None) -> Tensor:
     rank, right = len(spec_of(self).shape), spec_of(other)

@@ -89,6 +89,8 @@ def strengthen(tensor: Tensor, other: DType | None) -> Any:
     if other is None:
         return widen(tensor, tensor.dtype)
     kind = python_type(tensor)
+    if kind is bool:  # a condition stays one; beside numbers it promotes as its number does
+        return widen(tensor, bool_)
     dtype = promote_scalar(other, EXAMPLES[kind])
     if kind is int and dtype.is_integer and dtype is not int64:
         raise UnsupportedError(

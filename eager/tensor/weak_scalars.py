@@ -17,7 +17,7 @@ import numpy as np
 
 from ...operators.declare.declaration import LIBRARY, Declaration
 from ...operators.declare.quiet import call_quietly
-from ...operators.declare.shape_rules import compute_dtype, operand_dtypes
+from ...operators.declare.shape_rules import common_dtype, compute_dtype, operand_dtypes
 from ...registry.dispatch.keys import CPU_KEYS, WEAK_KEYS, DispatchKey
 from ...registry.dispatch.state import current_keys, set_keys
 from ...registry.dtypes import (
@@ -60,7 +60,8 @@ def shown(dtype: DType) -> DType:
 
 # Kinds of operators whose results depend on the values of their tensors alone.
 _KINDS = frozenset(
-    "unary binary comparison ternary special reduction scan view copy cast join gather contraction composite".split()
+    "unary binary comparison ternary special reduction scan view copy cast join gather contraction composite "
+    "collective".split()
 )
 # Kinds whose argument ``dtype`` is the dtype to which the result is cast.
 _CASTING = frozenset(("cast", "reduction", "scan", "composite"))
@@ -169,12 +170,6 @@ def _map_tensor_arguments(
     return tuple(current), {**kwargs, **named}
 
 
-def common_dtype(tensors: list[Tensor]) -> DType | None:
-    """The dtype to which a traced weak scalar adapts: the widest of the highest kind among the tensors."""
-    ranks = "buifc"
-    return max((x.dtype for x in tensors), key=lambda d: (ranks.index(d.kind), d.itemsize), default=None)
-
-
 def strengthen_to(value: Tensor, dtype: DType | None) -> Tensor:
     """Convert a weak scalar to an ordinary tensor of the dtype that its number takes with tensors of `dtype`."""
     number = number_of(value)
@@ -233,9 +228,9 @@ def _compute_in_double(
         if (
             not _is_elementwise(op)
             and _has_rounded_integers(result)
-            and all(_type_of(x) in (bool, int) for x in operands)
+            and any(_type_of(x) in (bool, int) for x in operands)
         ):
-            wide = _map_tensor_arguments(op, args, kwargs, lambda value, _: _tensor_in(float64, value))
+            wide = _map_tensor_arguments(op, args, kwargs, lambda value, _: _tensor_in_float(value))
             result = op.dispatch(keyset, *wide)
         result = _weaken_results(result) if _given_dtype(args, kwargs) is None else result
     finally:
@@ -307,6 +302,12 @@ def _tensor_in(dtype: DType, value: object) -> Tensor:
     if dtype.is_inexact and type(number) is int:
         number = call_quietly(_as_float, number)
     return wrap(call_quietly(np.asarray, number, dtype.np))
+
+
+def _tensor_in_float(value: object) -> Tensor:
+    """A 0-d tensor of a number in double precision: of an integer in float64."""
+    dtype = DTYPES[_type_of(value)]
+    return _tensor_in(dtype if dtype.is_inexact else float64, value)
 
 
 def _as_float(number: int) -> float:

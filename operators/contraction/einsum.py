@@ -273,6 +273,7 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     tolerance=SUMS,
     method=False,
     autocast="lower",
+    promotes=True,
 )
 def _einsum(equation: str, operands: Sequence[Any]) -> Tensor:
     terms, output = _parse(equation, operands)

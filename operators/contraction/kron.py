@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         SampleInput((TensorSample((0,)), TensorSample((3,)))),
     ],
     dtypes=ALL,
+    promotes=True,
 )
 def kron(self: Tensor, other: Tensor) -> Tensor:
     one, two = spec_of(self).shape, spec_of(other).shape

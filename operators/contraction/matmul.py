@@ -275,6 +275,7 @@ def vecdot(self: Tensor, other: Tensor, *, axis: int) -> Tensor:
     dtypes=NUMERIC,
     tolerance=SUMS,
     autocast="lower",
+    promotes=True,
 )
 def tensordot(self: Tensor, other: Tensor, axes: int | Sequence[int | Sequence[int]]) -> Tensor:
     summed, against = _axis_pairs(self, other, axes)

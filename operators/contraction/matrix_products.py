@@ -8,7 +8,7 @@ from ...errors import ShapeError
 from ...registry.dtypes import NUMERIC
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.shape_rules import spec_of
+from ..declare.shape_rules import is_known, spec_of
 from ..reductions.folds import sum
 from .matmul import matmul, outer
 
@@ -138,10 +138,10 @@ Raises:
 
 def _add_product(self: Tensor, product: Tensor, beta: Number, alpha: Number) -> Tensor:
     """``beta * self + alpha * product``."""
-    scaled = product if alpha == 1 else product * alpha
-    if beta == 0:
+    scaled = product if is_known(alpha, 1) else product * alpha
+    if is_known(beta, 0):
         return scaled
-    result = (self if beta == 1 else self * beta) + scaled
+    result = (self if is_known(beta, 1) else self * beta) + scaled
     if spec_of(result).shape != spec_of(product).shape:
         raise ShapeError(f"{spec_of(self)} does not broadcast to the product {spec_of(product)}")
     return result

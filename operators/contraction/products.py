@@ -81,6 +81,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     errors="samples.contraction.dot_errors",
     dtypes=NUMERIC,
     autocast="lower",
+    promotes=True,
 )
 def vdot(self: Tensor, other: Tensor) -> Tensor:
     return matmul(conj(flatten(self)), flatten(other))

@@ -25,6 +25,7 @@ from .shape_rules import (
     compute_dtype,
     normalize_axes,
     normalize_axis,
+    promote_numbers,
     reduced_shape,
     result_dtype,
     spec_of,
@@ -319,6 +320,7 @@ def composite(
     tolerance: Mapping[str, float] | None = None,
     errors: Errors | None = None,
     owns: bool = True,
+    promotes: bool = False,
     aliases: tuple[str, ...] = (),
     spellings: Mapping[str, str] | None = None,
     variadic: bool | str | None = None,
@@ -329,9 +331,12 @@ def composite(
     """Declare an operator whose body, the decorated function, calls other operators.
 
     A result that shares memory with an argument is copied, unless the schema declares a view or ``owns`` is False.
+    ``promotes``: the body gets Python numbers beside tensors as tensors of the promoted dtype. Bodies that reshape or
+    join their arguments need it; elementwise ones, whose operators promote numbers, do not.
     """
 
     def wrap(body: Callable[..., R]) -> OperatorFunction[R]:
+        body = promote_numbers(parse_schema(schema), body) if promotes else body
         return declare(
             Declaration(
                 schema=schema,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from ... import lazy
 from ...errors import (
@@ -28,13 +29,18 @@ from ...registry.dtypes import (
     scalar_dtype,
 )
 from ...registry.formatting import short_repr
+from ...registry.function import functions
+from ...registry.schemas.binding import weak_scalar_types
 from ...registry.schemas.parser import parse_schema
-from ...registry.values import MAX_RANK, TensorBase, TensorSpec, describe
+from ...registry.values import MAX_RANK, SCALARS, TensorBase, TensorSpec, describe
 from .declaration import Declaration
 
 if TYPE_CHECKING:
     from ...registry.dims import Dim
-    from ...registry.types import Operand, TensorOrSpec
+    from ...registry.schemas.schema import Schema
+    from ...registry.types import Number, Operand, TensorOrSpec
+
+R = TypeVar("R")
 
 _dims = lazy.Module(".registry.dims")
 
@@ -73,6 +79,58 @@ def promoted_dtype(name: str, args: Sequence[Operand]) -> DType:
     except (DTypeError, ScalarOverflowError) as fault:
         raise type(fault)(f"{name}: {fault}") from None
     return result
+
+
+def common_dtype(tensors: Sequence[TensorOrSpec]) -> DType | None:
+    """The dtype to which a number adapts among tensors: the widest of the highest kind; None without tensors."""
+    ranks = "buifc"
+    return max((x.dtype for x in tensors), key=lambda d: (ranks.index(d.kind), d.itemsize), default=None)
+
+
+def convert_numbers(values: Sequence[object]) -> list[Any]:
+    """The values, where Python numbers among tensors of inexact dtypes are 0-d tensors of the promoted dtype.
+
+    A number beside integers alone stays a number: it loses no precision.
+    """
+    tensors = [value for value in values if is_tensor(value)]
+    dtype = common_dtype(tensors)
+    if dtype is None or not dtype.is_inexact:
+        return list(values)
+    make, device = functions["td::full"], tensors[0].device
+    return [
+        make((), value, dtype=promote_scalar(dtype, value), device=device)  # type: ignore[arg-type]
+        if type(value) in weak_scalar_types
+        else value
+        for value in values
+    ]
+
+
+def is_known(number: object, value: Number) -> bool:
+    """Whether a number has a value; one that is known only when compiled code runs is not compared."""
+    return type(number) in SCALARS and number == value
+
+
+def promote_numbers(schema: Schema, body: Callable[..., R]) -> Callable[..., R]:
+    """Wrap a composite's body so that numbers among its tensor arguments have the dtype of the tensors.
+
+    Without it, an operator that reads the number alone, such as ``reshape``, would round it to the default dtype.
+    """
+    positions = [n for n, argument in enumerate(schema.positional) if argument.type.core == "Tensor"]
+    names = [a.name for a in schema.arguments if a.kwarg_only and a.type.core == "Tensor"]
+
+    @functools.wraps(body)
+    def kernel(*args: Any, **kwargs: Any) -> R:
+        given = [args[at] for at in positions] + [kwargs[name] for name in names]
+        flat = [item for value in given for item in (value if type(value) is tuple else (value,))]
+        if not any(type(item) in weak_scalar_types for item in flat):
+            return body(*args, **kwargs)
+        rest = iter(convert_numbers(flat))
+        values = [tuple([next(rest) for _ in x]) if type(x) is tuple else next(rest) for x in given]
+        renewed = dict(zip(positions, values))
+        named = dict(zip(names, values[len(positions) :]))
+        return body(*[renewed.get(at, value) for at, value in enumerate(args)], **{**kwargs, **named})
+
+    return kernel
 
 
 def result_dtype(rule: str, computed: DType) -> DType:

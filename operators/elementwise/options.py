@@ -8,7 +8,7 @@ from ...errors import ValueArgumentError
 from ...registry.dtypes import FLOATS, NUMERIC, REAL
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.shape_rules import promoted_dtype
+from ..declare.shape_rules import is_known, promoted_dtype
 from .arithmetic import add, div, floor_divide, fmod, sub
 from .number_parts import around
 from .rounding import trunc
@@ -40,7 +40,7 @@ _ALPHA = _ARGS.format(dtypes="numeric", more="alpha: a factor of `other`.")
     inplace=True,
 )
 def add_alpha(self: Tensor, other: Tensor, *, alpha: Number) -> Tensor:
-    return add(self, other if alpha == 1 else alpha * other)
+    return add(self, other if is_known(alpha, 1) else alpha * other)
 
 
 @composite(
@@ -56,7 +56,7 @@ def add_alpha(self: Tensor, other: Tensor, *, alpha: Number) -> Tensor:
     inplace=True,
 )
 def sub_alpha(self: Tensor, other: Tensor, *, alpha: Number) -> Tensor:
-    return sub(self, other if alpha == 1 else alpha * other)
+    return sub(self, other if is_known(alpha, 1) else alpha * other)
 
 
 @composite(

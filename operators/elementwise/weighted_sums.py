@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...registry.dtypes import COMPLEX, FLOATS, NUMERIC, REAL
+from ...registry.values import SCALARS
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.shape_rules import is_tensor
+from ..declare.shape_rules import is_known
 from .arithmetic import abs as magnitude
 from .arithmetic import sub
 from .comparison import lt
@@ -48,9 +49,9 @@ Raises:
 def lerp(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     difference = sub(end, self)
     near, far = self + weight * difference, end - difference * (1 - weight)
-    if is_tensor(weight):
-        return where(lt(magnitude(weight), 0.5), near, far)
-    return near if abs(weight) < 0.5 else far
+    if isinstance(weight, SCALARS):
+        return near if abs(weight) < 0.5 else far
+    return where(lt(magnitude(weight), 0.5), near, far)
 
 
 @composite(
@@ -71,7 +72,7 @@ def lerp(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     inplace=True,
 )
 def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number) -> Tensor:
-    return self + (tensor1 if value == 1 else tensor1 * value) * tensor2
+    return self + (tensor1 if is_known(value, 1) else tensor1 * value) * tensor2
 
 
 @composite(
@@ -92,7 +93,7 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number) ->
     inplace=True,
 )
 def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number) -> Tensor:
-    return self + (tensor1 if value == 1 else tensor1 * value) / tensor2
+    return self + (tensor1 if is_known(value, 1) else tensor1 * value) / tensor2
 
 
 @composite(
@@ -112,7 +113,7 @@ def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number) ->
     method=False,
 )
 def rsub(self: Tensor, other: Tensor, *, alpha: Number) -> Tensor:
-    return sub(other, self if alpha == 1 else self * alpha)
+    return sub(other, self if is_known(alpha, 1) else self * alpha)
 
 
 _BOUND = """Args:

@@ -9,7 +9,7 @@ from ...registry.dtypes import ALL, NUMERIC
 from ..creation.creation import arange
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.shape_rules import broadcast_shapes, is_tensor, normalize_axis, spec_of
+from ..declare.shape_rules import broadcast_shapes, is_known, is_tensor, normalize_axis, spec_of
 from ..elementwise.arithmetic import floor_divide
 from ..elementwise.casting import cast
 from ..elementwise.selection import maximum, where
@@ -246,7 +246,7 @@ def _check_source(name: str, self: Tensor, axis: int, index: Tensor, source: Ten
 def index_add(self: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: Number) -> Tensor:
     index = _check_vector("index_add", index)
     along = _check_source("index_add", self, axis, index, source)
-    return index_put(self, [index], source if alpha == 1 else source * alpha, along, accumulate=True)
+    return index_put(self, [index], source if is_known(alpha, 1) else source * alpha, along, accumulate=True)
 
 
 @composite(
@@ -343,6 +343,7 @@ Raises:
     errors="samples.along_axis.masked_scatter_errors",
     dtypes=ALL,
     inplace=True,
+    promotes=True,
 )
 def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if spec_of(source).dtype is not spec_of(self).dtype:

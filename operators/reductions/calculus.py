@@ -45,6 +45,7 @@ Returns:
     dtypes=NUMERIC,
     method=False,
     tolerance={"float16": 1e-2, "bfloat16": 8e-2},
+    promotes=True,
 )
 def ediff1d(self: Tensor, to_end: Tensor | None, to_begin: Tensor | None) -> Tensor:
     dtype = spec_of(self).dtype

@@ -25,7 +25,7 @@ from ...registry.dtypes import (
     int64,
     is_half,
 )
-from ...registry.values import converters
+from ...registry.values import SCALARS, converters
 from ..creation.creation import arange, full
 from ..declare.derivatives import NotDifferentiable
 from ..declare.docstrings import make_docstring
@@ -225,7 +225,8 @@ def make_edges(
     spec, count = spec_of(self), bins
     if not isinstance(count, int) or count < 1:
         raise ValueArgumentError(f"{name}: the number of bins is a positive int, not {count!r}")
-    if limits is not None and (len(limits) != 2 or limits[0] > limits[1]):
+    known = limits is None or all(type(end) in SCALARS for end in limits)
+    if limits is not None and (len(limits) != 2 or (known and limits[0] > limits[1])):
         raise ValueArgumentError(f"{name}: range has a lower and an upper limit, not {limits}")
     dtype = float32 if is_half(spec.dtype) else spec.dtype if spec.dtype.is_inexact else float64
     if limits is None and not spec.size:

@@ -239,6 +239,7 @@ Raises:
     tolerance=_SLACK,
     autocast="float32",
     spellings={"p": "self"},
+    promotes=True,
 )
 def polyint(self: Tensor, m: int, k: Tensor | None) -> Tensor:
     _check_coefficients("polyint", self)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import HALVES, REAL, float32, float64, int64
-from ...registry.values import SCALARS
+from ...registry.values import SCALARS, traced_number_types
 from ..creation.creation import full
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.docstrings import make_docstring
@@ -70,6 +70,8 @@ def _fraction(name: str, q: Tensor | float, limit: int, device: str) -> Tensor:
         if not 0 <= number <= limit:
             raise ValueArgumentError(f"{name}: q must be between 0 and {limit}, not {number}")
         return full((), number / limit, dtype=float64, device=device)
+    if type(q) in traced_number_types:
+        q = full((), q, dtype=float64, device=device)
     spec = spec_of(q)
     wide = cast(q, float32) if spec.dtype in HALVES or not spec.dtype.is_inexact else q
     return clip(wide / limit if limit != 1 else wide, 0, 1)

@@ -173,6 +173,7 @@ def _symmetric_difference_of_arrays(
     dtypes=_ORDERED,
     method=False,
     spellings={"ar1": "self", "ar2": "other"},
+    promotes=True,
 )
 def union1d(self: Tensor, other: Tensor, *, size: int | None, fill_value: Number) -> Tensor:
     ordered = sort(concat(_flatten("union1d", self, other)))
@@ -193,6 +194,7 @@ def union1d(self: Tensor, other: Tensor, *, size: int | None, fill_value: Number
     dtypes=_ORDERED,
     method=False,
     spellings={"ar1": "self", "ar2": "other"},
+    promotes=True,
 )
 def intersect1d(
     self: Tensor, other: Tensor, assume_unique: bool, *, size: int | None, fill_value: Number
@@ -216,6 +218,7 @@ def intersect1d(
     dtypes=_ORDERED,
     method=False,
     spellings={"ar1": "self", "ar2": "other"},
+    promotes=True,
 )
 def setdiff1d(
     self: Tensor, other: Tensor, assume_unique: bool, *, size: int | None, fill_value: Number
@@ -239,6 +242,7 @@ def setdiff1d(
     dtypes=_ORDERED,
     method=False,
     spellings={"ar1": "self", "ar2": "other"},
+    promotes=True,
 )
 def setxor1d(
     self: Tensor, other: Tensor, assume_unique: bool, *, size: int | None, fill_value: Number

@@ -22,7 +22,7 @@ from ..elementwise.arithmetic import abs, remainder
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, gt, logical_and, lt
 from ..elementwise.complex_parts import conj
-from ..elementwise.selection import clip, where
+from ..elementwise.selection import clip, maximum, where
 from ..indexing.slicing import basic_index
 from ..indexing.take import take
 from ..nn.convolution_layers import conv1d
@@ -244,7 +244,7 @@ def unwrap(self: Tensor, discont: float | None, axis: int, *, period: float) -> 
     steps = diff(x, axis=along)
     small = remainder(steps + half, period) - half
     small = where(logical_and(eq(small, -half), gt(steps, 0)), half, small)
-    jumps = where(lt(abs(steps), max(half, discont or half)), 0, small - steps)
+    jumps = where(lt(abs(steps), half if discont is None else maximum(half, discont)), 0, small - steps)
     rest = slice_axis(x, along, 1, spec.shape[along]) + cumsum(jumps, along)
     return concat([slice_axis(x, along, 0, 1), rest], along)
 

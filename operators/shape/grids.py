@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.native_type import accept_entry
 from ..declare.array_arguments import accept_arrays
-from ..declare.shape_rules import broadcast_shapes, spec_of
+from ..declare.shape_rules import broadcast_shapes, convert_numbers, spec_of
 from .joining import number_to_tensor
 from .views import broadcast_to, reshape
 
@@ -34,7 +34,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     [(2, 3), (2, 3)]
     """
     shape = broadcast_shapes("broadcast_arrays", *(spec_of(x).shape for x in arrays))
-    return tuple([broadcast_to(number_to_tensor(x) if shape else x, shape) for x in arrays])
+    return tuple([broadcast_to(number_to_tensor(x) if shape else x, shape) for x in convert_numbers(arrays)])
 
 
 @accept_arrays
@@ -60,7 +60,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ValueArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
-    specs = [spec_of(x) for x in arrays]
+    values = convert_numbers(arrays)
+    specs = [spec_of(x) for x in values]
     for spec in specs:
         if len(spec.shape) > 1:
             raise ShapeError(f"meshgrid: coordinates have one axis, not shape {spec.shape}")
@@ -71,6 +72,6 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         axes[:2] = 1, 0
     rows = [
         reshape(x, tuple(spec.size if other == axis else 1 for other in range(len(axes))))
-        for x, spec, axis in zip(arrays, specs, axes)
+        for x, spec, axis in zip(values, specs, axes)
     ]
     return tuple(x.clone() for x in broadcast_arrays(*rows))

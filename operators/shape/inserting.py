@@ -193,6 +193,7 @@ def _resize_array(xp: ArrayModule, self: Array, shape: tuple[int, ...]) -> objec
     dtypes=ALL,
     method=False,
     spellings={"obj": "indices"},
+    promotes=True,
 )
 def insert(self: Tensor, indices: int | slice | Sequence[int], values: Tensor, axis: int | None) -> Tensor:
     flat, along = _along("insert", self, axis)

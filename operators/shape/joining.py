@@ -21,7 +21,14 @@ from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear
 from ..declare.kinds import array_op, composite
 from ..declare.native_kernel import Decomposition
-from ..declare.shape_rules import common_device, is_tensor, normalize_axis, promoted_dtype, spec_of
+from ..declare.shape_rules import (
+    common_device,
+    convert_numbers,
+    is_tensor,
+    normalize_axis,
+    promoted_dtype,
+    spec_of,
+)
 from ..declare.view_spec import Piece, PieceSpec, ViewLayout
 from ..indexing.slicing import basic_index
 from .rearrange import expand_dims, full_plan
@@ -115,7 +122,8 @@ def _is_flat(tensor: object) -> bool:
 
 
 def _concat_flattened(tensors: Sequence[Any], axis: None) -> Tensor:
-    flat = [x if isinstance(x, SCALARS) else reshape(x, (spec_of(x).size,)) for x in tensors]
+    values = convert_numbers(tensors)
+    flat = [x if isinstance(x, SCALARS) else reshape(x, (spec_of(x).size,)) for x in values]
     return concat(flat, axis)
 
 

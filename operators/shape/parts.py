@@ -212,6 +212,7 @@ Raises:
     errors="samples.parts.block_errors",
     dtypes=ALL,
     method=False,
+    promotes=True,
 )
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     if not tensors:

@@ -174,6 +174,7 @@ def split_dim(self: Tensor, split_size: int | Sequence[int], dim: int) -> tuple[
     ],
     dtypes=ALL,
     tolerance={"float16": 1e-2, "bfloat16": 8e-2},
+    promotes=True,
 )
 def diff(self: Tensor, *, n: int, axis: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     if n < 0:

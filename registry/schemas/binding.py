@@ -60,8 +60,8 @@ def to_tensor_or_number(value: object) -> Any:
 def _to_only_tensor(value: object) -> object:
     """Convert the only tensor argument of a call: a number becomes a weak scalar, or a 0-d uint64 tensor if large."""
     if type(value) not in SCALARS:
-        make = traced_number_types.get(type(value))
-        return to_tensor_or_number(value) if make is None else make(value)
+        make = weak_scalar_types.get(type(value))
+        return to_tensor_or_number(value) if make is None else make(to_tensor_or_number(value))
     if type(value) is int and not -(2**63) <= value < 2**63:
         check_range(uint64, value)
         return converters[np.ndarray](np.asarray(value, np.uint64))
