@@ -41,7 +41,10 @@ else:
     @classmethod
     def _make(cls: type, values: Iterable[object]) -> object:
         """Make an instance from a value for each field."""
-        return cls.__new__(cls, *values)
+        result = tuple.__new__(cls, values)
+        if len(result) != len(cls._fields):
+            raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, not {len(result)}")
+        return result
 
     def _replace(self, /, **changes: object) -> object:
         """Make an instance with other values of some fields."""
@@ -77,7 +80,7 @@ else:
         def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
             if not bases:
                 return super().__new__(meta, name, bases, namespace)
-            annotations = namespace["__annotations__"]
+            annotations = namespace.get("__annotations__", {})
             fields = tuple(annotations)
             defaults = {field: namespace.pop(field) for field in fields if field in namespace}
             if tuple(defaults) != fields[len(fields) - len(defaults) :]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,13 +109,17 @@ class GuardBuilder:
 
     # -- guards ----------------------------------------------------------------------------------------------------
     def add_argument_guards(self, positional: int, names: tuple[str, ...]) -> None:
-        """Add the guards of the arguments in the order of the call; defaults are constants of the specialization."""
-        leaves = self._index_leaves()
-        for name, label in self.arguments.match_call(positional, names):
+        """Add the guards of the arguments in the order of the call, then those of defaults that are containers."""
+        leaves, given = self._index_leaves(), self.arguments.match_call(positional, names)
+        for name, label in given:
             if label is None:
                 self._guard_parameter(name, leaves)
             else:
                 self._guard_item(name, label, leaves)
+        known = {name for name, _ in given} | self.arguments.static
+        for parameter in self.arguments.parameters:
+            if parameter.name not in known and parameter.default is not parameter.empty:
+                self._guard_default(parameter.default)
 
     def _index_leaves(self) -> dict[str, tuple[pytree.TreeDef, int]]:
         """For each dynamic parameter, its treedef and the index of its first leaf."""
@@ -131,7 +135,7 @@ class GuardBuilder:
             self.add_constant(self.specialization.static_values[order.index(name)])
             return
         treedef, first = leaves[name]
-        self._guard_tree(treedef, iter(range(first, first + treedef.leaf_count)))
+        self._guard_tree(treedef, iter(range(first, first + treedef.leaf_count)), self._guard_leaf)
 
     def _guard_item(self, name: str, label: int | str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
         """Add the guard of one argument in ``*args`` or ``**kwargs``."""
@@ -141,13 +145,26 @@ class GuardBuilder:
         index = label if type(label) is int else treedef.static.index(label)
         first += sum(child.leaf_count for child in treedef.children[:index])
         child = treedef.children[index]
-        self._guard_tree(child, iter(range(first, first + child.leaf_count)))
+        self._guard_tree(child, iter(range(first, first + child.leaf_count)), self._guard_leaf)
 
-    def _guard_tree(self, treedef: pytree.TreeDef, numbers: Iterator[int]) -> None:
+    def _guard_default(self, value: object) -> None:
+        """Add guards that a container has the items that it had; other defaults are constants."""
+        items, treedef = pytree.flatten(value)
+        if treedef.kind not in (None, type(None)):
+            self.guards.add(at.GuardCode.OBJECT)
+            self.guards.same(value)
+            self.externals += 1
+            self._guard_tree(treedef, iter(items), self.add_constant)
+
+    def _guard_leaf(self, number: int) -> None:
+        self.specialization.guards[number].emit(self, self.parameter_of.get(number, -1))
+
+    def _guard_tree(
+        self, treedef: pytree.TreeDef, leaves: Iterator[Any], guard_leaf: Callable[[Any], None]
+    ) -> None:
         kind = treedef.kind
         if kind is None:
-            number = next(numbers)
-            self.specialization.guards[number].emit(self, self.parameter_of.get(number, -1))
+            guard_leaf(next(leaves))
             return
         if kind is type(None):
             self.guards.add(at.GuardCode.SAME)
@@ -165,7 +182,7 @@ class GuardBuilder:
                 at.GuardCode.LIST if kind is list else at.GuardCode.TUPLE, kind, len(treedef.children)
             )
         elif treedef._node.variables is not None:
-            self._guard_variables(treedef, numbers)
+            self._guard_variables(treedef, leaves, guard_leaf)
             return
         elif treedef._node.attributes is not None:
             labels, fixed = treedef._node.attributes
@@ -175,12 +192,14 @@ class GuardBuilder:
         for index, child in enumerate(treedef.children):
             if labels:
                 self.guards.same(labels[index])
-            self._guard_tree(child, numbers)
+            self._guard_tree(child, leaves, guard_leaf)
         for name, value in zip(fixed, treedef.static if fixed else ()):
             self.guards.same(name)
             self.add_constant(value)
 
-    def _guard_variables(self, treedef: pytree.TreeDef, numbers: Iterator[int]) -> None:
+    def _guard_variables(
+        self, treedef: pytree.TreeDef, leaves: Iterator[Any], guard_leaf: Callable[[Any], None]
+    ) -> None:
         """Add the guard of a ``td.nn`` module: its class, and the dict of its attributes with their names and order."""
         self.guards.add(at.GuardCode.ATTRIBUTES, treedef.kind, 1)
         self.guards.same("__dict__")
@@ -189,7 +208,7 @@ class GuardBuilder:
         for name, value in treedef.static:
             self.guards.same(name)
             if f".{name}" in children:
-                self._guard_tree(children[f".{name}"], numbers)
+                self._guard_tree(children[f".{name}"], leaves, guard_leaf)
             else:
                 self.add_constant(value)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import lazy
+from ... import lazy, pytree
 from ...eager.meta.tensor import MetaTensor, meta_tensor
 from ...eager.tensor.tensor import Tensor
 from ...eager.tensor.transfer import COMPILED
@@ -216,8 +216,13 @@ def _check_keys(value: Any) -> None:
 
 
 def _default_key(value: object) -> tuple[Any, ...]:
-    is_constant = value is None or type(value) in SCALARS or _is_static(value)
-    return ("static", type(value), value if is_constant else IdentityKey(value))
+    """The key of a default: of constants the value, of containers that of each item, of other objects the identity."""
+    if value is None or type(value) in SCALARS or _is_static(value):
+        return ("static", type(value), value)
+    leaves, treedef = pytree.flatten(value)
+    if treedef.kind is None:
+        return ("static", type(value), IdentityKey(value))
+    return ("static", type(value), (treedef, *map(_default_key, leaves)))
 
 
 def _array_key(value: Any) -> tuple[Any, ...]:

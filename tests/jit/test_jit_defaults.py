@@ -72,6 +72,29 @@ def test_contents_of_a_default_are_read_at_each_call():
         scale *= 2
 
 
+CHANGES = {
+    "number": ([1.0, 2.0], lambda x, y: x * y[0], lambda y: y.__setitem__(0, 9.0)),
+    "tensor": ({"a": td.ones(3)}, lambda x, y: x * y["a"], lambda y: y.__setitem__("a", td.zeros(3))),
+    "appended": ([td.ones(3)], lambda x, y: sum((v * x for v in y), x), lambda y: y.append(td.ones(3))),
+    "removed": ({"a": 1.0, "b": 2}, lambda x, y: x * len(y), lambda y: y.pop("b")),
+    "nested": (([1.0],), lambda x, y: x + y[0][0], lambda y: y[0].__setitem__(0, 2.0)),
+    "kind": ([1], lambda x, y: (x.to(td.int32) * y[0]).to(td.float64), lambda y: y.__setitem__(0, 1.5)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_of_a_container_are_noticed(name):
+    value, function, change = CHANGES[name]
+    f = td.jit(lambda x, y=value: function(x, y))
+    for _ in range(4):
+        assert f(X).tolist() == function(X, value).tolist()
+    if config.flags.native:
+        assert f._native._record.chain
+    change(value)
+    for _ in range(4):
+        assert f(X).tolist() == function(X, value).tolist()
+
+
 def test_default_is_written():
     @td.jit
     def add(a, total=td.zeros(3)):  # noqa: B008
