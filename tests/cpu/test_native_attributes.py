@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tandem as td
 from kernel_harness import needs_native
+from python_calls import python_calls
 from tandem import config
 from tandem.errors import TandemError
 from tandem.registry.native_type import NativeFunction
@@ -130,15 +131,7 @@ def test_hot_calls_run_no_python_code(name):
     x = td.asarray([[3]]) if name not in (".real", ".imag") else td.asarray([[3j]])
     for _ in range(5):
         function(x)
-    called = []
-    gc.disable()  # its callbacks are Python code
-    sys.setprofile(lambda frame, event, arg: called.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        function(x)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    assert called == []
+    assert python_calls(function, x) == []
 
 
 @pytest.mark.parametrize(

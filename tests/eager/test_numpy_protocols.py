@@ -2,11 +2,11 @@
 
 import copy
 import pickle
-import sys
 
 import numpy as np
 import pytest
 import tandem as td
+from python_calls import python_calls
 from tandem import config
 from tandem.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 
@@ -153,16 +153,12 @@ def test_dtypes_are_instances_of_numpy_dtype(name):
     ],
 )
 def test_plain_calls_run_few_python_functions(call, most):
-    x, names = td.asarray(V), []
+    x = td.asarray(V)
     if not config.flags.native:
         pytest.skip("native code is off")
     for _ in range(400):
         call(x)
-    sys.setprofile(lambda frame, event, arg: event == "call" and names.append(frame.f_code.co_name))
-    try:
-        call(x)
-    finally:
-        sys.setprofile(None)
+    names = python_calls(call, x)
     assert len(names[1:]) <= most, names
 
 
