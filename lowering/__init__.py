@@ -9,6 +9,7 @@ fusion/: fusion groups, the loop IR, and the schedule of a group as a kernel
 thunks.py: the executable steps of a lowered graph
 loop_bodies.py: thunks of loops and branches, with lowered bodies
 destinations.py: kernels that store computed parts where they would be copied to
+step_tables.py: the positions of the steps that read and write each value
 in_place.py: updates that take over the memory of the value that they update
 buffer_assignment.py: workspace offsets of intermediates
 interpreter.py: running nodes with the eager kernels

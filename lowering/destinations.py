@@ -8,7 +8,7 @@ Source: destination-passing style in MLIR's bufferization; ``ConcatKernel`` in P
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..named_tuple import NamedTuple
@@ -18,6 +18,7 @@ from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, substitute_leaves
 from .fusion.pieces import is_update
 from .in_place import find_updates
 from .layout import contiguous
+from .step_tables import StepTables
 from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
 
 if TYPE_CHECKING:
@@ -63,24 +64,8 @@ def store_into_destinations(lowered: Lowered) -> None:
     lowered.steps = _Steps(lowered).run()
 
 
-class _Steps:
-    """The steps of a graph, which keep their positions: a step that has moved leaves None behind."""
-
-    def __init__(self, lowered: Lowered):
-        self.lowered = lowered
-        self.steps: list[Thunk | None] = list(lowered.steps)
-        self.kept = {*lowered.storages, *lowered.graph.parameters, *(value for value, _ in lowered.folded)}
-        self.writers: dict[Value, list[int]] = defaultdict(list)
-        self.readers: dict[Value, list[int]] = defaultdict(list)
-        self.updaters: dict[Value, list[int]] = defaultdict(list)
-        for position, step in enumerate(lowered.steps):
-            reads, writes = reads_and_writes(step)
-            for value in reads:
-                self.readers[value].append(position)
-            for value in writes:
-                self.writers[value].append(position)
-            for update in find_updates(step):
-                self.updaters[update.source].append(position)
+class _Steps(StepTables):
+    """The steps of a graph: a step that has moved leaves None behind."""
 
     def run(self) -> list[Thunk]:
         """Replace each copy that can be replaced, in order."""

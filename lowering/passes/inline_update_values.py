@@ -8,13 +8,13 @@ differ: along the other axes both kernels are at the same point.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from typing import TYPE_CHECKING
 
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
 from ..fusion.loop_ir import FusedKernel, Store, Update
-from ..in_place import find_updates
+from ..step_tables import StepTables
 from ..thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
 from .inline_producers import Producer, merge_producer
 
@@ -27,22 +27,8 @@ def inline_update_values(lowered: Lowered) -> None:
     lowered.steps = _Steps(lowered).run()
 
 
-class _Steps:
-    """The steps of a graph, which keep their positions: a step that has been inlined leaves None behind."""
-
-    def __init__(self, lowered: Lowered):
-        self.steps: list[Thunk | None] = list(lowered.steps)
-        self.kept = {*lowered.storages, *lowered.graph.parameters, *(value for value, _ in lowered.folded)}
-        self.readers: dict[Value, list[int]] = defaultdict(list)
-        self.writers: dict[Value, list[int]] = defaultdict(list)
-        self.updaters: dict[Value, list[int]] = defaultdict(list)
-        for position, step in enumerate(lowered.steps):
-            reads, writes = reads_and_writes(step)
-            for values, table in ((reads, self.readers), (writes, self.writers)):
-                for value in values:
-                    table[value].append(position)
-            for update in find_updates(step):
-                self.updaters[update.source].append(position)
+class _Steps(StepTables):
+    """The steps of a graph: a step that has been inlined leaves None behind."""
 
     def run(self) -> list[Thunk]:
         """Inline each value that can be inlined."""
@@ -65,7 +51,7 @@ class _Steps:
         if any(start < n < position for read in reads for n in (*self.updaters[read], *self.writers[read])):
             return
         merged, source = merge_producer(update, producer), update.updated.source
-        if merged is None or _count_points(merged.kernel) != value.spec.size:
+        if merged is None or math.prod((*merged.kernel.outer, *merged.kernel.inner)) != value.spec.size:
             return
         if source in merged.params and not reads_what_it_writes(merged, source, update.updated.out):
             return
@@ -106,10 +92,3 @@ def _is_fixed(expr: Expr, kernel: FusedKernel) -> bool:
     """Whether an expression has the same value at all points of a kernel."""
     fixed = {b.name for b in kernel.buffers if not any(b.strides)}
     return all(e.op != "index" and (e.op != "load" or e.payload in fixed) for e in order(expr))
-
-
-def _count_points(kernel: FusedKernel) -> object:
-    result: object = 1
-    for size in (*kernel.outer, *kernel.inner):
-        result = result * size  # type: ignore[operator] # a number or a `Dim`
-    return result
