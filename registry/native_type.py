@@ -112,12 +112,18 @@ def bind_natively(cls: C) -> C:
 
 @accept_entries
 class NativeFunction(NativeCallable):  # type: ignore[misc]
-    """A Python function that may have a native entry, which leaves to the function what it refuses."""
+    """A Python function that may have a native entry, which leaves to the function what it refuses.
 
-    def __init__(self, fn: Callable[..., Any]):
+    Attributes:
+        target: the function.
+        kind: which entry serves it, and the operators that the entry may call; the arguments of :func:`accept_entry`.
+    """
+
+    def __init__(self, fn: Callable[..., Any], *kind: str):
         self.__dict__.update(vars(fn))
         self.__name__, self.__qualname__, self.__module__ = fn.__name__, fn.__qualname__, fn.__module__
         self.__doc__, self.__wrapped__, self.target = fn.__doc__, fn, fn
+        self.kind = kind
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Run a call that the native entry does not take."""
@@ -128,6 +134,9 @@ class NativeFunction(NativeCallable):  # type: ignore[misc]
 
     def __reduce__(self) -> str:
         return str(self.__qualname__)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__module__}.{self.__qualname__}>"
 
 
 accepting: list[tuple[NativeFunction, str, tuple[str, ...]]] = []  # functions, kinds of entries, operators
@@ -145,7 +154,7 @@ def accept_entry(kind: str, *operators: str) -> Callable[[F], F]:
     def decorate(fn: F) -> F:
         if fault:
             return fn
-        function = NativeFunction(fn)
+        function = NativeFunction(fn, kind, *operators)
         accepting.append((function, kind, operators))
         for listener in accept_listeners:
             listener(function, kind, operators)

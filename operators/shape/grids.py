@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import DTypeError, ShapeError, ValueArgumentError
+from ...errors import ShapeError, ValueArgumentError
 from ...registry.native_type import accept_entry
 from ..declare.array_arguments import accept_arrays
 from ..declare.shape_rules import broadcast_shapes, convert_numbers, spec_of
@@ -42,17 +42,16 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid, one tensor for each axis.
 
     Args:
-        arrays: the coordinates along each axis: tensors of one axis, or 0-d ones, of the same numeric dtype.
+        arrays: the coordinates along each axis: tensors of one axis, or 0-d ones.
         indexing: ``"xy"``: the first two axes of the results are exchanged, so that matrices have a row for each y and
             a column for each x; ``"ij"``: axis i of the results belongs to argument i.
 
     Returns:
-        A tuple of tensors of the shape of the grid.
+        A tuple of tensors of the shape of the grid, each of its argument's dtype.
 
     Raises:
         ValueArgumentError: another ``indexing``.
         ShapeError: a tensor has more than one axis.
-        DTypeError: the dtypes differ.
 
     >>> import tandem as td
     >>> [x.tolist() for x in td.meshgrid(td.arange(3), td.arange(2))]
@@ -65,8 +64,6 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     for spec in specs:
         if len(spec.shape) > 1:
             raise ShapeError(f"meshgrid: coordinates have one axis, not shape {spec.shape}")
-        if spec.dtype is not specs[0].dtype:
-            raise DTypeError(f"meshgrid: the dtypes {specs[0].dtype} and {spec.dtype} differ")
     axes = list(range(len(arrays)))
     if indexing == "xy" and len(axes) > 1:
         axes[:2] = 1, 0

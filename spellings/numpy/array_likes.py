@@ -18,11 +18,12 @@ import numpy as np
 from ..eager.tensor.interop import numpy_protocols
 from ..errors import ArgumentError
 from ..operators.declare.named_results import NamedResults
-from ..registry.dtypes import float64
+from ..registry.dtypes import complex64, float32, float64
 from ..registry.function import OperatorFunction, add_wrapper
-from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.native_type import NativeCallable, NativeFunction, accept_entries, accept_entry
 from ..registry.respelled_calls import spellings_of
 from ..registry.schemas.schema import Schema
+from ..registry.values import TensorBase
 from .creation import asarray, replace_type
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMBERS = frozenset((int, float, complex))
 _LISTS = (list, tuple)
+_SINGLE = (float32, complex64)
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 
 
@@ -50,10 +52,12 @@ def accept_lists(function: Any) -> Any:  # noqa: ANN401
     operator = find_operator(function)
     if operator is not None:
         return ListFunction(function, operator) if _takes_tensors(operator.schema) else function
-    is_written = isinstance(function, FunctionType)
-    annotations = function.__annotations__.items() if is_written else ()
+    written = function.__wrapped__ if isinstance(function, NativeFunction) else function
+    annotations = written.__annotations__.items() if isinstance(written, FunctionType) else ()
     if not any(name != "return" and "Tensor" in str(annotation) for name, annotation in annotations):
         return function
+    if isinstance(function, NativeFunction):
+        return accept_entry(*function.kind)(_convert_first(function.__wrapped__))
     target = getattr(function, "without_options", None)
     return _convert_first(function) if target is None else ConvertingFunction(function, target.operator)
 
@@ -84,8 +88,9 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
     def __init__(self, function: Function, operator: Operator) -> None:
         update_wrapper(self, function, updated=())
         self.function, self.operator = function, operator
-        self._is_inexact = getattr(operator.decl, "result", "") == "float"
-        self._tensors = [argument.type.core == "Tensor" for argument in operator.schema.positional]
+        types = [argument.type for argument in operator.schema.positional]
+        self._tensors = [kind.core == "Tensor" for kind in types]
+        self._takes_list = bool(types) and types[0].is_list and self._tensors[0]
         target = getattr(function, "without_options", function)
         self.own_names = ("dtype", *getattr(function, "options", ()))
         if isinstance(target, OperatorFunction):
@@ -96,12 +101,20 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
 
         Native twin: backends/cpu/fastpath/entries/rt_forward.py:forward
         """
-        if args and type(args[0]) in _NUMBERS:
-            args = _convert_numbers(args, self._tensors, self._is_inexact)
         if "dtype" in kwargs:
             kwargs["dtype"] = replace_type(kwargs["dtype"])
+        is_integer = False
+        if args and type(args[0]) in _NUMBERS:
+            is_integer = type(args[0]) is int
+            args = _convert_numbers(args, self._tensors)
+        elif args and self._takes_list and _holds_numbers(args[0]):
+            args = ([asarray(number) for number in args[0]], *args[1:])
         try:
-            return self.function(*args, **kwargs)
+            return (
+                _call_in_float64(self.function, args, kwargs)
+                if is_integer
+                else self.function(*args, **kwargs)
+            )
         except ArgumentError:
             given, options = _convert_by_schema(self.operator, args, kwargs)
             ufunc = getattr(np, self.__qualname__, None) if kwargs.keys() & _UFUNC_OPTIONS else None
@@ -152,17 +165,41 @@ class ConvertingFunction(ListFunction):
         return self._call(*args, **kwargs)
 
 
-def _convert_numbers(args: Args, tensors: Sequence[bool], is_inexact: bool) -> Args:
+def _convert_numbers(args: Args, tensors: Sequence[bool]) -> Args:
     """The arguments of a call with numbers in place of tensors: as tensors, unless there is a tensor among them."""
-    numbers = [
-        is_tensor for is_tensor, value in zip(tensors, args) if is_tensor and type(value) not in _NUMBERS
-    ]
-    if numbers:
+    given = [value for is_tensor, value in zip(tensors, args) if is_tensor and value is not None]
+    if any(type(value) not in _NUMBERS for value in given):
         return args
-    given: list[Any] = [asarray(value) if is_tensor else value for is_tensor, value in zip(tensors, args)]
-    if is_inexact and given[0].dtype.is_integer:
-        given[0] = given[0].astype(float64)
-    return (*given, *args[len(given) :])
+    converted = [_convert_number(value) if is_tensor else value for is_tensor, value in zip(tensors, args)]
+    return (*converted, *args[len(converted) :])
+
+
+def _convert_number(value: object) -> object:
+    return asarray(value) if type(value) in _NUMBERS else value
+
+
+def _convert_item(value: object) -> object:
+    """The tensor of a list or a number, one of any number of arguments that do not promote one another."""
+    return _convert_number(_convert(False, value))
+
+
+def _holds_numbers(value: object) -> bool:
+    return type(value) in _LISTS and bool(value) and all(type(item) in _NUMBERS for item in value)  # type: ignore[attr-defined]
+
+
+def _call_in_float64(function: Function, args: Args, kwargs: Kwargs) -> Any:  # noqa: ANN401
+    """Call a function of a Python integer; in float64, NumPy's dtype, where its results are no integers.
+
+    An integer tensor has results of the default dtype, float32, and the function says by its results alone whether they
+    are integers.
+    """
+    result = function(*args, **kwargs)
+    if kwargs.get("dtype") is not None or not isinstance(args[0], TensorBase):
+        return result
+    parts = result if isinstance(result, tuple) else (result,)
+    if any(isinstance(part, TensorBase) and part.dtype in _SINGLE for part in parts):
+        return function(args[0].astype(float64), *args[1:], **kwargs)  # type: ignore[attr-defined]
+    return result
 
 
 def _is(one: object, other: object) -> bool:
@@ -205,21 +242,22 @@ def _convert_first(function: Function) -> Function:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         by_position, rest, by_name = _converters(function)
-        is_number = bool(args) and type(args[0]) is float
+        is_number = bool(args) and type(args[0]) in _NUMBERS
         if not (kwargs or rest or is_number):
             for value, convert in zip(args, by_position):
                 if convert is not None and isinstance(value, _LISTS):
                     break
             else:
                 return function(*args)
-        if is_number and by_position and by_position[0]:
-            args = (asarray(args[0]), *args[1:])
+        is_integer = is_number and type(args[0]) is int
+        if is_number:
+            args = _convert_numbers(args, [convert is not None for convert in by_position])
         following = [rest] * len(args)
         given = [
             convert(value) if convert else value for convert, value in zip([*by_position, *following], args)
         ]
         options = {name: by_name[name](value) if name in by_name else value for name, value in kwargs.items()}
-        return function(*given, **options)
+        return _call_in_float64(function, given, options) if is_integer else function(*given, **options)
 
     return call
 
@@ -235,7 +273,7 @@ def _converters(
     for name, parameter in inspect.signature(function).parameters.items():
         convert = _converter(str(parameter.annotation))
         if parameter.kind is parameter.VAR_POSITIONAL:
-            rest = convert
+            rest = _convert_item if parameter.annotation == "Tensor" else convert
         elif parameter.kind is not parameter.VAR_KEYWORD:
             if parameter.kind is not parameter.KEYWORD_ONLY:
                 by_position.append(convert)

@@ -8,7 +8,7 @@ import pytest
 import tandem as td
 from hypothesis import given
 from hypothesis import strategies as st
-from tandem.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError, ValueArgumentError
+from tandem.errors import ArgumentError, ShapeError, UnsupportedError, ValueArgumentError
 from tandem.registry.dtypes import COMPLEX, REAL
 
 X = td.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -81,18 +81,17 @@ def test_shapes_broadcast_as_in_numpy(shapes):
 
 @given(st.lists(st.integers(0, 3), max_size=4), st.sampled_from(["xy", "ij"]))
 def test_meshgrid_equals_numpy(sizes, indexing):
-    rows = [np.arange(size) + 10 * size for size in sizes]
+    rows = [np.arange(size, dtype=[np.int64, np.float32][size % 2]) + 10 * size for size in sizes]
     result = td.meshgrid(*map(td.asarray, rows), indexing=indexing)
     wanted = np.meshgrid(*rows, indexing=indexing)
     assert len(result) == len(wanted)
     for one, other in zip(result, wanted):
-        np.testing.assert_array_equal(one.numpy(), other)
+        np.testing.assert_array_equal(one.numpy(), other, strict=True)
 
 
 def test_meshgrid_refuses_other_arguments():
     for arrays, options, error in (
         ((X,), {}, ShapeError),
-        ((X[0], td.arange(2)), {}, DTypeError),
         ((X[0],), {"indexing": "yx"}, ValueArgumentError),
     ):
         with pytest.raises(error, match="meshgrid"):

@@ -65,6 +65,25 @@ np.clip(np.array([0.3], dtype="float32"), 0.5, 1)
 np.maximum(0.5, np.array([0.3], dtype="float32"))
 np.zeros_like(np.array([1, 2]), dtype=float)
 np.cumsum(np.array([1, 2]), dtype=float)
+np.i0(3)
+np.sinc(3)
+np.spacing(3)
+np.frexp(3)
+np.mean(3)
+np.std(3)
+np.median(3)
+np.sum(3)
+np.mean(3, dtype=np.float32)
+np.stack([0.1, 0.2])
+np.stack([1, 0.2])
+np.hstack([1, 2])
+np.column_stack([0.1, 0.2])
+np.atleast_1d([1, 2])
+np.atleast_1d(0.1)
+np.atleast_2d(np.array([1.0], dtype="float32"), 0.1)
+np.atleast_3d([[1, 2]], 3)
+np.broadcast_arrays([0.1, 0.2], [[1], [2]], 3)
+np.meshgrid(0.3, [1, 2])
 np.mgrid[0:1:0.5, 0:2]
 np.r_[1.5, 2, 0:1:0.25]
 np.c_[[1, 2], [3.0, 4]]
@@ -137,7 +156,8 @@ def test_functions_for_lists_are_traced_and_differentiated():
 
 
 @pytest.mark.parametrize(
-    "function", [tnp.sin, tnp.where, tnp.concatenate, tnp.linalg.solve, tnp.linalg.eigh, tnp.sum]
+    "function",
+    [tnp.sin, tnp.where, tnp.concatenate, tnp.linalg.solve, tnp.linalg.eigh, tnp.sum, tnp.atleast_1d],
 )
 def test_functions_for_lists_are_pickled_by_name(function):
     assert pickle.loads(pickle.dumps(function)) is function

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, noinline, ptr, unlikely
-from ..runtime import capi, rt_arguments, rt_entry
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, unlikely
+from ..runtime import capi, rt_arguments, rt_entry, rt_lists
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
@@ -18,15 +18,17 @@ class ForwardEntry(base.OperatorEntry):
 
 @rt_entry.entry(records=False)
 def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """Call the target, or Python if it refuses the arguments; Python also takes calls whose first one is a number.
+    """Call the target, or Python if it refuses the arguments.
+
+    Python also takes calls whose first argument is a number, or a list that begins with one.
 
     Python twin: spellings/numpy/array_likes.py:ListFunction.__call__
     """
     g: base.Globals = entry.globals_
     if unlikely(count < 1 or (kwnames != NULL and has_name(kwnames, entry.own_names))):
         return Outcome.FALL_BACK
-    kind = capi.type_of(load(ptr, args, 0))
-    if unlikely(kind not in (g.tensor, capi.PyList_Type, capi.PyTuple_Type)):
+    first = load(ptr, args, 0)
+    if unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):
         return Outcome.FALL_BACK
     result = capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
     if likely(result != NULL):
@@ -36,6 +38,15 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
         return NULL
     capi.PyErr_Clear()
     return Outcome.FALL_BACK
+
+
+@native
+def is_list_of_objects(x: capi.PyVarObject) -> bool:
+    """Return whether an argument is a list or a tuple that does not begin with a number."""
+    if not rt_lists.is_list(x):
+        return False
+    kind = ptr(0) if x.size == 0 else capi.type_of(load(ptr, capi.sequence_items(x), 0))
+    return kind not in (capi.PyFloat_Type, capi.PyLong_Type, capi.PyComplex_Type)
 
 
 @noinline
