@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..registry.types import Array, Tensor
 
 TRACER = 1 << DispatchKey.Tracer
+FUNCTIONALIZE = 1 << DispatchKey.Functionalize
 
 
 class Trace:
@@ -204,7 +205,8 @@ def tracing(name: str) -> Iterator[Trace]:
     trace = Trace(name, _current.trace)
     _current.trace = trace
     try:
-        with adjust_keys(include=TRACER):
+        # A traced value belongs to no run of td.functionalize that began before the trace.
+        with adjust_keys(include=TRACER, exclude=FUNCTIONALIZE):
             yield trace
     finally:
         trace.finished = True

@@ -18,7 +18,7 @@ from ..operators.creation import grids as _grids
 from ..operators.elementwise.trigonometry import cos, sin
 from ..operators.shape.joining import stack
 from ..registry.dtypes import as_dtype, default_float
-from ..registry.values import describe
+from ..registry.values import SCALARS, describe
 from .complex_views import view_as_complex
 
 if TYPE_CHECKING:
@@ -191,23 +191,31 @@ def empty_strided(
 
 # -- complex numbers ---------------------------------------------------------------------------------------------------
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers of their real and imaginary parts.
+    """Complex numbers of their real and imaginary parts; raises ArgumentError for a Python number.
 
     >>> import tandem.torch as torch
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0])).tolist()
     [(1+2j)]
     """
+    _refuse_numbers("complex", real, imag)
     return finish(view_as_complex(stack((real, imag), -1)), False, out)
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers of their magnitudes and angles.
+    """Complex numbers of their magnitudes and angles; raises ArgumentError for a Python number.
 
     >>> import tandem.torch as torch
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0])).tolist()
     [(2+0j)]
     """
+    _refuse_numbers("polar", abs, angle)
     return complex(abs * cos(angle), abs * sin(angle), out=out)
+
+
+def _refuse_numbers(name: str, *values: object) -> None:
+    for value in values:
+        if isinstance(value, SCALARS):
+            raise ArgumentError(f"{name} takes tensors, not {describe(value)}")
 
 
 # -- indices and windows -----------------------------------------------------------------------------------------------

@@ -436,3 +436,29 @@ def test_overridden_for_one_operator():
         lib.impl("exp", kernel, "Functionalize", boxed=True)
         out = td.functionalize(lambda x: td.exp(x.add_(1)))(tensor(2))
     assert seen == ["td::exp"] and out.shape == (2,)
+
+
+# -- loops whose bodies are traced -------------------------------------------------------------------------------------
+def _write_then_scan(length, x):
+    x[0] = 5.0
+    state, rows = td.scan(lambda c, _: (c + x, c * 2), x * 1, None, length=length)
+    x += state
+    return x, state, rows
+
+
+@pytest.mark.parametrize("length", [0, 2])
+def test_scans_of_any_length_use_written_tensors(length):
+    wanted = _write_then_scan(length, td.asarray([1.0, 2.0]))
+    x = td.asarray([1.0, 2.0])
+    result = td.functionalize(lambda x: _write_then_scan(length, x))(x)
+    for one, other in zip((*result, x), (*wanted, wanted[0])):
+        assert one.shape == other.shape
+        assert one.tolist() == other.tolist()
+
+
+def test_loops_without_steps():
+    x = td.asarray([1.0, 2.0])
+    assert td.functionalize(lambda x: td.fori_loop(0, 0, lambda i, c: c + 1, x))(x).tolist() == [1.0, 2.0]
+    assert td.functionalize(lambda x: td.map(lambda row: row * x, td.zeros((0, 2))))(x).shape == (0, 2)
+    jitted = td.jit(td.functionalize(lambda x: td.fori_loop(0, 0, lambda i, c: c + x, x.add_(1))))
+    assert jitted(x).tolist() == [2.0, 3.0]

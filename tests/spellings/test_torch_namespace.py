@@ -173,3 +173,10 @@ def test_squeeze_skips_axes_of_other_lengths():
     assert shapes == [(3, 1), (1, 3, 1), (1, 3), (3, 1), (3,), (3,)]
     with pytest.raises(IndexError):
         torch.squeeze(x, 3)
+
+
+@pytest.mark.parametrize("function", [torch.complex, torch.polar])
+def test_parts_of_complex_numbers_are_tensors(function):
+    for args in ((1.0, 0.3), (torch.ones(2), 0.3), (1, torch.ones(2))):
+        with pytest.raises(TypeError, match="takes tensors"):
+            function(*args)
