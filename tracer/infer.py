@@ -16,6 +16,7 @@ from ..registry.values import TensorBase, TensorSpec, describe
 from .graph import Value, map_values
 
 if TYPE_CHECKING:
+    from ..registry.registration import Registration
     from ..registry.types import Args, Kwargs
 
 # Shape rules use only the type of a weak Python scalar, so each type is represented by a value that fits every dtype.
@@ -92,7 +93,7 @@ def _infer_by_rule(op: Operator, args: Args, kwargs: Kwargs) -> object:
     instead = None if rule is None else find_external_kernel(op, DispatchKey.Meta)
     if rule is not None and instead is None:
         return rule(*args, **kwargs)
-    fake = instead or op.registered(DispatchKey.Meta)
+    fake = instead or op.registered(DispatchKey.Meta) or _find_body(op)
     if fake is None:
         kernel = op.registered(DispatchKey.CPU)
         named = None if kernel is None else getattr(kernel.fn, "named", None)
@@ -101,6 +102,11 @@ def _infer_by_rule(op: Operator, args: Args, kwargs: Kwargs) -> object:
     if fake is None or fake.boxed:
         raise _make_no_rule_error(op)
     return _infer_by_meta_kernel(op, args, kwargs)
+
+
+def _find_body(op: Operator) -> Registration | None:
+    """The body of a composite, which also runs on tensors without data."""
+    return op.registered("CompositeImplicit") or op.registered("CompositeExplicit")
 
 
 def _infer_by_meta_kernel(op: Operator, args: Args, kwargs: Kwargs) -> object:

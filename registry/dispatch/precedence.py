@@ -155,9 +155,22 @@ def _fill_table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> lis
             table[key] = make_entry("kernel", registration)
     traced = table[_TRACER]
     if traced.kind not in _RECORDING and traced.registration is not table[_CPU].registration:
-        kernel = TracedKernel(traced, row[_TRACER])  # a trace runs another kernel than eager calls do
+        # A trace runs another kernel than eager calls do.
+        kernel = TracedKernel(traced, row[_TRACER], _find_replaced(traced, newest))
         table[_TRACER] = Entry(traced.kind, traced.registration, kernel, True)
     return table
+
+
+def _find_replaced(traced: Entry, newest: Mapping[KeyName, Registration]) -> int:
+    """The keys of devices where a kernel of another package replaces a composite of tandem.
+
+    Where a package registers a body and a kernel, eager calls run the kernel and traces the body.
+    """
+    body = traced.registration
+    if body is None or not body.site.own or not traced.kind.startswith("composite"):
+        return 0
+    others = [key for key, registration in newest.items() if not registration.site.own]
+    return sum(1 << key for key in others if isinstance(key, DispatchKey)) & BACKENDS & ~_META
 
 
 # The keys whose kernels run at the Level key: a grad level runs an autograd kernel, a vmap level that of Batched, and
@@ -197,7 +210,7 @@ traces = unwinding.register_thread_local(_Traces())
 
 
 _RECORDING = ("fallback", "fallthrough", "missing")  # the kinds of Tracer entries that record calls
-_TRACER, _CPU = int(DispatchKey.Tracer), int(DispatchKey.CPU)
+_TRACER, _CPU, _META = int(DispatchKey.Tracer), int(DispatchKey.CPU), 1 << DispatchKey.Meta
 
 
 class TracedKernel:
@@ -205,25 +218,29 @@ class TracedKernel:
 
     Args:
         traced: the entry for ``@jit``, whose kernel is traced.
-        recorded: the entry for traces of hot eager calls, which records the call.
+        recorded: the entry that records the call; for traces of hot eager calls, and on devices whose kernels replace
+            the body.
+        backends: the keys of these devices.
     """
 
-    __slots__ = ("recorded", "traced")
+    __slots__ = ("backends", "recorded", "traced")
 
-    def __init__(self, traced: Entry, recorded: Entry):
-        self.traced, self.recorded = traced, recorded
+    def __init__(self, traced: Entry, recorded: Entry, backends: int):
+        self.traced, self.recorded, self.backends = traced, recorded, backends
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TracedKernel) and (self.traced, self.recorded) == (
+        return isinstance(other, TracedKernel) and (self.traced, self.recorded, self.backends) == (
             other.traced,
             other.recorded,
+            other.backends,
         )
 
     __hash__ = object.__hash__
 
     def __call__(self, op: Operator, bits: int, args: Args, kwargs: Kwargs) -> Any:
         """Trace the kernel, or record the call."""
-        return run_entry(self.recorded if traces.keeps_kernels else self.traced, op, bits, args, kwargs)
+        records = traces.keeps_kernels or (1 << (bits & BACKENDS).bit_length() >> 1) & self.backends
+        return run_entry(self.recorded if records else self.traced, op, bits, args, kwargs)
 
 
 # -- kernels for some dtypes -------------------------------------------------------------------------------------------

@@ -183,22 +183,24 @@ def _convert_item(value: object) -> object:
     return _convert_number(_convert(False, value))
 
 
-def _holds_numbers(value: object) -> bool:
-    return type(value) in _LISTS and bool(value) and all(type(item) in _NUMBERS for item in value)  # type: ignore[attr-defined]
+def _holds_numbers(value: Any) -> bool:  # noqa: ANN401
+    return type(value) in _LISTS and bool(value) and all(type(item) in _NUMBERS for item in value)
 
 
 def _call_in_float64(function: Function, args: Args, kwargs: Kwargs) -> Any:  # noqa: ANN401
-    """Call a function of a Python integer; in float64, NumPy's dtype, where its results are no integers.
+    """Call a function of a Python integer; in float64, NumPy's dtype, where it computes with floating-point numbers.
 
     An integer tensor has results of the default dtype, float32, and the function says by its results alone whether they
     are integers.
     """
     result = function(*args, **kwargs)
-    if kwargs.get("dtype") is not None or not isinstance(args[0], TensorBase):
+    x: Any = args[0]
+    takes_tensor = isinstance(args[0], TensorBase)
+    if kwargs.get("dtype") is not None or not takes_tensor:
         return result
-    parts = result if isinstance(result, tuple) else (result,)
+    parts: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
     if any(isinstance(part, TensorBase) and part.dtype in _SINGLE for part in parts):
-        return function(args[0].astype(float64), *args[1:], **kwargs)  # type: ignore[attr-defined]
+        return function(x.astype(float64), *args[1:], **kwargs)
     return result
 
 
@@ -253,9 +255,8 @@ def _convert_first(function: Function) -> Function:
         if is_number:
             args = _convert_numbers(args, [convert is not None for convert in by_position])
         following = [rest] * len(args)
-        given = [
-            convert(value) if convert else value for convert, value in zip([*by_position, *following], args)
-        ]
+        converters = zip([*by_position, *following], args)
+        given = tuple([convert(value) if convert else value for convert, value in converters])
         options = {name: by_name[name](value) if name in by_name else value for name, value in kwargs.items()}
         return _call_in_float64(function, given, options) if is_integer else function(*given, **options)
 

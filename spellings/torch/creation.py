@@ -191,7 +191,10 @@ def empty_strided(
 
 # -- complex numbers ---------------------------------------------------------------------------------------------------
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers of their real and imaginary parts; raises ArgumentError for a Python number.
+    """Complex numbers of their real and imaginary parts.
+
+    Raises:
+        ArgumentError: an argument is a Python number.
 
     >>> import tandem.torch as torch
     >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0])).tolist()
@@ -202,7 +205,10 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers of their magnitudes and angles; raises ArgumentError for a Python number.
+    """Complex numbers of their magnitudes and angles.
+
+    Raises:
+        ArgumentError: an argument is a Python number.
 
     >>> import tandem.torch as torch
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0])).tolist()
