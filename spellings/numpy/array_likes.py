@@ -199,7 +199,7 @@ def _call_in_float64(function: Function, args: Args, kwargs: Kwargs) -> Any:  # 
     if kwargs.get("dtype") is not None or not takes_tensor:
         return result
     parts: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
-    if any(isinstance(part, TensorBase) and part.dtype in _SINGLE for part in parts):
+    if any(getattr(part, "dtype", None) in _SINGLE for part in parts):
         return function(x.astype(float64), *args[1:], **kwargs)
     return result
 
