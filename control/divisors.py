@@ -1,13 +1,21 @@
-"""gcd and lcm, by Euclid's algorithm with a fixed number of steps for each width of integers."""
+"""gcd and lcm, by NumPy's loops.
+
+Compiled code that cannot call these has Euclid's algorithm with a fixed number of steps for each width of integers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import lazy
 from ..operators.creation.creation import full
+from ..operators.declare import batching
+from ..operators.declare.derivatives import NotDifferentiable
 from ..operators.declare.docstrings import make_docstring
-from ..operators.declare.kinds import composite
+from ..operators.declare.kinds import array_op, elementwise_shape_rule
+from ..operators.declare.native_kernel import Decomposition, NativeKernel, NativeLoop
+from ..operators.declare.quiet import call_quietly
 from ..operators.declare.shape_rules import (
     broadcast_shapes,
     common_device,
@@ -20,10 +28,12 @@ from ..operators.elementwise.casting import cast
 from ..operators.elementwise.comparison import eq
 from ..operators.elementwise.selection import where
 from ..operators.shape.views import broadcast_to
-from ..registry.dtypes import INTEGERS
+from ..registry.dtypes import INTEGERS, as_dtype
+from ..registry.values import TensorSpec
 
 if TYPE_CHECKING:
-    from ..registry.types import Tensor
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Array, ArrayModule, Tensor
 
 _loops = lazy.Module(".control.loops")  # which declares operators that the import need not wait for
 # Bytes of an integer: steps of Euclid's algorithm at most, for neighbouring Fibonacci numbers.
@@ -63,39 +73,52 @@ def _divide(one: Tensor, two: Tensor) -> Tensor:
     return result
 
 
-@composite(
-    "gcd(Tensor self, Tensor other) -> Tensor",
-    doc=make_docstring(
-        "The greatest common divisor of two integers; 0 of two zeros.",
-        _ARGS,
-        "td.gcd(td.asarray([12, 7]), 8) -> [4, 1]",
-    ),
-    reference="numpy.gcd",
-    samples="samples.elementwise.integer_pair_samples",
-    errors="samples.elementwise.integer_pair_errors",
-    dtypes=INTEGERS,
-    inplace=True,
-)
-def gcd(self: Tensor, other: Tensor) -> Tensor:
-    """See :func:`tandem.gcd`."""
+def _compose_gcd(self: Tensor, other: Tensor) -> Tensor:
     return _divide(*_magnitudes("gcd", self, other))
 
 
-@composite(
-    "lcm(Tensor self, Tensor other) -> Tensor",
-    doc=make_docstring(
-        "The least common multiple of two integers; 0 if one of them is 0.",
-        _ARGS,
-        "td.lcm(td.asarray([4, 3]), 6) -> [12, 6]",
-    ),
-    reference="numpy.lcm",
-    samples="samples.elementwise.integer_pair_samples",
-    errors="samples.elementwise.integer_pair_errors",
-    dtypes=INTEGERS,
-    inplace=True,
-)
-def lcm(self: Tensor, other: Tensor) -> Tensor:
-    """See :func:`tandem.lcm`."""
+def _compose_lcm(self: Tensor, other: Tensor) -> Tensor:
     one, two = _magnitudes("lcm", self, other)
     divisor = _divide(one, two)
     return one // where(eq(divisor, 0), 1, divisor) * two
+
+
+def _declare(name: str, body: Callable[[Tensor, Tensor], Tensor], doc: str, example: str) -> Any:  # noqa: ANN401
+    """Declare an operator of two integers with NumPy's loop; ``body`` serves compiled code without it."""
+
+    def kernel(xp: ArrayModule, self: Array | int, other: Array | int) -> Array:
+        specs = [x if type(x) is int else TensorSpec((), as_dtype(x.dtype)) for x in (self, other)]
+        dtype = compute_dtype(name, "same", INTEGERS, specs).np
+        one, two = (xp.full((), x, dtype) if type(x) is int else x.astype(dtype) for x in (self, other))
+        return call_quietly(getattr(xp, name), one, two)
+
+    return array_op(
+        "integer",
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        elementwise_shape_rule(name, "same", INTEGERS),
+        kernel,
+        doc=make_docstring(doc, _ARGS, example),
+        reference=f"numpy.{name}",
+        decomposition=Decomposition(body),
+        derivative=NotDifferentiable(f"{name} is a function of integers"),
+        batching=batching.elementwise,
+        native=NativeKernel((NativeLoop("numpy", name),), promotes=True),
+        samples="samples.elementwise.integer_pair_samples",
+        errors="samples.elementwise.integer_pair_errors",
+        dtypes=INTEGERS,
+        inplace=True,
+    )
+
+
+gcd: OperatorFunction[Tensor] = _declare(
+    "gcd",
+    _compose_gcd,
+    "The greatest common divisor of two integers; 0 of two zeros.",
+    "td.gcd(td.asarray([12, 7]), 8) -> [4, 1]",
+)
+lcm: OperatorFunction[Tensor] = _declare(
+    "lcm",
+    _compose_lcm,
+    "The least common multiple of two integers; 0 if one of them is 0.",
+    "td.lcm(td.asarray([4, 3]), 6) -> [12, 6]",
+)

@@ -105,7 +105,7 @@ class Declaration(NamedTuple):
     Attributes:
         schema: its schema, in PyTorch's language.
         kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "cast" "copy" "join" "gather"
-            "scatter" "contraction" "convolution" "creation" "composite" "random"``.
+            "scatter" "contraction" "convolution" "creation" "composite" "random" "special" "integer"``.
         doc: its documentation.
         shape_rule: the shape and dtype rule: from the schema's arguments (tensors, specs, scalars) to one TensorSpec
             or a tuple of them.

@@ -30,8 +30,8 @@ class NativeLoop(NamedTuple):
     holds the bytes from item to item of each operand, then the strides of the core axes.
 
     Attributes:
-        provider: who has the loop: ``"numpy.linalg"``, ``"numpy.fft"``, ``"scipy.special"``, or ``"tandem"`` and
-            ``"convolution"`` for emitted code.
+        provider: who has it: ``"numpy"``, ``"numpy.linalg"``, ``"numpy.fft"``, ``"scipy.special"``, or ``"tandem"``
+            and ``"convolution"`` for emitted code.
         name: its name there.
         when: whether it computes a call, from the operator's arguments with specs in place of tensors.
         extra: numbers that follow the tensors as operands, in the real dtype of the first tensor.

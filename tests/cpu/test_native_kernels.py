@@ -6,6 +6,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
+from python_calls import python_calls
 from rotation import is_tried, one_each_commit
 from tandem import config, errors, lazy
 from tandem.operators.declare.declaration import declared_operators
@@ -241,6 +242,24 @@ def test_searchsorted_promotes_and_orders_nan(side):
 
 
 @native
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64", "int64"])
+def test_functions_of_integers_are_loops_of_numpy(name, dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([0, 12, 7, limits.max, limits.min, 100], dtype)
+    function, reference = getattr(td, name), getattr(np, name)
+    one, two = td.asarray(x[:, None]), td.asarray(x)
+    jitted = td.jit(function)
+    for _ in range(6):
+        for call in (function, jitted):
+            np.testing.assert_array_equal(call(one, two), reference(x[:, None], x))
+            np.testing.assert_array_equal(call(two, 6), reference(x, np.array(6, dtype)))
+    for call in (function, jitted):
+        for _ in range(100):  # the first calls are cold
+            call(one, two)
+        assert python_calls(call, one, two) == []
+
+
 @pytest.mark.parametrize("name", ["sum", "prod"])
 @pytest.mark.parametrize("shape", [(5, 7, 3), (1, 40, 3), (300, 2), (4, 1, 6), (7,), (0, 2)])
 def test_folds_of_complex_numbers_have_the_bits_of_eager_calls(name, shape):

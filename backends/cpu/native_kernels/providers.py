@@ -119,6 +119,7 @@ PROVIDERS: dict[str, Any] = {
     "tandem": EmittedProvider(),
     "folds": FoldProvider(),
     "convolution": ConvolutionProvider(),
+    "numpy": UfuncProvider("numpy", np),
     "numpy.linalg": UfuncProvider(
         "numpy.linalg._umath_linalg", lazy.Module("numpy.linalg._umath_linalg"), Failures.FLAG, is_double=True
     ),
