@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_INLINED_COST = 12
 """Instructions per element: a value that costs at most this is recomputed instead of stored."""
+MAX_POSITION_COST = 8
+"""Instructions of an integer that kernels compute where they use it as an index, as that of a window at a start."""
 GATHER_COST = 8
 """Instructions per element of a read at integer positions."""
 MAX_GROUP_NODES = 256

@@ -18,7 +18,7 @@ from ...registry.dtypes import DType
 from ...tracer.graph import Value
 
 MOST_KERNELS = 8  # of bodies that are written twice
-MOST_POINTS = 32  # of each of them
+MOST_POINTS = 64  # of each of them
 
 
 class Interval(NamedTuple):

@@ -100,6 +100,32 @@ def count_items(loop: LoopWriter, length: int, *, reverse: bool) -> dict[int, Co
     return result
 
 
+def load_fixed_numbers(loop: LoopWriter, first: int) -> dict[int, Counter]:
+    """Load the captured integers on which positions in a loop depend: counters with step 0.
+
+    Each iteration stores them, so that LLVM knows that no update changes them.
+
+    Args:
+        loop: the loop, whose operands become the memory of the numbers.
+        first: the number of the first input of the body that is neither a carry nor an item.
+    """
+    inputs, operands = loop.step.bodies[-1].graph.inputs, loop.step.operands
+    numbers = [
+        j
+        for j in range(first, len(operands))
+        if not inputs[j].shape and inputs[j].spec.dtype.is_integer and operands[j][0].weak is None
+    ]
+    used = _bounds.find_bounds(loop.step.bodies, numbers).intervals if numbers else ()
+    result = {}
+    for j in used:
+        memory, number = f"%{loop.name}_n{j}", loop.new_register()
+        loop.reserve_slots(memory, 1)
+        result[j] = Counter(number, inputs[j].spec.dtype, 0, memory)
+        loop.emit(f"{number} = load {result[j].kind}, ptr {loop.operands[j]}, align 1")
+        loop.operands[j] = memory
+    return result
+
+
 def constant_number(loop: LoopWriter, carry: int) -> int | None:
     """Return the integer that a carry begins with, if it is a constant."""
     lowered, spec = loop.writer.lowered, loop.node.outputs[carry].spec
@@ -264,7 +290,7 @@ def stop_at_limits(
         loop.emit(f"{inside} = and i1 {above}, {below}")
         loop.emit(f"{left} = sub i64 " + (f"{high}, {wide}" if counter.step > 0 else f"{wide}, {low}"))
         loop.emit(f"{more} = udiv i64 {left}, {abs(counter.step) or 1}")
-        loop.emit(f"{count} = add i64 {more}, 1")
+        loop.emit(f"{count} = add i64 {more if counter.step else MOST_ITERATIONS}, 1")
         loop.emit(f"{known} = select i1 {inside}, i64 {count}, i64 0")
         loop.emit(f"{end} = add i64 {iteration}, {known}")
         loop.emit(f"{first} = call i64 @llvm.umin.i64(i64 {stop}, i64 {end})")

@@ -39,6 +39,7 @@ class LoopWriter:
         self._count = 0
         self.operands: list[str] = []
         self.cells: dict[int, str] = {}
+        self.numbers: dict[int, loop_counters.Counter] = {}  # that are captured, and positions depend on
         self.fixed: set[int] = set()  # carries whose memory stays the same
         self.length: int | str | None = None  # the number of iterations, if it is known when the loop begins
         flush = self.node.kwargs.get("flush", False)
@@ -159,7 +160,7 @@ class LoopWriter:
         firsts = [self._first_carry(j) for j in range(carried)]
         self.fixed = {j for j in range(carried) if self.step.bodies[-1].sources[j] == ("input", j)}
         frame = LoopFrame(self, firsts)
-        counters = loop_counters.load_counters(self, carried)
+        counters = self.numbers | loop_counters.load_counters(self, carried)
         self.length = length
         if bound is not None and bound.counter in counters:
             pointers = [*firsts, *self.operands[carried:]]
@@ -215,6 +216,7 @@ class LoopWriter:
         length, reverse = self.node.kwargs["length"], self.node.kwargs["reverse"]
         call = BodyCall(self, body, f"{self.name}_b")
         first = carried + items
+        self.numbers = loop_counters.load_fixed_numbers(self, first)
         fixed = {i: self.operands[i] for i in range(first, len(self.operands))}
         call.prepare(fixed)
 
@@ -295,6 +297,7 @@ class LoopWriter:
     def _while(self) -> None:
         condition, body = self.step.bodies
         carried = len(self.node.args[2])
+        self.numbers = loop_counters.load_fixed_numbers(self, carried)
         asks, call = BodyCall(self, condition, f"{self.name}_a"), BodyCall(self, body, f"{self.name}_b")
         fixed = {i: self.operands[i] for i in range(carried, len(self.operands))}
         asks.prepare(fixed)

@@ -4,6 +4,9 @@ The value may be one part (a slice, a flip, a transpose of something computed) o
 parts of a concatenation, the border and the inside of a pad). The reader then becomes a kernel for each region of its
 space that reads from one part. The value itself is not stored.
 
+Positions, such as the ``i + arange(5)`` of a window, are computed wherever kernels use them as indices, also in
+reductions: printers recognize consecutive ones.
+
 Source: producer fusion with recomputation in XLA, and the partition of iteration spaces in polyhedral compilers.
 """
 
@@ -15,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import UndecidedError
 from ...operators.scalar_ir.cost import cost
-from ...operators.scalar_ir.expr import order
+from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Node, Value
 from ..buffer_assignment import nbytes_of
-from ..cost_model import MAX_REGIONS, MIN_SPLIT_BYTES, is_cheap, recomputing_reads_pays
+from ..cost_model import MAX_POSITION_COST, MAX_REGIONS, MIN_SPLIT_BYTES, is_cheap, recomputing_reads_pays
 from ..fusion.affine_reads import (
     AffineAxis,
     Composition,
@@ -30,9 +33,9 @@ from ..fusion.affine_reads import (
     select_part,
     split_space,
 )
-from ..fusion.loop_ir import Buffer, FusedKernel, Store, Update, load
+from ..fusion.loop_ir import Buffer, FusedKernel, Store, Update, load, target_of
 from ..in_place import find_updates
-from ..thunks import AliasCandidate, KernelThunk, Thunk, reads_and_writes
+from ..thunks import AliasCandidate, KernelThunk, Thunk, keep_buffers, reads_and_writes
 
 if TYPE_CHECKING:
     from ...registry.dims import Dim
@@ -105,6 +108,11 @@ class _Steps:
         parts = self._find_parts(value, [step for position in writers for step in self.steps[position]])
         if not parts or (len(parts) > 1 and nbytes_of(value) < MIN_SPLIT_BYTES):
             return []
+        is_position = self._is_position(value, parts, readers)
+        if not is_position and any(
+            len(part.kernel.stages[0].body) > 1 for part in parts if part.kernel.stages
+        ):
+            return []  # the kernel would compute what other values share with this one as before
         sources = {one for part in parts for one in part.values if one is not value}
         if self._are_overwritten(sources, writers[0], readers) or not self._may_read_carries(
             sources, parts, readers
@@ -112,26 +120,39 @@ class _Steps:
             return []
         reads: dict[int, list[Reads]] = {}
         for position in readers:
-            by_step = [_find_reads(step, value) for step in self.steps[position]]
+            by_step = [_find_reads(step, value, is_position) for step in self.steps[position]]
             reads[position] = [one for one in by_step if one is not None]
             if len(reads[position]) < len(by_step):
                 return []
+        if not is_position and not self._recomputing_pays(value, parts, reads):
+            return []
+        merged = self._merge_readers(value, parts, reads)
+        if merged is None:
+            return []
+        left = {n: [one for step in self.steps[n] if (one := _remove_store(step, value))] for n in writers}
+        nodes = [node for n in writers for step in self.steps[n] for node in getattr(step, "nodes", ())]
+        if any(left.values()):
+            nodes = [node for node in nodes if value in node.outputs]
+        merged = {
+            n: [_add_nodes(step, self.steps[n], nodes) for step in steps] for n, steps in merged.items()
+        }
+        self._replace({**merged, **left})
+        return [one for one in sources if one not in self.kept]
+
+    def _is_position(self, value: Value, parts: list[Part], readers: list[int]) -> bool:
+        """Whether the elements of a value are integers that cost little, and all readers use them as indices only."""
+        if not value.spec.dtype.is_integer or len(parts) > 1 or cost(parts[0].expr) > MAX_POSITION_COST:
+            return False
+        return all(_uses_as_index(step, value) for position in readers for step in self.steps[position])
+
+    def _recomputing_pays(self, value: Value, parts: list[Part], reads: dict[int, list[Reads]]) -> bool:
+        """Whether computing a value where it is read is cheaper than storing it."""
         number = sum(
             _count_reads(step, one)
             for position, by_step in reads.items()
             for step, one in zip(self.steps[position], by_step, strict=True)
         )
-        if not recomputing_reads_pays(max(cost(part.expr) for part in parts), number, value.spec):
-            return []
-        merged = self._merge_readers(value, parts, reads)
-        if merged is None:
-            return []
-        nodes = [node for n in writers for step in self.steps[n] for node in getattr(step, "nodes", ())]
-        merged = {
-            n: [_add_nodes(step, self.steps[n], nodes) for step in steps] for n, steps in merged.items()
-        }
-        self._replace({**merged, **{position: [] for position in writers}})
-        return [one for one in sources if one not in self.kept]
+        return recomputing_reads_pays(max(cost(part.expr) for part in parts), number, value.spec)
 
     def _merge_readers(
         self, value: Value, parts: list[Part], reads: dict[int, list[Reads]]
@@ -171,7 +192,7 @@ class _Steps:
         A kernel that reads the neighbours of a point cannot write its result over the carry. That costs a copy, which
         the parts of a value cost too; but a kernel that reads the carry anyway does not read the value's memory then.
         """
-        carries = sources.intersection(self.lowered.donated)
+        carries = {one for one in sources.intersection(self.lowered.donated) if one.spec.size > 1}
         if not carries:
             return True
         read_anyway = all(
@@ -195,11 +216,15 @@ def _parts_of_step(step: KernelThunk, value: Value) -> list[Part] | None:
     kernel = step.kernel
     if len(kernel.stages) != 1 or kernel.stages[0].has_index_maps() or step.temporaries:
         return None
+    if step.updated is not None and step.updated.out is not value:
+        return None
     parts = [] if step.updated is None else [_base_part(step.updated)]
-    own = {b.name for b in kernel.buffers if b.param is not None and step.params[b.param] is value}
+    own = _find_buffers(step, value)
     for statement in kernel.stages[0].body:
-        if not isinstance(statement, Store) or statement.buffer not in own:
+        if not isinstance(statement, Store):
             return None
+        if statement.buffer not in own:
+            continue
         target = next(b for b in kernel.buffers if b.name == statement.buffer)
         if statement.value.dtype is not target.dtype or target.dtype is not value.spec.dtype:
             return None
@@ -221,32 +246,74 @@ def _base_part(update: AliasCandidate) -> Part:
     return Part(zeros, tuple(value.shape), dims, kernel, (update.source,), load(source))
 
 
-# -- readers -----------------------------------------------------------------------------------------------------------
-def _find_reads(step: Thunk, value: Value) -> Reads | None:
-    """Find the reads of a value in a step; None if the step is not a kernel that computes elements one by one."""
-    if value not in reads_and_writes(step)[0]:
-        return []
-    if not isinstance(step, KernelThunk) or len(step.kernel.stages) != 1:
+def _remove_store(step: Thunk, value: Value) -> Thunk | None:
+    """A step without the stores of a value; None if it has no others."""
+    if not isinstance(step, KernelThunk) or len(step.kernel.stages[0].body) == 1:
         return None
     kernel, (stage,) = step.kernel, step.kernel.stages
-    if step.temporaries or not all(isinstance(s, (Store, Update)) for s in stage.body):
+    own = _find_buffers(step, value)
+    body = tuple(s for s in stage.body if target_of(s) not in own)
+    if not body:
         return None
-    own = {b.name for b in kernel.buffers if b.param is not None and step.params[b.param] is value}
-    if any(e.op == "gather" and e.payload.buffer in own for e in stage.exprs()):
+    changed = step._replace(kernel=kernel._replace(stages=(stage._replace(body=body),)))
+    return keep_buffers(changed, set(changed.kernel.stages[0].buffers()))
+
+
+# -- readers -----------------------------------------------------------------------------------------------------------
+def _find_reads(step: Thunk, value: Value, is_position: bool) -> Reads | None:
+    """Find the reads of a value in a step; None if the step is not a kernel that can compute the elements.
+
+    Positions are computed by any kernel that uses them as indices, others by kernels of elements.
+    """
+    if value not in reads_and_writes(step)[0]:
+        return []
+    if not isinstance(step, KernelThunk):
+        return None
+    if not is_position and not _computes_elements(step):
+        return None
+    kernel, exprs = step.kernel, [e for stage in step.kernel.stages for e in stage.exprs()]
+    own = _find_buffers(step, value)
+    if any(e.op == "gather" and e.payload.buffer in own for e in exprs):
         return None
     sizes = (*kernel.outer, *kernel.inner)
     if any(update.source is value for update in find_updates(step)) or 0 in sizes:
         return None
     result: Reads = []
     for b in kernel.buffers:
-        if b.param is None:
-            return None
-        if step.params[b.param] is value:
+        if b.param is not None and step.params[b.param] is value:
             axes = find_positions(value.shape, sizes, b.strides, b.offset)
             if axes is None or b.dtype is not value.spec.dtype:
                 return None
             result.append((b, axes))
     return result
+
+
+def _computes_elements(step: KernelThunk) -> bool:
+    """Whether a kernel computes elements one by one, in one stage."""
+    if step.temporaries or len(step.kernel.stages) != 1 or any(b.param is None for b in step.kernel.buffers):
+        return False
+    return all(isinstance(s, (Store, Update)) for s in step.kernel.stages[0].body)
+
+
+def _find_buffers(step: KernelThunk, value: Value) -> set[str]:
+    """The names of a kernel's buffers of a value."""
+    return {b.name for b in step.kernel.buffers if b.param is not None and step.params[b.param] is value}
+
+
+def _uses_as_index(step: Thunk, value: Value) -> bool:
+    """Whether a step is a kernel that uses the elements of a value only in the indices of its reads and updates."""
+    if not isinstance(step, KernelThunk):
+        return False
+    names, seen = _find_buffers(step, value), set[Expr]()
+    others = [s.value for stage in step.kernel.stages for s in stage.body]
+    while others:
+        e = others.pop()
+        if e.op == "load" and e.payload in names:
+            return False
+        if e not in seen and e.op != "gather":
+            seen.add(e)
+            others += e.args
+    return True
 
 
 def _count_reads(step: Thunk, reads: Reads) -> Dim:
@@ -261,7 +328,7 @@ def _split(step: Thunk, reads: Reads, value: Value, parts: list[Part]) -> list[T
     if not isinstance(step, KernelThunk) or not reads:
         return [step]
     sizes = (*step.kernel.outer, *step.kernel.inner)
-    has_maps = step.kernel.stages[0].has_index_maps()
+    has_maps = any(stage.has_index_maps() for stage in step.kernel.stages)
     if has_maps and any(not is_cheap(part.expr) for part in parts):
         return None  # elements at integer positions are computed one by one
     regions = list(split_space(sizes, parts, [axes for _, axes in reads]))

@@ -1,5 +1,7 @@
 """Reads and updates at consecutive positions, ``x[start + arange(n)]``: values, errors, and vector loads."""
 
+import functools
+
 import numpy as np
 import pytest
 import tandem as td
@@ -120,17 +122,33 @@ def test_bounds_of_expressions():
     assert find_bounds(x) == find_bounds(apply("add", n, n)) == (None, None)
 
 
+def clipped(x, at, n):
+    return lax.dynamic_slice(x, (at,), (n,))
+
+
+def unclipped(x, at, n):
+    return x[at + td.arange(n)]
+
+
 @needs_native
+@pytest.mark.parametrize("read", [clipped, unclipped])
 @pytest.mark.parametrize(
     "program",
     [
-        lambda x, at: lax.dynamic_slice(x, (at,), (16,)) * 2,
-        lambda x, at: lax.dynamic_slice(td.concatenate([x, x]), (at,), (65,)).sum(),
-        lambda x, at: td.vmap(lambda k: lax.dynamic_slice(x, (k,), (16,)).max())(td.arange(9) + at),
-        lambda x, at: td.scan(lambda c, k: (c, lax.dynamic_slice(x, (k,), (16,))), 0, td.arange(9))[1],
-        lambda x, at: lax.dynamic_update_slice(x, x[:16] * 2, (at,)),
+        lambda read, x, at: read(x, at, 16) * 2,
+        lambda read, x, at: read(td.concatenate([x, x]), at, 65).sum(),
+        lambda read, x, at: td.vmap(lambda k: read(x, k, 16).max())(td.arange(9) + at),
+        lambda read, x, at: td.scan(lambda c, k: (c, read(x, k, 16)), 0, td.arange(9))[1],
     ],
 )
-def test_windows_are_vectors_in_memory(program):
-    text = td.jit(program).lower(array("float32", SIZE), td.asarray(3)).llvm_ir()
-    assert "\nconsecutive" in text
+def test_windows_are_vectors_in_memory(program, read):
+    text = td.jit(functools.partial(program, read)).lower(array("float32", SIZE), td.asarray(3)).llvm_ir()
+    assert ("\nconsecutive" in text) is (read is unclipped)  # and a loop that checks each position
+    assert ".gather." not in text or read is unclipped
+
+
+@needs_native
+def test_windows_are_updated_in_vectors():
+    program = td.jit(lambda x, at: lax.dynamic_update_slice(x, x[:16] * 2, (at,)))
+    text = program.lower(array("float32", SIZE), td.asarray(3)).llvm_ir()
+    assert "out_of_bounds" not in text and "store <16 x float>" in text

@@ -1,5 +1,7 @@
 """Folds of short windows at traced positions in loops: the bits of eager loops, and code that LLVM vectorizes."""
 
+import math
+
 import numpy as np
 import pytest
 import tandem as td
@@ -101,5 +103,75 @@ def test_windows_out_of_bounds_raise_as_eager_loops_do():
 @needs_native
 @pytest.mark.parametrize("k", [8, 65])
 def test_short_windows_are_folded_as_scalars(k):
-    text = td.jit(lambda x: clipped(x, FOLDS["sum"], k)).lower(values("float32")).llvm_ir()
+    text = td.jit(lambda x: checked(x, FOLDS["sum"], k)).lower(values("float32")).llvm_ir()
     assert ("\nwindow" in text) is (k == 8) is ("\nconsecutive" not in text)
+
+
+# -- windows of several dimensions -----------------------------------------------------------------------------------
+def grid(dtype, *shape):
+    x = values(dtype).numpy()
+    return td.asarray(np.resize(x, math.prod(shape)).reshape(shape))
+
+
+def blocks(x, fold, sizes):
+    """Fold a block at each position along the first two axes, also beyond the end, in nested loops."""
+    rest = (0,) * (x.ndim - 2)
+    n, m = x.shape[:2]
+
+    def fold_at(i, j):
+        return td.tree.leaves(fold(lax.dynamic_slice(x, (i, j, *rest), sizes)))[0]
+
+    def column(i, j, out):
+        return out.at[i, j].set(fold_at(i - 1, j - 1))
+
+    first = fold_at(0, 0)
+    start = td.zeros((n, m), dtype=first.dtype)
+    return td.fori_loop(0, n, lambda i, o: td.fori_loop(0, m, lambda j, o: column(i, j, o), o), start)
+
+
+def dilated(x, fold, sizes):
+    """Fold every second element of a block, in a ``while_loop`` around a ``scan``."""
+    rows, columns = td.arange(sizes[0])[:, None] * 2, td.arange(sizes[1]) * 2
+
+    def row(state):
+        i, s = state
+        folded = td.scan(lambda c, j: (c, fold(x[i + rows, columns + j])), 0, td.arange(-3, 3))[1]
+        return i + 1, s + td.tree.leaves(folded)[0].sum()
+
+    first = td.tree.leaves(fold(x[:2, :2]))[0]
+    return td.while_loop(lambda s: s[0] < 3, row, (td.asarray(-3), td.zeros((), dtype=first.sum().dtype)))[1]
+
+
+@needs_native
+@pytest.mark.parametrize("name", FOLDS)
+def test_blocks_have_the_bits_of_eager_loops(name):
+    dtype = {"max": "float64", "sum": "float64", "argmin": "int32", "mean": "float16"}.get(name, "float32")
+    for sizes in ((5, 5), (1, 7), (8, 7)):
+        assert_same(lambda x, s=sizes: blocks(x, FOLDS[name], s), grid(dtype, 8, 7))
+    assert_same(lambda x: blocks(x, FOLDS[name], (2, 3, 4)), grid(dtype, 3, 4, 4))
+    assert_same(lambda x: dilated(x, FOLDS[name], (3, 2)), grid(dtype, 9, 8))
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["sum", "max"])
+def test_blocks_are_folded_as_scalars(name):
+    text = td.jit(lambda x: blocks(x, FOLDS[name], (5, 5))).lower(grid("float32", 20, 20)).llvm_ir()
+    assert "\nwindow" in text  # the first position along one axis comes from the outer loop
+    lines = td.jit(lambda x, i: lax.dynamic_slice(x, (i, i), (3, 3)).max()).lower(
+        grid("float32", 9, 9), td.asarray(3)
+    )
+    assert len(lines.kernels().steps) == 1 and "out_of_bounds" not in lines.llvm_ir()
+
+
+def test_blocks_out_of_bounds_raise_as_eager_loops_do():
+    x, messages = grid("float32", 9, 9), []
+
+    def program(x):
+        body = lambda c, i: (c, x[i + td.arange(3)[:, None], td.arange(2) + 2].sum())  # noqa: E731
+        return td.scan(body, 0, td.arange(8))[1]
+
+    for call in (program, td.jit(program)):
+        with pytest.raises(errors.OutOfBoundsError) as fault:
+            call(x)
+        messages.append(str(fault.value))
+    assert messages[0] == messages[1]

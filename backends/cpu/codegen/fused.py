@@ -264,10 +264,11 @@ class StagePrinter:
 
     def write(self) -> None:
         """Write a stage that keeps no dimensions."""
-        items = [self.make_reducer(r) for r in self.reduces]
-        if self.has_index_maps and items and _window_rows.is_window(self, items):
-            values = _window_rows.write_window(self, items)
+        window = _window_rows.find_window(self) if self.has_index_maps and self.reduces else None
+        if window is not None:
+            items, values = window.items, window.write()
         else:
+            items = [self.make_reducer(r) for r in self.reduces]
             values = self.write_values(items)
         for r, x, value in zip(self.reduces, items, values, strict=True):
             if r.fold.finish is not None:

@@ -247,17 +247,18 @@ class VectorStage:
                 else:
                     fixed[e] = self.f.load_splat(e.dtype, use.base)
             elif e.op in ("row", "scalar"):
-                fixed[e] = self._leaf(e)
+                fixed[e] = load_leaf(stage, e)
             elif e.op == "index" and e.payload != stage.dims[-1]:
                 fixed[e] = self.f.broadcast(stage.indices[e.payload], "i64")
             elif e.op not in ("index", "gather") and all(a in fixed for a in e.args):
                 emit_exprs(self.f, [e], fixed)
         return fixed, read
 
-    def _leaf(self, e: Expr) -> str:
-        """Return a row value or run-time scalar in every lane."""
-        f = self.f
-        if e.op == "row":
-            value, dtype = self.stage.row_values[e.payload]
-            return f.broadcast(value, REGISTER[dtype])
-        return load_scalar(f, e)
+
+def load_leaf(stage: StagePrinter, e: Expr) -> str:
+    """Return a row value or run-time scalar in every lane."""
+    f = stage.f
+    if e.op == "row":
+        value, dtype = stage.row_values[e.payload]
+        return f.broadcast(value, REGISTER[dtype])
+    return load_scalar(f, e)
