@@ -75,20 +75,21 @@ def _products_before(indices: Any, values: Tensor) -> Tensor:
     return where(_is_same_run(indices, 1), _combine_runs(indices, values, mul).roll(1, 0), ones_like(values))
 
 
-def sort_by_position(
-    spec: TensorSpec, indices: Indices, value: Any, axis: int
-) -> tuple[Any, Any, Any, tuple[int, ...]]:
+def sort_by_position(spec: TensorSpec, positions: Tensor, value: Any) -> tuple[Any, Any, Any]:
     """Sort the selected positions of a flattened tensor, and the values with them.
 
+    Args:
+        spec: the shape and dtype of the tensor.
+        positions: of the elements in the flattened tensor, in the shape of the selection.
+        value: broadcasts to the selection.
+
     Returns:
-        The sorted positions; their values; the permutation that sorted them; the shape of the selection.
+        The sorted positions; their values; the permutation that sorted them.
     """
-    numbers = reshape(arange(spec.size, device=spec.device), spec.shape)
-    positions = index(numbers, indices, axis)
     flat = reshape(positions, (-1,))
     order = argsort(flat)
     values = reshape(broadcast_to(_as_tensor(value, spec), positions.shape), (-1,))
-    return index(flat, (order,), 0), index(values, (order,), 0), order, positions.shape
+    return index(flat, (order,), 0), index(values, (order,), 0), order
 
 
 def _as_tensor(value: Any, spec: TensorSpec) -> Tensor:
@@ -101,15 +102,17 @@ def _as_tensor(value: Any, spec: TensorSpec) -> Tensor:
 
 def _product_of_others(self: Tensor, indices: Indices, value: Any, axis: int) -> Tensor:
     """For each value the product of the others for its position, without a division, so zeros are allowed."""
-    positions, values, order, shape = sort_by_position(spec_of(self), indices, value, axis)
+    spec = spec_of(self)
+    selected = index(reshape(arange(spec.size, device=spec.device), spec.shape), indices, axis)
+    positions, values, order = sort_by_position(spec, selected, value)
     behind = flip(_products_before(flip(positions, 0), flip(values, 0)), 0)
     others = mul(_products_before(positions, values), behind)
-    return reshape(index(others, (argsort(order),), 0), shape)
+    return reshape(index(others, (argsort(order),), 0), selected.shape)
 
 
-def reduce_by_sorting(self: Tensor, indices: Indices, value: Any, axis: int, reduce: str) -> Tensor:
-    """``index_reduce`` composed of other operators."""
-    positions, values, _, _ = sort_by_position(spec_of(self), indices, value, axis)
+def reduce_by_sorting(self: Tensor, positions: Tensor, value: Any, reduce: str) -> Tensor:
+    """``index_reduce`` at positions in the flattened tensor, composed of other operators."""
+    positions, values, _ = sort_by_position(spec_of(self), positions, value)
     result = combine_sorted(reshape(self, (-1,)), positions, values, COMBINE[reduce])
     return reshape(result, spec_of(self).shape)
 

@@ -139,6 +139,30 @@ def test_positions_out_of_bounds_add_nothing(cuda):
     assert y.to("cpu").tolist() == [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("name", ["set", "add", "max", "min", "multiply"])
+def test_positions_out_of_bounds_change_nothing(cuda, name, dtype):
+    if dtype == "complex64" and name in ("max", "min"):
+        pytest.skip("complex numbers have no order")
+    host = numbers(np.random.default_rng(SEED), (4, 3), dtype)
+    value = numbers(np.random.default_rng(SEED + 1), (5,), dtype)
+    inside = [(1, 2), (3, 0)]
+    keys = [td.asarray([4, 1, -5, 3, 99]), td.asarray([0, 2, 1, 0, 0])]
+    want = td.asarray(host)
+    for position, (i, j) in zip((1, 3), inside, strict=True):
+        want = getattr(want.at[i, j], name)(td.asarray(value)[position])
+    x, v = td.asarray(host, device="cuda"), td.asarray(value, device="cuda")
+    for run in (lambda f: f, td.jit):
+        update = run(lambda x, i, j, v: getattr(x.at[i, j], name)(v))
+        y = update(x, *[one.to("cuda") for one in keys], v)
+        operator = "index_put" if name in ("set", "add") else "index_reduce"
+        with pytest.raises(
+            errors.OutOfBoundsError, match=f"{operator}: index (4|99|-5) is out of bounds for axis 0"
+        ):
+            td.synchronize("cuda")
+        assert y.to("cpu").tolist() == want.tolist()
+
+
 # -- what is launched --------------------------------------------------------------------------------------------------
 def selected(shape, count, axis=0, strides=None):
     base = contiguous(shape) if strides is None else Layout(shape, strides)

@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....eager.tensor.tensor import Tensor
+from ....operators.creation.creation import arange
 from ....operators.declare.shape_rules import normalize_axis
+from ....operators.elementwise.comparison import eq
+from ....operators.elementwise.selection import where
 from ....operators.indexing.gather import index_shape
 from ....operators.indexing.index_reduce import reduce_by_sorting
 from ....operators.indexing.slicing import plan_shape
+from ....operators.shape.views import reshape
 from ....registry.dispatch.keys import CUDA_KEYS
 from ....registry.dtypes import bool_, int64
 from ....registry.operator import Operator, operators
@@ -146,12 +150,24 @@ def index_reduce_kernel(op: Operator) -> Callable[..., CudaTensor]:
         if combine == "mul" and data.dtype.kind == "f":
             result = store("index_reduce", copy_array(data), indices, value, axis, combine)
             return cuda_tensor(contiguous(result, data.dtype))
-        slots = tuple([cuda_tensor(one) for one in positions(indices, data.layout.index)])
-        return reduce_by_sorting(
-            cuda_tensor(data), slots, cuda_tensor(value_array(value, data)), axis, reduce
-        )
+        at = _flat_positions("index_reduce", data, indices, axis)
+        return reduce_by_sorting(cuda_tensor(data), at, cuda_tensor(value_array(value, data)), reduce)
 
     return kernel
+
+
+def _flat_positions(name: str, data: DeviceArray, indices: Any, axis: int) -> Any:
+    """The positions of selected elements in the flattened array; its size where an index is out of bounds.
+
+    A gather reads 0 there, so it reads numbers that count from 1. Nothing is written at the position after the last.
+    """
+    device = cuda_tensor(data).device
+    start, shape = normalize_axis(name, axis, len(data.shape)), index_shape(name, data.shape, indices, axis)
+    common = shape[start : len(shape) - (len(data.shape) - start - len(indices))]
+    numbers: Any = reshape(arange(1, data.layout.size + 1, device=device), data.shape)
+    read = gather(name, numbers._data, positions(indices, data.layout.index), common, start)
+    result = cuda_tensor(read)
+    return where(eq(result, 0), data.layout.size, result - 1)
 
 
 def _all(name: str, self: Any, indices: Any, value: Any) -> tuple[Any, Any, Any]:
