@@ -58,6 +58,8 @@ def find_indexed_access(node: Node) -> IndexedAccess | None:
     axis = normalize_axis(node.op.schema.name, rest[0] if rest else 0, len(source.shape))
     rank = max((len(one.shape) for one in indices if isinstance(one, Value)), default=0)
     combine = spec.combine(**node.kwargs)
+    if combine == "mul" and source.spec.dtype is dt.bool_:
+        combine = "minimum"
     return IndexedAccess(source, tuple(indices), axis, rank, value, combine)
 
 
@@ -90,8 +92,6 @@ def explain_indexed_access(node: Node, checks_empty: bool = True) -> str | None:
         return "complex numbers are combined by NumPy"
     if access.combine in ("minimum", "maximum") and access.source.spec.dtype in dt.HALVES:
         return "NumPy orders zeros of 16-bit floats otherwise"
-    if access.combine and access.source.spec.dtype is dt.bool_ and access.combine == "mul":
-        return "bools are multiplied by NumPy"
     return None
 
 

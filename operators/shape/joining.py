@@ -23,7 +23,6 @@ from ..declare.kinds import array_op, composite
 from ..declare.native_kernel import Decomposition
 from ..declare.shape_rules import (
     common_device,
-    convert_numbers,
     is_tensor,
     normalize_axis,
     promoted_dtype,
@@ -82,7 +81,7 @@ def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) ->
 
 def _concat_pieces(whole: ViewLayout, tensors: Sequence[Any], axis: int | None) -> list[Piece] | None:
     """The pieces of a concatenation: a slice for each tensor; None if some are flattened."""
-    shapes = [(1,) if isinstance(tensor, SCALARS) else tensor.shape for tensor in tensors]
+    shapes = [(1,) if isinstance(x, SCALARS) or (axis is None and not x.shape) else x.shape for x in tensors]
     if any(len(shape) != len(whole.sizes) for shape in shapes):
         return None
     axis = 0 if axis is None else axis % len(whole.sizes)
@@ -118,12 +117,11 @@ def _concat_batched(
 
 
 def _is_flat(tensor: object) -> bool:
-    return isinstance(tensor, SCALARS) or len(spec_of(tensor).shape) == 1
+    return isinstance(tensor, SCALARS) or len(spec_of(tensor).shape) <= 1
 
 
 def _concat_flattened(tensors: Sequence[Any], axis: None) -> Tensor:
-    values = convert_numbers(tensors)
-    flat = [x if isinstance(x, SCALARS) else reshape(x, (spec_of(x).size,)) for x in values]
+    flat = [x if _is_flat(x) else reshape(x, (spec_of(x).size,)) for x in tensors]
     return concat(flat, axis)
 
 

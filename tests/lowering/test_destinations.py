@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tandem as td
+from kernel_harness import needs_native
 from tandem import config
 
 native = pytest.mark.skipif(not config.flags.native, reason="native code is off")
@@ -140,3 +141,24 @@ def test_random_programs(seed):
     program = random_program(seed)
     check(program, [(7, 8), (7, 8)])
     check(in_loop(program), [(7, 8), (7, 8)])
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "complex128"])
+@pytest.mark.parametrize("shape", [(2, 3), (4,), ()])
+def test_numbers_are_pieces_of_flat_joins(shape, dtype):
+    x = td.ones(shape, dtype=dtype)
+    programs = [lambda x, n: td.concat([x, 0.1, x, n], axis=None), lambda x, n: td.append(x, n)]
+    for program in programs:
+        compiled = td.jit(program)
+        assert "callback" not in {row.choice for row in compiled.lower(x, 0.1).kernels()}
+        got, want = compiled(x, 0.1), program(x, 0.1)
+        assert (got.dtype, got.tolist()) == (want.dtype, want.tolist())
+
+
+@needs_native
+def test_products_of_bools_at_positions_are_updates():
+    x, v, at = td.asarray([True, True, False, True]), td.asarray([True, False, True]), td.asarray([0, 0, -2])
+    compiled = td.jit(lambda x, at, v: x.at[at].multiply(v))
+    assert [row.choice for row in compiled.lower(x, at, v).kernels()] == ["update"]
+    assert compiled(x, at, v).tolist() == x.at[at].multiply(v).tolist() == [False, True, False, True]

@@ -120,6 +120,8 @@ WORDS = {
 }
 MADE = {
     "joined flat": (lambda x: td.concat([x * 2, x.T, td.astype(x[:1], td.int32)], None), (X,)),
+    "joined with numbers": (lambda x, n: td.concat([x, 2.5, x[0], n], None), (X, 3.5)),
+    "a number at the end": (lambda x, n: (td.append(x, 2), td.append(x[:, 0], n)), (X, 3.5)),
     "eye": (lambda x: td.eye(7, 5, device=x.device) * x, (X,)),
     "a shifted one": (lambda x: td.eye(7, k=-2, dtype=td.complex64, device=x.device) * x[:, :1], (X,)),
     "far off": (lambda x: x.T @ td.eye(7, 3, k=9, device=x.device), (X,)),

@@ -55,6 +55,11 @@ CASES = {
     "sums of elements": (lambda x, i, v: x.at[i, i % 32].add(v[:, :, 0]), (TABLE, ROWS, VALUES), 2),
     "many sums": (lambda x, i, v: x.at[i].add(v[0, 0]), (TABLE, MANY, VALUES), 3),
     "products": (lambda x, i, v: x.at[i].multiply(v), (TABLE, ROWS, VALUES), 2),
+    "products of bools": (
+        lambda x, i, v: (x > 0).at[i].multiply(v > -1),
+        (TABLE, ROWS, VALUES),
+        2,
+    ),
     "largest": (lambda x, i, v: x.at[i].max(v), (TABLE, ROWS, VALUES), 2),
     "smallest": (lambda x, i, v: x.at[i].min(v), (TABLE, ROWS, VALUES), 2),
     "a histogram": (lambda c, i: c.at[i % 40].add(1), (COUNTS, MANY), 1),
