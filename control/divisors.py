@@ -87,9 +87,9 @@ def _declare(name: str, body: Callable[[Tensor, Tensor], Tensor], doc: str, exam
     """Declare an operator of two integers with NumPy's loop; ``body`` serves compiled code without it."""
 
     def kernel(xp: ArrayModule, self: Array | int, other: Array | int) -> Array:
-        specs = [x if type(x) is int else TensorSpec((), as_dtype(x.dtype)) for x in (self, other)]
+        specs = [x if isinstance(x, int) else TensorSpec((), as_dtype(x.dtype)) for x in (self, other)]
         dtype = compute_dtype(name, "same", INTEGERS, specs).np
-        one, two = (xp.full((), x, dtype) if type(x) is int else x.astype(dtype) for x in (self, other))
+        one, two = (xp.full((), x, dtype) if isinstance(x, int) else x.astype(dtype) for x in (self, other))
         return call_quietly(getattr(xp, name), one, two)
 
     return array_op(
