@@ -39,6 +39,7 @@ class LoopFrame:
         iteration: the register of the number of the iteration.
         copies: the iterations that are written one after the other, with one test whether to stop.
         counters: the integers that the loop counts, by the number of the body's input.
+        polls: whether the loop may run beyond the first poll.
     """
 
     def __init__(self, loop: LoopWriter, firsts: Sequence[str]):
@@ -46,7 +47,8 @@ class LoopFrame:
         self.block, self.iteration, self.copies = loop.name, "", 1
         self.counters: dict[int, Counter] = {}
         self.changing = [j for j in range(len(firsts)) if j not in loop.cells and j not in loop.fixed]
-        self.first_poll = self._start_timer()
+        self.first_poll = self._find_first_poll()
+        self.polls = True
 
     def _emit(self, text: str) -> None:
         self.loop.emit(text)
@@ -54,14 +56,16 @@ class LoopFrame:
     def _label(self, name: str) -> None:
         self.loop.writer.lines.append(f"{self.block}_{name}:")
 
-    def _start_timer(self) -> int:
-        """Initialize the loop's state for `rt_gil.gil_poll`; return the iteration of the first poll."""
+    def _find_first_poll(self) -> int:
+        """Return the iteration of the first poll."""
+        each = 2.0 + sum(estimate_body(body.lowered) for body in self.loop.step.bodies)
+        return max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
+
+    def _start_timer(self) -> None:
+        """Initialize the loop's state for `rt_gil.gil_poll`."""
         loop = self.loop
-        each = 2.0 + sum(estimate_body(body.lowered) for body in loop.step.bodies)
-        first = max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
         loop.allocate_scratch(f"%{loop.name}_timer", 16)
-        self._emit(f"store [2 x i64] [ i64 0, i64 {first} ], ptr %{loop.name}_timer")
-        return first
+        self._emit(f"store [2 x i64] [ i64 0, i64 {self.first_poll} ], ptr %{loop.name}_timer")
 
     def write(self, counters: dict[int, Counter], write_iteration: Iteration) -> list[str]:
         """Write the loop; return the pointers to the final carries."""
@@ -69,17 +73,18 @@ class LoopFrame:
         limits, has_others = loop_counters.find_limits(loop, counters)
         if self.changing:
             limits, has_others = {}, False
+        self.polls = not isinstance(loop.length, int) or loop.length > self.first_poll
+        if self.polls:
+            self._start_timer()
         first_stop = self._first_stop()
         loop.jump("pre")
         self._label("pre")
         loop.jump("turn")
         self._label("turn")
         for j in self.changing:
-            self._emit(
-                f"%{name}_t{j} = phi ptr [ {self.firsts[j]}, %{name}_pre ], [ %{name}_c{j}, %{name}_polled ]"
-            )
-        self._emit(f"%{name}_it = phi i64 [ 0, %{name}_pre ], [ %{name}_i, %{name}_polled ]")
-        self._emit(f"%{name}_stop = phi i64 [ {first_stop}, %{name}_pre ], [ %{name}_later, %{name}_polled ]")
+            self._emit_turn("ptr", f"t{j}", self.firsts[j], f"c{j}")
+        self._emit_turn("i64", "it", "0", "i")
+        self._emit_turn("i64", "stop", str(first_stop), "later")
         before, start = f"{name}_turn", f"%{name}_it"
         if limits or has_others:
             self.copies = UNROLLED if has_others or loop.length is None else 1  # LLVM unrolls others
@@ -95,6 +100,12 @@ class LoopFrame:
         self._poll()
         self._label("done")
         return state
+
+    def _emit_turn(self, type_: str, result: str, first: str, after_poll: str) -> None:
+        """Select a value before the first iterations, or after a poll."""
+        name = self.block
+        polled = f", [ %{name}_{after_poll}, %{name}_polled ]" if self.polls else ""
+        self._emit(f"%{name}_{result} = phi {type_} [ {first}, %{name}_pre ]{polled}")
 
     def _write_iterations(
         self,
@@ -159,10 +170,16 @@ class LoopFrame:
         return stop
 
     def _poll(self) -> None:
-        """Write the poll: other threads run and Python handles signals, so that an endless loop can be interrupted."""
+        """Write the poll: other threads run and Python handles signals, so that an endless loop can be interrupted.
+
+        A loop that always ends before its first poll has none: LLVM unrolls it.
+        """
         loop, name = self.loop, self.block
-        is_failed, failed = loop.new_register(), loop.new_register()
         self._label("pause")
+        if not self.polls:
+            loop.jump("done")
+            return
+        is_failed, failed = loop.new_register(), loop.new_register()
         if loop.length is not None:
             self._emit(f"%{name}_all = icmp uge i64 %{name}_i, {loop.length}")
             self._emit(f"br i1 %{name}_all, label %{name}_done, label %{name}_poll")

@@ -103,8 +103,20 @@ def test_windows_out_of_bounds_raise_as_eager_loops_do():
 @needs_native
 @pytest.mark.parametrize("k", [8, 65])
 def test_short_windows_are_folded_as_scalars(k):
-    text = td.jit(lambda x: checked(x, FOLDS["sum"], k)).lower(values("float32")).llvm_ir()
+    x = td.asarray(np.resize(values("float32").numpy(), 300))
+    text = td.jit(lambda x: checked(x, FOLDS["sum"], k)).lower(x).llvm_ir()
     assert ("\nwindow" in text) is (k == 8) is ("\nconsecutive" not in text)
+
+
+@needs_native
+def test_short_loops_do_not_poll():
+    def row(i, o):
+        return td.fori_loop(0, 3, lambda j, o: o.at[i].add(o[i + j]), o)
+
+    program = td.jit(lambda x: td.fori_loop(0, 9, row, x))
+    assert "call i64 @gil_poll" not in program.lower(td.ones(20)).llvm_ir()
+    many = td.jit(lambda x: td.fori_loop(0, 10**6, lambda i, o: o * 0.5, x))
+    assert many.lower(td.ones(20)).llvm_ir().count("call i64 @gil_poll") == 1
 
 
 # -- windows of several dimensions -----------------------------------------------------------------------------------
