@@ -85,8 +85,8 @@ def test_recorded_layers_sum_after_the_operator_has_recorded():
 
 
 def test_recording_costs_something():
-    split = recording_split(seconds=0.1)
-    assert split.parts["autograd"] > 0
+    # A difference of two times, which other processes can hide.
+    assert any(recording_split(seconds=0.1).parts["autograd"] > 0 for _ in range(5))
 
 
 @pytest.mark.skipif(bool(fastpath.why_off()), reason="native code is off")
