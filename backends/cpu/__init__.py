@@ -22,6 +22,7 @@ native_kernels/: inner loops of NumPy and SciPy, and emitted ones
 numpy_sorting.py: addresses of the functions that NumPy sorts with
 object_table.py: tables of constants and callables; errors of bounds checks
 random_bits.py: Philox in emitted code
+scalar_ranges.py: intervals of the integers in nested loops
 scans.py: scans in compiled graphs
 step_cost.py: estimated run times of steps
 target.py: LLVM target of this machine, and the width of its vectors

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from ...lowering.loop_bodies import Body
 from ...registry.dtypes import bool_
 from ...tracer.graph import Value
+from .object_table import EmbeddedBody
+from .step_cost import estimate_body
 
 if TYPE_CHECKING:
     from .loop_writer import LoopWriter
+
+MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 
 
 class BodyCall:
@@ -19,12 +23,14 @@ class BodyCall:
     Attributes:
         body: the body.
         arrays, numbers: indices of the array inputs and of the scalar inputs.
+        time: the estimated time of a call, in nanoseconds, until a loop in it polls for the first time.
     """
 
     def __init__(self, loop: LoopWriter, body: Body, name: str):
         self.loop, self.body, self.name = loop, body, name
         self.storages: list[Value] = [] if body.lowered is None else body.lowered.storages
         self.arrays = [i for i, value in enumerate(body.graph.inputs) if value.weak is None]
+        self.time = 0.0
         self.numbers = [i for i, value in enumerate(body.graph.inputs) if value.weak is not None]
 
     def prepare(self, fixed: dict[int, str]) -> None:
@@ -32,7 +38,7 @@ class BodyCall:
         loop, name = self.loop, self.name
         if self.body.lowered is None:
             return
-        self.function, index = loop.writer.embed(self.body)
+        self.function, index = self._embed()
         loop.emit(f"%{name}_ca = getelementptr i8, ptr %tables, i64 {8 * index}")
         loop.emit(f"%{name}_c = load ptr, ptr %{name}_ca")
         words = len(self.arrays) + len(self.storages) + 3
@@ -50,6 +56,21 @@ class BodyCall:
         self._set(words - 2, f"%{name}_c")
         if loop.writer.has_state:
             self._set(words - 1, "%state")
+
+    def _embed(self) -> tuple[str, int]:
+        """Write the function of the body; return its name, and the index of its table of objects."""
+        outer, lowered, ranges = self.loop.writer, self.body.lowered, self.loop.ranges.of_body(self.body)
+        name = f"{outer.prefix}b{len(outer.callbacks)}_"
+        writer = type(outer)(lowered, module=outer.module, prefix=name, ranges=ranges)
+        is_small = len(lowered.steps) <= MAX_INLINED_STEPS
+        function = writer.write_function("internal ", f"{name}body", " alwaysinline" if is_small else "")
+        outer.inlined_steps += writer.inlined_steps + (len(lowered.steps) if is_small else 0)
+        outer.functions += [*writer.functions, function]
+        outer.extra += writer.extra
+        outer.may_raise |= writer.may_raise
+        outer.products |= writer.products
+        self.time = estimate_body(lowered, writer.loop_times)
+        return f"{name}body", outer.table_index(EmbeddedBody(lowered, writer.callbacks))
 
     def _set(self, slot: int, pointer: str) -> None:
         """Store a pointer in a slot of the body's table of buffers."""

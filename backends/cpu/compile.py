@@ -14,7 +14,7 @@ from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.cost_model import CELL_BYTES
 from ...lowering.fusion.loop_ir import move_offsets, structure_of
 from ...lowering.kernel_selection import Target
-from ...lowering.loop_bodies import Body, LoopThunk
+from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Backend, Lowered, register_backend
 from ...lowering.thunks import KernelThunk, NodeThunk, is_empty
 from ...registry.dtypes import DType
@@ -42,7 +42,6 @@ _foreign_calls = lazy.Module(".backends.cpu.foreign_calls")
 _scalars = lazy.Functions(".backends.cpu.codegen.scalars")
 _random_bits = lazy.Module(".backends.cpu.random_bits")
 MAX_STACK_BYTES = 1024  # of small intermediates and tables of one function
-MAX_INLINED_STEPS = 24  # of a body that becomes part of the code around its loop
 MAX_OPTIMIZED_STEPS = 48  # of such bodies: LLVM unrolls their loops, and forwards stored elements
 PART_STEPS = 128  # of a function: the time that LLVM takes for one grows faster than its length
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
@@ -62,7 +61,12 @@ class MainWriter:
     stack_words, cell_bytes = STACK_WORDS, CELL_BYTES
 
     def __init__(
-        self, lowered: Lowered, stamps: bool = False, module: Module | None = None, prefix: str = ""
+        self,
+        lowered: Lowered,
+        stamps: bool = False,
+        module: Module | None = None,
+        prefix: str = "",
+        ranges: Any = None,
     ):
         self.lowered, self.module, self.stamps = lowered, module or Module(find_node_loop), stamps
         self.prefix = prefix
@@ -85,6 +89,8 @@ class MainWriter:
         self.stack_used = self.inlined_steps = 0
         self.structures: dict[int, object] = {}
         self.calls: Counter[object] = Counter()
+        self.ranges = ranges  # a ScalarRanges, None before the first loop
+        self.loop_times: dict[int, float] = {}  # in nanoseconds, until the first poll, by the loop's step
 
     def write(self) -> str:
         """Return the whole module."""
@@ -99,19 +105,6 @@ class MainWriter:
         parts = [*texts, *dict.fromkeys(self.extra), *self.functions, main, str(self.module)]
         text = "\n".join(parts)
         return str(_scalars.write_as_scalars(text)) if "<1 x " in text else text
-
-    def embed(self, body: Body) -> tuple[str, int]:
-        """Write the function of a loop's body; return its name, and the index of its table of objects."""
-        name = f"{self.prefix}b{len(self.callbacks)}_"
-        writer = MainWriter(body.lowered, module=self.module, prefix=name)
-        is_small = len(body.lowered.steps) <= MAX_INLINED_STEPS
-        function = writer.write_function("internal ", f"{name}body", " alwaysinline" if is_small else "")
-        self.inlined_steps += writer.inlined_steps + (len(body.lowered.steps) if is_small else 0)
-        self.functions += [*writer.functions, function]
-        self.extra += writer.extra
-        self.may_raise |= writer.may_raise
-        self.products |= writer.products
-        return f"{name}body", self.table_index(EmbeddedBody(body.lowered, writer.callbacks))
 
     def write_function(self, linkage: str, name: str, attributes: str = "") -> str:
         """Return the function that runs the steps; helpers are in the module, and in `functions`."""

@@ -14,22 +14,11 @@ from ...lowering.loop_bodies import Body
 from ...lowering.thunks import KernelThunk
 from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr
-from ...registry.dtypes import DType
 from ...tracer.graph import Value
+from .codegen.intervals import Interval, integers_of
 
 MOST_KERNELS = 8  # of bodies that are written twice
 MOST_POINTS = 64  # of each of them
-
-
-class Interval(NamedTuple):
-    """The integers from ``low`` to ``high``, which is included."""
-
-    low: int
-    high: int
-
-    def intersect(self, other: Interval) -> Interval:
-        """Return the integers that are in both intervals."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
 
 
 class Affine(NamedTuple):
@@ -256,11 +245,3 @@ def _multiply(one: Affine, factor: int) -> Affine:
     low, high = sorted((one.low * factor, one.high * factor))
     scale = one.scale * factor
     return Affine(one.counter if scale else None, scale, low, high)
-
-
-def integers_of(dtype: DType) -> Interval:
-    """Return the integers of a dtype."""
-    bits = 8 * dtype.itemsize
-    return (
-        Interval(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.kind == "i" else Interval(0, 2**bits - 1)
-    )

@@ -19,10 +19,12 @@ from ...registry.dtypes import DType, int64
 from ...tracer.graph import Graph, Value
 
 if TYPE_CHECKING:
-    from .index_bounds import Bounds, Interval
+    from .codegen.intervals import Interval
+    from .index_bounds import Bounds
     from .loop_writer import LoopWriter
 
 _bounds = lazy.Module(".backends.cpu.index_bounds")
+_intervals = lazy.Module(".backends.cpu.codegen.intervals")
 
 MOST_ITERATIONS = 2**56  # of any loop: at four in a nanosecond they take half a year
 _IS_LESS = {
@@ -211,7 +213,6 @@ def count_iterations(loop: LoopWriter, counter: Counter, bound: Bound, pointers:
         return min(max(-((int(counter.first) - bound.number) // bound.step), 0), MOST_ITERATIONS)
     low, high = (counter.first, limit) if bound.step > 0 else (limit, counter.first)
     distance, wide, known, up, steps, count, result = (loop.new_register() for _ in range(7))
-    loop.writer.module.declare("llvm.umin.i64", "i64", "i64", "i64")
     loop.emit(f"{distance} = sub {kind} {high}, {low}")
     loop.emit(f"{wide} = {'bitcast' if kind == 'i64' else 'zext'} {kind} {distance} to i64")
     less = "slt" if counter.is_signed else "ult"
@@ -219,13 +220,16 @@ def count_iterations(loop: LoopWriter, counter: Counter, bound: Bound, pointers:
     loop.emit(f"{up} = add i64 {wide}, {step - 1}")
     loop.emit(f"{steps} = udiv i64 {up}, {step}")
     loop.emit(f"{count} = select i1 {known}, i64 {steps}, i64 0")
+    if loop.ranges.most_iterations is not None:
+        return count
+    loop.writer.module.declare("llvm.umin.i64", "i64", "i64", "i64")
     loop.emit(f"{result} = call i64 @llvm.umin.i64(i64 {count}, i64 {MOST_ITERATIONS})")
     return result
 
 
 def bound_iteration(loop: LoopWriter, iteration: str, stop: int | str) -> None:
     """Tell LLVM that the number of the iteration is below a bound."""
-    for bound in (stop,) if isinstance(stop, int) else (stop, MOST_ITERATIONS):
+    for bound in (stop,) if isinstance(stop, int) else (stop, loop.ranges.most_iterations or MOST_ITERATIONS):
         _assume(loop, f"icmp ult i64 {iteration}, {bound}")
 
 
@@ -239,24 +243,30 @@ def _assume(loop: LoopWriter, condition: str) -> None:
 
 # -- iterations without bounds checks ----------------------------------------------------------------------------------
 def find_limits(loop: LoopWriter, counters: Mapping[int, Counter]) -> Bounds:
-    """Return the intervals in which counters are while positions need no checks, as far as they are not proved to be.
-
-    LLVM proves what follows from a constant first value and a constant number of iterations.
-    """
+    """Return the intervals in which counters are while positions need no checks, unless they are always in them."""
     limits: dict[int, Interval] = {}
     bounds: Bounds = _bounds.find_bounds(loop.step.bodies, counters)
     for j, interval in bounds.intervals.items():
-        counter = counters[j]
-        interval = interval.intersect(_bounds.integers_of(counter.dtype)).intersect(
-            _bounds.integers_of(int64)
-        )
-        if isinstance(loop.length, int) and not counter.first.startswith("%"):
-            ends = int(counter.first), int(counter.first) + max(loop.length - 1, 0) * counter.step
-            if interval.low <= min(ends) and max(ends) <= interval.high:
-                continue
-        if interval.low <= interval.high:
-            limits[j] = interval
+        known = loop.ranges.inputs.get(j)
+        inside = interval.intersect(_intervals.integers_of(counters[j].dtype))
+        inside = inside.intersect(_intervals.integers_of(int64))
+        if inside.low <= inside.high and not (known is not None and inside.contains(known)):
+            limits[j] = inside
     return bounds._replace(intervals=limits)
+
+
+def find_proved(loop: LoopWriter, counters: Mapping[int, Counter]) -> dict[int, Interval]:
+    """Return the known intervals of counters that LLVM does not derive.
+
+    It does for a constant first value and a constant number of iterations.
+    """
+    known = loop.ranges.inputs
+    is_constant = isinstance(loop.length, int)
+    return {
+        j: known[j]
+        for j, counter in counters.items()
+        if j in known and not (is_constant and not counter.first.startswith("%"))
+    }
 
 
 def stores_at_distance(loop: LoopWriter, counters: Mapping[int, Counter]) -> bool:

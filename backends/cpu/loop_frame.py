@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import loop_counters
-from .step_cost import estimate_body
+from .loop_cost import RELEASE_NS
 
 if TYPE_CHECKING:
-    from .index_bounds import Interval
+    from .codegen.intervals import Interval
     from .loop_counters import Counter
     from .loop_writer import LoopWriter
 
 FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
+UNPOLLED_NS = RELEASE_NS  # estimated time of the longest loop that never polls
 MAX_FIRST_POLL = 256  # iterations
 SCALAR_LOOP = """
 !9000 = distinct !{!9000, !9001}
@@ -34,6 +35,11 @@ Iteration: TypeAlias = "Callable[[LoopFrame, list[str]], Sequence[str]]"
 class LoopFrame:
     """Writes the blocks of one loop.
 
+    Args:
+        loop: the loop.
+        firsts: the pointers to the first values of the carries.
+        body_time: the estimated time of an iteration, in nanoseconds, until a loop in it polls for the first time.
+
     Attributes:
         block: the prefix of the labels of the iterations that are being written.
         iteration: the register of the number of the iteration.
@@ -42,8 +48,8 @@ class LoopFrame:
         polls: whether the loop may run beyond the first poll.
     """
 
-    def __init__(self, loop: LoopWriter, firsts: Sequence[str]):
-        self.loop, self.firsts = loop, firsts
+    def __init__(self, loop: LoopWriter, firsts: Sequence[str], body_time: float):
+        self.loop, self.firsts, self.iteration_time = loop, firsts, 2.0 + body_time
         self.block, self.iteration, self.copies = loop.name, "", 1
         self.counters: dict[int, Counter] = {}
         self.changing = [j for j in range(len(firsts)) if j not in loop.cells and j not in loop.fixed]
@@ -58,8 +64,17 @@ class LoopFrame:
 
     def _find_first_poll(self) -> int:
         """Return the iteration of the first poll."""
-        each = 2.0 + sum(estimate_body(body.lowered) for body in self.loop.step.bodies)
-        return max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
+        return max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / self.iteration_time)))
+
+    def _find_polls(self) -> bool:
+        """Return whether the loop polls, and tell the writer how long it runs until it does, or ends."""
+        loop = self.loop
+        most = loop.length if isinstance(loop.length, int) else loop.ranges.most_iterations
+        if loop.length is None or most is None or most * self.iteration_time > UNPOLLED_NS:
+            loop.writer.loop_times[loop.number] = self.first_poll * self.iteration_time
+            return True
+        loop.writer.loop_times[loop.number] = most * self.iteration_time
+        return False
 
     def _start_timer(self) -> None:
         """Initialize the loop's state for `rt_gil.gil_poll`."""
@@ -73,7 +88,7 @@ class LoopFrame:
         limits, has_others = loop_counters.find_limits(loop, counters)
         if self.changing:
             limits, has_others = {}, False
-        self.polls = not isinstance(loop.length, int) or loop.length > self.first_poll
+        self.polls = self._find_polls()
         if self.polls:
             self._start_timer()
         first_stop = self._first_stop()
@@ -137,13 +152,14 @@ class LoopFrame:
         self._emit(f"br i1 %{block}_m, label %{block}_go, label %{after[1]}")
         self._label("go")
         bound = loop_counters.MOST_ITERATIONS if loop.length is None else loop.length
+        proved = loop_counters.find_proved(loop, self.counters)
         for copy in range(self.copies):
             self.iteration = f"%{block}_i{copy}" if copy else first
             if copy:
                 self._emit(f"{self.iteration} = add nuw nsw i64 {first}, {copy}")
             loop_counters.bound_iteration(loop, self.iteration, bound)
             numbers = loop_counters.store_counters(loop, self.counters, self.iteration)
-            loop_counters.assume_limits(loop, self.counters, limits, numbers)
+            loop_counters.assume_limits(loop, self.counters, {**proved, **limits}, numbers)
             following = write_iteration(self, state)
         self._emit(f"br label %{block}_next")
         self._label("next")
@@ -163,8 +179,10 @@ class LoopFrame:
     def _first_stop(self) -> int | str:
         """Return the iteration at which the first run of the iterations ends."""
         length = self.loop.length
-        if not isinstance(length, str):
-            return self.first_poll if length is None else min(self.first_poll, length)
+        if length is None or not self.polls:
+            return self.first_poll if length is None else length
+        if isinstance(length, int):
+            return min(self.first_poll, length)
         stop = self.loop.new_register()
         self._emit(f"{stop} = call i64 @llvm.umin.i64(i64 {self.first_poll}, i64 {length})")
         return stop

@@ -13,7 +13,7 @@ from typing import Any
 from ...lowering.buffer_assignment import nbytes_of
 from ...lowering.loop_bodies import Body, LoopThunk
 from ...tracer.graph import Value
-from . import loop_counters
+from . import loop_counters, scalar_ranges
 from .body_calls import BodyCall, emit_branch_index
 from .loop_frame import Iteration, LoopFrame
 from .target import IS_X86, MXCSR_FLUSH
@@ -34,7 +34,7 @@ class LoopWriter:
     """Writes one loop or branch into ``main``."""
 
     def __init__(self, writer: Any, step: LoopThunk, number: int):
-        self.writer, self.step, self.name = writer, step, f"l{number}"
+        self.writer, self.step, self.number, self.name = writer, step, number, f"l{number}"
         self.node = step.node
         self._count = 0
         self.operands: list[str] = []
@@ -42,6 +42,7 @@ class LoopWriter:
         self.numbers: dict[int, loop_counters.Counter] = {}  # that are captured, and positions depend on
         self.fixed: set[int] = set()  # carries whose memory stays the same
         self.length: int | str | None = None  # the number of iterations, if it is known when the loop begins
+        self.ranges = scalar_ranges.LoopRanges(self, number)
         flush = self.node.kwargs.get("flush", False)
         self.flushes = flush and IS_X86 and not any(map(_has_callback, step.bodies))
 
@@ -151,6 +152,7 @@ class LoopWriter:
     def _write_loop(
         self,
         carried: int,
+        calls: Sequence[BodyCall],
         write_iteration: Iteration,
         length: int | None = None,
         bound: loop_counters.Bound | None = None,
@@ -159,7 +161,7 @@ class LoopWriter:
         self.cells = {j: cell for j in range(carried) if (cell := self._reserve_cell(j))}
         firsts = [self._first_carry(j) for j in range(carried)]
         self.fixed = {j for j in range(carried) if self.step.bodies[-1].sources[j] == ("input", j)}
-        frame = LoopFrame(self, firsts)
+        frame = LoopFrame(self, firsts, sum(call.time for call in calls))
         counters = self.numbers | loop_counters.load_counters(self, carried)
         self.length = length
         if bound is not None and bound.counter in counters:
@@ -216,6 +218,7 @@ class LoopWriter:
         length, reverse = self.node.kwargs["length"], self.node.kwargs["reverse"]
         call = BodyCall(self, body, f"{self.name}_b")
         first = carried + items
+        self.ranges.read_loop(carried)
         self.numbers = loop_counters.load_fixed_numbers(self, first)
         fixed = {i: self.operands[i] for i in range(first, len(self.operands))}
         call.prepare(fixed)
@@ -241,7 +244,7 @@ class LoopWriter:
                 self.copy(row, source, nbytes_of(body.graph.outputs[carried + k]))
             return self._next_carries(call, carried, state, inputs, targets)
 
-        self._write_loop(carried, write_iteration, length)
+        self._write_loop(carried, [call], write_iteration, length)
 
     def _item_pointer(self, pointer: str, size: int, at: str) -> str:
         """Return the pointer to item ``at`` of a stacked value."""
@@ -297,6 +300,8 @@ class LoopWriter:
     def _while(self) -> None:
         condition, body = self.step.bodies
         carried = len(self.node.args[2])
+        bound = loop_counters.find_bound(self.step, carried)
+        self.ranges.read_loop(carried, bound)
         self.numbers = loop_counters.load_fixed_numbers(self, carried)
         asks, call = BodyCall(self, condition, f"{self.name}_a"), BodyCall(self, body, f"{self.name}_b")
         fixed = {i: self.operands[i] for i in range(carried, len(self.operands))}
@@ -312,7 +317,7 @@ class LoopWriter:
             call.call(dynamic, targets)
             return self._next_carries(call, carried, state, inputs, targets)
 
-        self._write_loop(carried, write_iteration, bound=loop_counters.find_bound(self.step, carried))
+        self._write_loop(carried, [asks, call], write_iteration, bound=bound)
 
     def _ask(self, condition: BodyCall, inputs: dict[int, str], dynamic: dict[int, str]) -> None:
         """Leave the loop unless the condition holds."""
@@ -327,6 +332,7 @@ class LoopWriter:
 
     def _switch(self) -> None:
         bodies = self.step.bodies
+        self.ranges.read_branches()
         calls = [BodyCall(self, body, f"{self.name}_b{i}") for i, body in enumerate(bodies)]
         fixed = dict(enumerate(self.operands[1:]))
         results = {operand: self.node.outputs[out] for operand, out in self.step.in_place.items()}
@@ -335,6 +341,7 @@ class LoopWriter:
             self.copy(fixed[operand - 1], self.operands[operand], nbytes_of(value))
         for call in calls:
             call.prepare(fixed)
+        self.writer.loop_times[self.number] = max(call.time for call in calls)
         index, last = emit_branch_index(self), len(bodies) - 1
         cases = " ".join(f"i64 {i}, label %{self.name}_case{i}" for i in range(last))
         self.emit(f"switch i64 {index}, label %{self.name}_case{last} [ {cases} ]")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ...lowering.fusion.loop_ir import Stage
@@ -32,9 +34,15 @@ def _estimate_stage(stage: Stage, inner: tuple[int, ...]) -> float:
     return points * NS_PER_INSTRUCTION * sum(max(1, cost(statement.value)) for statement in stage.body)
 
 
-def estimate_body(lowered: Any) -> float:
-    """Return the time of all steps of a lowered graph; 0 for None."""
-    return 0.0 if lowered is None else sum(map(estimate_step, lowered.steps))
+def estimate_body(lowered: Any, known: Mapping[int, float] = MappingProxyType({})) -> float:
+    """Return the time of all steps of a lowered graph; 0 for None.
+
+    Args:
+        lowered: the graph.
+        known: the times of some steps, by number.
+    """
+    steps = enumerate(lowered.steps if lowered is not None else ())
+    return sum(known[number] if number in known else estimate_step(step) for number, step in steps)
 
 
 def _estimate_loop(step: LoopThunk) -> float:

@@ -7,7 +7,7 @@ import pytest
 import tandem as td
 from kernel_harness import needs_native
 from tandem import errors
-from tandem.backends.cpu.codegen.consecutive import find_bounds
+from tandem.backends.cpu.codegen.intervals import find_interval, integers_of
 from tandem.jax import lax
 from tandem.operators.scalar_ir.expr import apply, arg, const, select
 
@@ -112,14 +112,20 @@ def test_ranges_are_read_at_positions():
     assert_same(lambda at: td.arange(4)[at + td.arange(3) - 2], at)
 
 
-def test_bounds_of_expressions():
+def test_intervals_of_expressions():
     x, n = arg(0, td.int64), const(7, td.int64)
+    every = integers_of(td.int64)
     clipped = apply("minimum", apply("maximum", x, 0), 5)
-    assert find_bounds(clipped) == (0, 5)
-    assert find_bounds(apply("maximum", x, 3)) == (3, None)
-    assert find_bounds(apply("minimum", x, 3)) == (None, 3)
-    assert find_bounds(select(apply("lt", x, 0), clipped, n)) == (0, 7)
-    assert find_bounds(x) == find_bounds(apply("add", n, n)) == (None, None)
+    assert find_interval(clipped) == (0, 5)
+    assert find_interval(apply("maximum", x, 3)) == (3, every.high)
+    assert find_interval(apply("minimum", x, 3)) == (every.low, 3)
+    assert find_interval(select(apply("lt", x, 0), clipped, n)) == (0, 7)
+    assert find_interval(x) == find_interval(apply("add", x, n)) == every
+    assert find_interval(apply("sub", clipped, n)) == (-7, -2)
+    assert find_interval(apply("mul", clipped, const(-3, td.int64))) == (-15, 0)
+    assert find_interval(apply("floordiv", apply("sub", clipped, n), const(2, td.int64))) == (-4, -1)
+    assert find_interval(apply("remainder", x, n)) == (0, 6)
+    assert find_interval(apply("remainder", x, const(-7, td.int64))) == every
 
 
 def clipped(x, at, n):

@@ -13,9 +13,7 @@ from ....lowering.fusion.loop_ir import IndexMap
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr
 from ....registry import dtypes as dt
-
-Bounds = tuple[int | None, int | None]
-"""The smallest and the largest value of an integer expression; None where nothing is known."""
+from .intervals import add_intervals, find_interval
 
 
 class Consecutive(NamedTuple):
@@ -31,13 +29,8 @@ class Consecutive(NamedTuple):
 
     def is_in_bounds(self, index_map: IndexMap, count: int) -> bool:
         """Return whether ``count`` positions are in bounds whatever the operands are."""
-        low, high = add_bounds([find_bounds(e) for e in self.terms])
-        return (
-            low is not None
-            and high is not None
-            and low >= 0
-            and high + count <= index_map.axes[self.axis].size
-        )
+        low, high = add_intervals(map(find_interval, self.terms))
+        return low >= 0 and high + count <= index_map.axes[self.axis].size
 
 
 def find_consecutive(
@@ -62,42 +55,3 @@ def _split_sum(e: Expr, varies: Callable[[Expr], bool], last: int) -> list[Expr]
     parts = [_split_sum(a, varies, last) for a in e.args]
     known = [term for part in parts if part is not None for term in part]
     return known if all(part is not None for part in parts) else None
-
-
-# -- bounds of integers ------------------------------------------------------------------------------------------------
-def find_bounds(e: Expr) -> Bounds:
-    """Return the bounds of an integer expression, as far as they follow from constants in it.
-
-    >>> from tandem.operators.scalar_ir.expr import apply, arg
-    >>> x = arg(0, dt.int64)
-    >>> find_bounds(apply("minimum", apply("maximum", x, 0), 5))
-    (0, 5)
-    """
-    if e.op == "const":
-        return int(e.payload), int(e.payload)
-    if e.op not in ("minimum", "maximum", "select"):
-        return None, None
-    (low, high), (other_low, other_high) = (find_bounds(a) for a in e.args[-2:])
-    return {
-        "minimum": (_join(min, low, other_low), _pick(min, high, other_high)),
-        "maximum": (_pick(max, low, other_low), _join(max, high, other_high)),
-        "select": (_join(min, low, other_low), _join(max, high, other_high)),
-    }[e.op]
-
-
-def _join(choose: Callable[[int, int], int], one: int | None, two: int | None) -> int | None:
-    """Return the bound of either of two values."""
-    return None if one is None or two is None else choose(one, two)
-
-
-def _pick(choose: Callable[[int, int], int], one: int | None, two: int | None) -> int | None:
-    """Return the bound of a value that has both bounds."""
-    return two if one is None else one if two is None else choose(one, two)
-
-
-def add_bounds(bounds: Sequence[Bounds]) -> Bounds:
-    """Return the bounds of a sum."""
-    lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
-    low = sum(low for low in lows if low is not None) if None not in lows else None
-    high = sum(high for high in highs if high is not None) if None not in highs else None
-    return low, high

@@ -15,8 +15,8 @@ from ....lowering.fusion.loop_ir import IndexedAxis
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr
 from ....registry import dtypes as dt
-from .consecutive import add_bounds, find_bounds
 from .folds.order import block_length, block_reducer, fold_row, is_ordered
+from .intervals import add_intervals, find_interval
 from .nodes import emit_exprs
 from .text import REGISTER
 from .vector_stage import load_leaf
@@ -24,7 +24,7 @@ from .vector_stage import load_leaf
 if TYPE_CHECKING:
     from .fused import StagePrinter
 
-MOST_ELEMENTS = 64
+MOST_ELEMENTS = 128
 
 
 class Position(NamedTuple):
@@ -57,8 +57,9 @@ class Position(NamedTuple):
         """Return whether all positions are those of an axis of ``size`` elements, whatever the operands are."""
         if any(factor != 1 for _, factor in self.terms):
             return False
-        (low, high), (before, after) = add_bounds([find_bounds(e) for e, _ in self.terms]), self.span(shape)
-        return low is not None and high is not None and low + before >= 0 and high + after < size
+        low, high = add_intervals(find_interval(e) for e, _ in self.terms)
+        before, after = self.span(shape)
+        return low + before >= 0 and high + after < size
 
 
 def find_window(stage: StagePrinter) -> Window | None:

@@ -14,8 +14,9 @@ import math
 from collections.abc import Sequence
 
 from .....operators.scalar_ir.fold import Fold
-from .....registry.dtypes import DType, int64
+from .....registry.dtypes import DType, int32, int64
 from ..elementwise import lanes_below
+from ..nodes import EMIT
 from ..text import REGISTER, Function, Module
 from .reducers import FloatSum, Reducer, RowFold, State, make_reducer
 
@@ -73,7 +74,9 @@ def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
         values: the elements.
     """
     lanes, node = row_lanes(item.dtype, len(values)), item.fold.node(item.dtype)
-    if node in _EXTREMA and item.dtype.kind == "f" and not item.picks:
+    if node in _EXTREMA and item.picks:
+        return _find_position(f, item.dtype, values, "gt" if node == "maximum" else "lt")
+    if node in _EXTREMA and item.dtype.kind == "f":
         return _find_extremum(f, item.dtype, values, _EXTREMA[node])
     is_float_sum = item.dtype.kind == "f" and node == "add"
 
@@ -114,6 +117,37 @@ def _find_extremum(f: Function, dtype: DType, values: Sequence[str], compare: st
         ]
         best += rest
     return f.op(f"select {mask} {nan}, {vec} {f.splat(math.nan, dtype)}, {vec} {best[0]}")
+
+
+def _find_position(f: Function, dtype: DType, values: Sequence[str], compare: str) -> str:
+    """Return the position, i64, of the first largest or smallest of some values; of the first NaN if one is.
+
+    Positions are i32 until the end: vectors of them are as short as those of most values. Values are compared in pairs:
+    the time that LLVM takes for a chain of selections grows much faster than its length.
+    """
+    vec, mask, positions = f.vec(REGISTER[dtype]), f.vec("i1"), f.vec("i32")
+
+    def choose(condition: str, type_: str, one: str, two: str) -> str:
+        return f.op(f"select {mask} {condition}, {type_} {one}, {type_} {two}")
+
+    best = [(value, f.splat(number, int32)) for number, value in enumerate(values)]
+    nans = [(f.op(f"fcmp uno {vec} {x}, {x}"), at) for x, at in best] if dtype.kind == "f" else []
+    while len(best) > 1:
+        pairs = []
+        for (one, at_one), (two, at_two) in zip(best[::2], best[1::2]):
+            later = EMIT[compare](f, dtype, two, one)
+            pairs.append((choose(later, vec, two, one), choose(later, positions, at_two, at_one)))
+        best = pairs + best[2 * len(pairs) :]
+    while len(nans) > 1:
+        pairs = [
+            (f.op(f"or {mask} {one}, {two}"), choose(one, positions, at_one, at_two))
+            for (one, at_one), (two, at_two) in zip(nans[::2], nans[1::2])
+        ]
+        nans = pairs + nans[2 * len(pairs) :]
+    at = best[0][1]
+    for is_nan, at_nan in nans:
+        at = choose(is_nan, positions, at_nan, at)
+    return f.op(f"sext {positions} {at} to {f.vec('i64')}")
 
 
 class RowState:
