@@ -110,6 +110,20 @@ def test_float_remainders_are_exact(dtype):
             assert same(run(x, y), reference(x, y)).all()
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("divisor", [1, 2, 1024, 2**30, 2**31, 0.5, 3, -1])
+def test_remainders_of_constant_divisors(divisor, dtype):
+    rng = np.random.default_rng(0)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38, 0.5, -1, -1e-20]
+    x = np.concatenate([special, rng.normal(size=5000) * 10.0 ** rng.integers(-30, 30, 5000)]).astype(
+        dtype.np
+    )
+    for node in ("fmod", "remainder", "floordiv"):
+        expr = s.apply(node, s.arg(0, dtype), divisor)
+        assert same(loop(expr, [dtype])(x), numpy_kernel(expr)(x)).all()
+
+
 def test_what_is_not_emitted_says_so():
     assert set(EMIT) == set(NODES) - COMPLEX_ONLY
     with pytest.raises(UnsupportedError, match="complex64"):

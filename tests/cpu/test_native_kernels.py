@@ -51,10 +51,10 @@ def bits(result):
 
 @native  # without it eager calls and graphs may have different layouts, and NumPy other bits
 @pytest.mark.parametrize("name", sorted({*NATIVE, *DECOMPOSED, *COMPOSED}))
-@pytest.mark.parametrize("part", one_each_commit(*range(6)))
+@pytest.mark.parametrize("part", one_each_commit(*range(12)))
 def test_jit_returns_the_bits_of_eager_calls(name, part):
     op = optable.table()[name]
-    for dtype in op.decl.dtypes[part::6] or op.decl.dtypes[:1]:
+    for dtype in op.decl.dtypes[part::12] or op.decl.dtypes[:1]:
         for sample in optable.samples_of(op, dtype):
             found = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
             f, tensors = optable.as_function(op, *optable.to_tensors(found))

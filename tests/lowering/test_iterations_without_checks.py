@@ -192,3 +192,21 @@ def test_stores_at_a_distance_are_not_vectorized(step):
     x = td.zeros(SIZE)
     assert ("!llvm.loop" in td.jit(program).lower(x).llvm_ir()) is (step == 3)
     np.testing.assert_array_equal(td.jit(program)(x).numpy(), program(x).numpy())
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "step",
+    [lambda x, y: -x * y, lambda x, y: x % 1 - y, lambda x, y: td.where(x < y, -y, x // 2)],
+    ids=("negate", "remainder", "where"),
+)
+def test_loops_over_elements_hold_nothing_that_llvm_cannot_vectorize(step):
+    """Fences, calls and branches would keep LLVM from it: each took three to nine times numba's time."""
+
+    def program(x, y):
+        return td.fori_loop(1, SIZE, lambda i, o: o.at[i].set(step(x[i], y[i - 1])), x)
+
+    x, y = (td.asarray(np.random.default_rng(n).normal(size=SIZE).astype("float32")) for n in (0, 1))
+    text = td.jit(program).lower(x, y).llvm_ir()
+    assert "fence" not in text and "call float @fmod" not in text
+    np.testing.assert_array_equal(td.jit(program)(x, y).numpy(), program(x, y).numpy())

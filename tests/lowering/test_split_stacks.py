@@ -5,6 +5,7 @@ import pytest
 import tandem as td
 from kernel_harness import needs_native
 from lowering_harness import graph_of, run
+from rotation import share_each_commit
 from tandem import config
 from tandem.lowering.passes.pipeline import optimize
 from tandem.lowering.passes.split_stacks import MOST_NODES, MOST_PARTS
@@ -124,7 +125,7 @@ def mix(x):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "float16", "bfloat16"])
-@pytest.mark.parametrize("width", range(2, 10))
+@pytest.mark.parametrize("width", share_each_commit(range(2, 10), 3))
 def test_columns_of_rows(dtype, width):
     for rows in (1, 3, 8, 15, 16, 17, 33, 64, 100):
         x = td.asarray(rng.normal(size=(rows, width)) * 10).astype(dtype)

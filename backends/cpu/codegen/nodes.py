@@ -77,6 +77,8 @@ def _neg(f: Function, dtype: DType, x: str) -> str:
     vec = f.vec(REGISTER[dtype])
     if dtype.kind != "f":
         return f.op(f"sub {vec} zeroinitializer, {x}")
+    if f.lanes == 1:  # LLVM vectorizes the loop around it, and no loop with a fence
+        return f.op(f"fneg {vec} {x}")
     # in inline assembly: LLVM would negate a factor instead of the product, and a NaN then has the other sign
     return f.op(f"fneg {vec} {f.intrinsic('arithmetic.fence', REGISTER[dtype], x)}")
 
@@ -112,7 +114,7 @@ def _compare_with_infinity(predicate: str) -> Emit:
 
 def _by_kind(name: str, on_float: Emit) -> Emit:
     on_integer = integers.TABLE[name]
-    return lambda f, dtype, a, b: (on_float if dtype.kind == "f" else on_integer)(f, dtype, a, b)
+    return lambda f, dtype, *args: (on_float if dtype.kind == "f" else on_integer)(f, dtype, *args)
 
 
 def _uniform_power(f: Function, dtype: DType, a: str, b: str) -> str:
@@ -221,6 +223,8 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
         )
     if "c" in (operand.kind, expr.dtype.kind):
         return emit_complex(f, expr, values, EMIT.get(expr.op))
+    if operand.kind == "f" and expr.op in ("floordiv", "remainder", "fmod"):
+        return EMIT[expr.op](f, operand, *values, remainders.find_divisor(expr.args[1]))
     return EMIT[expr.op](f, operand, *values)
 
 

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import math
+
+from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from . import libm
 from .text import REGISTER, Function, Module
 
+MOST_DIVISOR = 2**30
 
-def fmod(f: Function, dtype: DType, a: str, b: str) -> str:
-    """Return C's fmod: the remainder with the sign of a."""
-    vec = f.vec(REGISTER[dtype])
+
+def find_divisor(e: Expr) -> float | None:
+    """Return a constant divisor by which a quotient is exact and never overflows: a power of two, 1 or more."""
+    if e.op != "const" or not 1 <= e.payload <= MOST_DIVISOR:
+        return None
+    return float(e.payload) if math.frexp(e.payload)[0] == 0.5 else None
+
+
+def fmod(f: Function, dtype: DType, a: str, b: str, divisor: float | None = None) -> str:
+    """Return C's fmod: the remainder with the sign of a.
+
+    Args:
+        f: the function.
+        dtype: the dtype of the operands.
+        a, b: their registers.
+        divisor: the value of b, if :func:`find_divisor` returns one; then there is no branch for huge quotients.
+    """
+    vec, element = f.vec(REGISTER[dtype]), REGISTER[dtype]
+    if divisor is not None:
+        quotient = f.intrinsic("trunc", element, f.op(f"fmul {vec} {a}, {f.splat(1 / divisor, dtype)}"))
+        rest = f.op(f"fsub {vec} {a}, {f.op(f'fmul {vec} {quotient}, {b}')}")
+        return f.intrinsic("copysign", element, rest, a)
     name = f"fmod_{REGISTER[dtype]}_{f.lanes}"
     if name not in f.module.parts:
         f.module.helper(name, _write_fmod(f.module, name, dtype, f.lanes))
@@ -48,10 +71,10 @@ def _exact_rest(f: Function, dtype: DType, quotient: str) -> str:
     return f.op(f"select {i1} {below}, {vec} %a, {vec} {rest}")
 
 
-def remainder(f: Function, dtype: DType, a: str, b: str) -> str:
+def remainder(f: Function, dtype: DType, a: str, b: str, divisor: float | None = None) -> str:
     """Return NumPy's remainder: fmod shifted to the sign of b; a zero has that sign too."""
     vec, i1 = f.vec(REGISTER[dtype]), f.vec("i1")
-    mod = fmod(f, dtype, a, b)
+    mod = fmod(f, dtype, a, b, divisor)
     zero = f.op(f"fcmp oeq {vec} {mod}, zeroinitializer")
     below = [f.op(f"fcmp olt {vec} {v}, zeroinitializer") for v in (mod, b)]
     moved = f.op(f"fadd {vec} {mod}, {b}")
@@ -60,11 +83,11 @@ def remainder(f: Function, dtype: DType, a: str, b: str) -> str:
     return f.op(f"select {i1} {zero}, {vec} {signed_zero}, {vec} {signed}")
 
 
-def floordiv(f: Function, dtype: DType, a: str, b: str) -> str:
+def floordiv(f: Function, dtype: DType, a: str, b: str, divisor: float | None = None) -> str:
     """Return NumPy's floor division: (a - a % b) / b rounded to the nearest integer; a / b where b is 0."""
     vec, i1, element = f.vec(REGISTER[dtype]), f.vec("i1"), REGISTER[dtype]
     one = f.splat(1, dtype)
-    mod = fmod(f, dtype, a, b)
+    mod = fmod(f, dtype, a, b, divisor)
     div = f.op(f"fdiv {vec} {f.op(f'fsub {vec} {a}, {mod}')}, {b}")
     below = [f.op(f"fcmp olt {vec} {v}, zeroinitializer") for v in (mod, b)]
     inexact = f.op(f"fcmp one {vec} {mod}, zeroinitializer")
