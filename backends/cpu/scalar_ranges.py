@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...lowering.fusion.loop_ir import Store
+from ...lowering.fusion.loop_ir import Store, target_of
 from ...lowering.loop_bodies import Body, find_step
 from ...lowering.thunks import KernelThunk, find_constant_number
 from ...tracer.graph import Value
@@ -50,21 +50,31 @@ class ScalarRanges:
         """Return the interval of a value, if it is known."""
         constant = find_constant_number(value, self.lowered.resolution, self.lowered.folded)
         if type(constant) is int:
-            return Interval(constant, constant)
-        return self.known.get(self.lowered.aliases.owner(value))
+            number = Interval(constant, constant)
+            return number if integers_of(value.spec.dtype).contains(number) else None
+        owner = self._find_owner(value)
+        return None if owner is None else self.known.get(owner)
+
+    def _find_owner(self, value: Value) -> Value | None:
+        """Return the scalar integer whose memory a value is; None for other values, and for elements of arrays."""
+        owner = self.lowered.aliases.owner(value)
+        is_same = is_integer(owner) and owner.spec == value.spec
+        return owner if is_same else None
 
     def _read_kernel(self, step: KernelThunk) -> None:
         """Set the intervals of the scalars that a kernel stores. All values of a stage are computed first."""
         values = {b.name: step.params[b.param] for b in step.kernel.buffers if b.param is not None}
-        owners = {
-            name: self.lowered.aliases.owner(value) for name, value in values.items() if is_integer(value)
-        }
+        owners = {name: one for name, value in values.items() if (one := self._find_owner(value)) is not None}
         for stage in step.kernel.stages if owners else ():
             loads = {name: self.known[value] for name, value in owners.items() if value in self.known}
-            stores = [s for s in stage.body if isinstance(s, Store) and s.buffer in owners]
-            intervals = [find_interval(s.value, loads) for s in stores]
-            for s, interval in zip(stores, intervals, strict=True):
-                self.known[owners[s.buffer]] = interval
+            written = {target_of(s): s for s in stage.body if target_of(s) in owners}
+            intervals = {
+                name: find_interval(s.value, loads) for name, s in written.items() if isinstance(s, Store)
+            }
+            for name in written:
+                self.known.pop(owners[name], None)
+            for name, interval in intervals.items():
+                self.known[owners[name]] = interval
 
 
 def is_integer(value: Value) -> bool:
