@@ -8,6 +8,7 @@ import tandem as td
 from kernel_harness import needs_native
 from tandem import errors
 from tandem.backends.cpu.codegen.intervals import find_interval, integers_of
+from tandem.backends.cpu.codegen.window_rows import MOST_ELEMENTS
 from tandem.jax import lax
 from tandem.operators.scalar_ir.expr import apply, arg, const, select
 
@@ -142,7 +143,7 @@ def unclipped(x, at, n):
     "program",
     [
         lambda read, x, at: read(x, at, 16) * 2,
-        lambda read, x, at: read(td.concatenate([x, x]), at, 65).sum(),
+        lambda read, x, at: read(td.concatenate([x] * 4), at, MOST_ELEMENTS + 1).sum(),
         lambda read, x, at: td.vmap(lambda k: read(x, k, 16).max())(td.arange(9) + at),
         lambda read, x, at: td.scan(lambda c, k: (c, read(x, k, 16)), 0, td.arange(9))[1],
     ],
