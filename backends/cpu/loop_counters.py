@@ -17,14 +17,13 @@ from ...lowering.thunks import KernelThunk, find_constant_number
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import DType, int64
 from ...tracer.graph import Graph, Value
+from .codegen.intervals import Interval, integers_of
 
 if TYPE_CHECKING:
-    from .codegen.intervals import Interval
     from .index_bounds import Bounds
     from .loop_writer import LoopWriter
 
 _bounds = lazy.Module(".backends.cpu.index_bounds")
-_intervals = lazy.Module(".backends.cpu.codegen.intervals")
 
 MOST_ITERATIONS = 2**56  # of any loop: at four in a nanosecond they take half a year
 _IS_LESS = {
@@ -248,8 +247,8 @@ def find_limits(loop: LoopWriter, counters: Mapping[int, Counter]) -> Bounds:
     bounds: Bounds = _bounds.find_bounds(loop.step.bodies, counters)
     for j, interval in bounds.intervals.items():
         known = loop.ranges.inputs.get(j)
-        inside = interval.intersect(_intervals.integers_of(counters[j].dtype))
-        inside = inside.intersect(_intervals.integers_of(int64))
+        inside = interval.intersect(integers_of(counters[j].dtype))
+        inside = inside.intersect(integers_of(int64))
         if inside.low <= inside.high and not (known is not None and inside.contains(known)):
             limits[j] = inside
     return bounds._replace(intervals=limits)

@@ -58,7 +58,7 @@ class ScalarRanges:
     def _find_owner(self, value: Value) -> Value | None:
         """Return the scalar integer whose memory a value is; None for other values, and for elements of arrays."""
         owner = self.lowered.aliases.owner(value)
-        is_same = is_integer(owner) and owner.spec == value.spec
+        is_same = _is_integer(owner) and owner.spec == value.spec
         return owner if is_same else None
 
     def _read_kernel(self, step: KernelThunk) -> None:
@@ -77,7 +77,7 @@ class ScalarRanges:
                 self.known[owners[name]] = interval
 
 
-def is_integer(value: Value) -> bool:
+def _is_integer(value: Value) -> bool:
     """Return whether a value is an array of one integer, of rank 0."""
     return not value.spec.shape and value.weak is None and value.spec.dtype.is_integer
 
@@ -128,12 +128,12 @@ class LoopRanges:
         self._add_counters(carried)
 
     def of_body(self, body: Body) -> ScalarRanges | None:
-        """Return the ranges with which the steps of a body begin; None if nothing is known of its inputs."""
+        """Return the ranges with which the steps of a body begin; None for a condition: it sees one integer more."""
         is_condition = self.loop.node.op.schema.name == "while_loop" and body is not self.body
-        return None if is_condition or body.lowered is None else ScalarRanges(body.lowered, self.inputs)
+        return None if is_condition else ScalarRanges(body.lowered, self.inputs)
 
     def _add(self, number: int, interval: Interval | None) -> None:
-        if interval is not None and is_integer(self.body.graph.inputs[number]):
+        if interval is not None and _is_integer(self.body.graph.inputs[number]):
             self.inputs[number] = interval
 
     def _find_operand(self, number: int) -> Interval | None:
@@ -146,16 +146,11 @@ class LoopRanges:
         stop = self.inputs.get(bound.number) if bound.is_input else Interval(bound.number, bound.number)
         if first is None or stop is None:
             return
-        ends = (first.low, stop.high) if bound.step > 0 else (stop.low, first.high)
-        most = max(-(-(ends[1] - ends[0]) // abs(bound.step)), 0)
+        low, high = (first.low, stop.high - 1) if bound.step > 0 else (stop.low + 1, first.high)
+        most = max(-(-(high - low + 1) // abs(bound.step)), 0)
         self.most_iterations = most if most < MOST_ITERATIONS else None
         if most:
-            inside = Interval(*ends)
-            self.inputs[bound.counter] = (
-                inside._replace(high=inside.high - 1)
-                if bound.step > 0
-                else inside._replace(low=inside.low + 1)
-            )
+            self.inputs[bound.counter] = Interval(low, high)
 
     def _add_counters(self, carried: int) -> None:
         """Add the intervals of the counters of a loop with a known number of iterations."""

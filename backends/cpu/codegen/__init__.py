@@ -9,8 +9,8 @@ elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans
 functions/: polynomials of exp, log, sin, erf, pow and other elementary functions
 fused.py: fused kernels and their stages, from loop IR
-intervals.py: interval arithmetic on integer expressions
 integers.py: integer division, remainders, shifts, powers
+intervals.py: interval arithmetic on integer expressions
 libm.py: scalar calls of libm per lane: nextafter, fmod; sin, cos and tan of huge arguments
 nodes.py: nodes of the scalar IR
 remainders.py: remainders and floor division of floats
