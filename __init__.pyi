@@ -985,6 +985,12 @@ def column_stack(
 ) -> Tensor:
     """Tensors joined along the second axis, 1-d tensors as columns."""
 
+def complex(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Complex numbers of their real and imaginary parts."""
+
 @overload
 def compress(
     condition: _TensorLike,
@@ -2992,9 +2998,9 @@ def pad(
     width: _b.int | Sequence[_b.int | Sequence[_b.int]] | dict[_b.int, _b.int | Sequence[_b.int]],
     mode: _b.str = "constant",
     *,
-    value: complex | Tensor | Sequence[object] | None = None,
+    value: _b.complex | Tensor | Sequence[object] | None = None,
     stat_length: _b.int | Sequence[object] | None = None,
-    end_values: complex | Tensor | Sequence[object] | None = None,
+    end_values: _b.complex | Tensor | Sequence[object] | None = None,
     reflect_type: _b.str | None = None,
 ) -> Tensor:
     """The tensor padded: with a constant, copies or reflections of elements, ramps, or statis..."""

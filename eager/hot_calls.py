@@ -2,13 +2,14 @@
 
 The functions are composite operators and those that nn/compiled.py:compile_when_hot decorates. A kind of call is the
 dtypes, shapes and key sets of the tensors, and the values of all other arguments. Each kind runs operator by operator
-until it has occurred `config.flags.hot_composites` times, where a call on many elements counts as several;
-then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and links it to the function's native
-entry.
+until it has occurred `config.flags.hot_composites` times, where a long call, or one on many elements, counts as
+several; then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and links it to the
+function's native entry.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -35,6 +36,7 @@ MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
 COMPILED, REJECTED, RESPELLED = -1, -2, -3  # in place of a count
 ELEMENTS_PER_CALL = 1 << 16  # elements of the largest tensor that count as one more call
+NS_PER_CALL = 1_000_000  # nanoseconds of a call that count as one more
 _lock = locks.make_lock("hot calls")  # two compilers would each free what the other one's entry reads
 _PLAIN_KEYS = (CPU_KEYS, GRAD_CPU_KEYS)
 
@@ -118,6 +120,8 @@ class HotCalls:
             if count >= config.flags.hot_composites and not draw_watches.count:
                 count = self._compile(args, kwargs)
             self._note(kind, count)
+            if count >= 0:
+                return self._run_timed(kind, args, kwargs)
         if count == COMPILED:
             result = self.compiler.run(args, kwargs)
             if result is not self.compiler.PASS:
@@ -126,6 +130,15 @@ class HotCalls:
         elif count == RESPELLED:
             return self.respell(*args, **kwargs)
         return self.plain(*args, **kwargs)
+
+    def _run_timed(self, kind: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call operator by operator, and count it again for each millisecond that it takes."""
+        start = time.perf_counter_ns()
+        result = self.plain(*args, **kwargs)
+        more = (time.perf_counter_ns() - start) // NS_PER_CALL
+        if more and self.counts.get(kind, COMPILED) >= 0:  # another thread may have had it compiled
+            self.counts[kind] += more
+        return result
 
     def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
         kinds = tuple(map(kind_of, args))

@@ -2092,9 +2092,9 @@ class TensorMethods(TensorBase):
         width: _b.int | Sequence[_b.int | Sequence[_b.int]] | dict[_b.int, _b.int | Sequence[_b.int]],
         mode: _b.str = "constant",
         *,
-        value: complex | Tensor | Sequence[object] | None = None,
+        value: _b.complex | Tensor | Sequence[object] | None = None,
         stat_length: _b.int | Sequence[object] | None = None,
-        end_values: complex | Tensor | Sequence[object] | None = None,
+        end_values: _b.complex | Tensor | Sequence[object] | None = None,
         reflect_type: _b.str | None = None,
     ) -> Tensor:
         """The tensor padded: with a constant, copies or reflections of elements, ramps, or statis..."""

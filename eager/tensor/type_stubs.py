@@ -211,7 +211,7 @@ def format_property(name: str, member: property) -> str:
 
 
 def _qualify_names(text: str) -> str:
-    words = {name: f"_b.{name}" for name in ("bool", "int", "str", "float")}
+    words = {name: f"_b.{name}" for name in ("bool", "int", "str", "float", "complex")}
     words |= {"TensorLike": "_TensorLike", "DTypeLike": "_DTypeLike", "np": "_np"}
     return "".join(words.get(part, part) for part in _split_words(str(text)))
 

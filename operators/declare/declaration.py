@@ -127,7 +127,7 @@ class Declaration(NamedTuple):
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
-            default float), ``"bool"`` or ``"real"`` (complex becomes its real type).
+            default float), ``"bool"``, ``"real"`` (complex becomes its real type) or ``"complex"`` (the reverse).
         conditions: for elementwise kinds: bool arguments, which do not take part in promotion; a body accepts them as
             bools or as values of the promoted dtype, with zero for false.
         value_checked: for elementwise kinds: whether ``shape_rule`` rejects some Python integers by value (not only

@@ -16,7 +16,7 @@ from ...named_tuple import NamedTuple
 
 inspect = lazy.Module("inspect")
 
-RuleFn = Callable[..., Any] | int | float
+RuleFn = Callable[..., Any] | int | float | complex
 
 
 class Partials(NamedTuple):

@@ -27,6 +27,7 @@ _RESULT_DTYPES = {
     "float": "of the {} dtype, or the default float for integers and bools",
     "bool": "of dtype bool",
     "real": "of the {} dtype, or its real part's for complex",
+    "complex": "of the complex dtype whose parts have the {} dtype",
 }
 
 

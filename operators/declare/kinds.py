@@ -111,7 +111,7 @@ def unary(
         special: tuples of values to test in addition to random ones and the edge values of the dtype.
         fields: of :func:`elementwise` and of :class:`.declaration.Declaration`: doc and example, reference, dtypes,
             result, derivative, ...; ``result`` is ``"same"``, ``"float"`` (integers become the default float),
-            ``"bool"`` or ``"real"``.
+            ``"bool"``, ``"real"`` or ``"complex"``.
 
     Returns:
         The operator's function.

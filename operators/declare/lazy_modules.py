@@ -28,7 +28,7 @@ LAZY_OPERATORS: dict[str, str] = {
     ),
     ".control.divisors": ".gcd .lcm .gcd_ .lcm_",
     ".operators.collective": "axis_sum axis_gather",
-    ".operators.elementwise.complex_parts": "real imag .conj .conj_",
+    ".operators.elementwise.complex_parts": "complex real imag .conj .conj_",
     ".operators.nn.convolution": "convolution",
     ".operators.nn.convolution_layers": (
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"

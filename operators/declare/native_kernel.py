@@ -50,12 +50,15 @@ class Decomposition(NamedTuple):
     """An operator in terms of others, which compiled code contains where it would call Python.
 
     Attributes:
-        body: a function of the operator's arguments, whose results have the bits of the operator's kernel.
+        body: a function of the operator's arguments, whose results have the bits of the operator's eager calls.
         when: whether it computes a call, from the operator's arguments with specs in place of tensors.
+        is_eager: whether it also computes eager calls while native code is on, because its bits are not those of the
+            kernel, from the same.
     """
 
     body: Callable[..., Any]
     when: Callable[..., bool] = lambda *args, **kwargs: True
+    is_eager: Callable[..., bool] = lambda *args, **kwargs: False
 
 
 class NativeKernel(NamedTuple):

@@ -20,6 +20,7 @@ from ...errors import (
 from ...registry.dtypes import (
     DType,
     bool_,
+    complex64,
     complex128,
     default_float,
     float32,
@@ -134,9 +135,11 @@ def promote_numbers(schema: Schema, body: Callable[..., R]) -> Callable[..., R]:
 
 
 def result_dtype(rule: str, computed: DType) -> DType:
-    """The dtype of a result by the rule of its declaration (``"same"``, ``"float"``, ``"bool"``, ``"real"``)."""
+    """The dtype of a result by the rule of its declaration (:class:`.declaration.Declaration`)."""
     if rule == "bool":
         return bool_
+    if rule == "complex":
+        return complex128 if computed is float64 else complex64
     if rule == "real" and computed.kind == "c":
         return float64 if computed is complex128 else float32
     if rule == "float" and not computed.is_inexact:

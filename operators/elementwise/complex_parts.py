@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...registry.dtypes import NUMERIC
+from ...registry.dtypes import NUMERIC, float32, float64
 from ...registry.values import TensorSpec
-from ..declare.derivatives import Linear
-from ..declare.kinds import unary
+from ..declare.derivatives import Linear, Partials
+from ..declare.kinds import binary, unary
 from ..scalar_ir import nodes as s
 from .arithmetic import mul
 
@@ -27,6 +27,18 @@ real = unary(
     result="real",
     method=False,
     derivative=Linear({"self": lambda g: g}),
+)
+
+complex = binary(
+    "complex",
+    s.complex_,
+    doc="Complex numbers of their real and imaginary parts.",
+    example="td.complex(td.asarray([1.0]), td.asarray([2.0])) -> [(1+2j)]",
+    reference="references.numpy_functions.complex_of_parts",
+    dtypes=(float32, float64),
+    result="complex",
+    method=False,
+    derivative=Partials({"self": 1, "other": 1j}),
 )
 
 

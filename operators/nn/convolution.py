@@ -21,11 +21,12 @@ from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
-from ..declare.native_kernel import NativeKernel, NativeLoop
+from ..declare.native_kernel import Decomposition, NativeKernel, NativeLoop
 from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..elementwise.casting import contiguous
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
+from .convolution_body import convolve_by_operators, dilated_size
 from .convolution_kernel import convolve, used_steps
 
 if TYPE_CHECKING:
@@ -40,11 +41,6 @@ MOST_PRODUCTS = 1 << 56  # of their elements: the scratch memory that they need 
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
-def dilated_size(size: int, step: int) -> int:
-    """The length of an axis after its elements are spaced ``step`` apart."""
-    return (size - 1) * step + 1 if size else 0
-
-
 def to_pairs(padding: Ints) -> Pairs:
     """A flat sequence of numbers before and after each axis, as pairs."""
     return tuple(zip(padding[::2], padding[1::2]))
@@ -267,6 +263,12 @@ convolution: OperatorFunction[Tensor] = array_op(
         (), widen=dict.fromkeys(HALVES, float32), make=_find_loops, dtypes=(float32, float64, *HALVES)
     ),
     dtypes=NUMERIC,
+    decomposition=Decomposition(
+        lambda self, weight, *how: convolve_by_operators(
+            convolution, _shape_rule(spec_of(self), spec_of(weight), *how), self, weight, *how
+        ),
+        is_eager=lambda self, weight, *how: promote(self.dtype, weight.dtype).kind == "c",
+    ),
     derivative=Rule(
         vjp={"self": _input_vjp, "weight": _weight_vjp},
         jvp={

@@ -12,7 +12,8 @@ from ..contraction.matmul import SUMS
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from ..shape.views import reshape
-from .convolution import Ints, Pairs, convolution, dilated_size, flatten_pairs, transpose_weight
+from .convolution import Ints, Pairs, convolution, flatten_pairs, transpose_weight
+from .convolution_body import dilated_size
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction

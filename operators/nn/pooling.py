@@ -25,7 +25,8 @@ from ..elementwise.selection import where
 from ..indexing.slicing import basic_index
 from ..shape.padding import pad
 from ..shape.views import reshape
-from .convolution import Ints, Pairs, dilated_size
+from .convolution import Ints, Pairs
+from .convolution_body import dilated_size
 from .convolution_layers import ensure_example_axis, expand_per_axis, normalize_padding
 
 if TYPE_CHECKING:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, ShapeError
 from ..operators.declare.shape_rules import spec_of
-from ..operators.elementwise.casting import cast
-from ..operators.elementwise.comparison import eq, isfinite, isnan
-from ..operators.elementwise.complex_parts import conj, imag, real
-from ..operators.elementwise.selection import where
+from ..operators.elementwise.complex_parts import complex, conj, imag, real
 from ..operators.shape.joining import stack
-from ..registry.dtypes import complex64, complex128, float32, float64
+from ..registry.dtypes import float32, float64
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
-
-_COMPLEX = {float32: complex64, float64: complex128}
 
 
 def view_as_real(input: Tensor) -> Tensor:
@@ -47,16 +41,11 @@ def view_as_complex(input: Tensor) -> Tensor:
     [(1+2j)]
     """
     spec = spec_of(input)
-    if spec.dtype not in _COMPLEX:
+    if spec.dtype not in (float32, float64):
         raise DTypeError(f"view_as_complex takes float32 and float64, not {spec.dtype}")
     if not spec.shape or spec.shape[-1] != 2:
         raise ShapeError(f"view_as_complex: the last axis has length 2, unlike shape {spec.shape}")
-    dtype, first, second = _COMPLEX[spec.dtype], input[..., 0], input[..., 1]
-    # infinity * 1j has the real part NaN
-    result = cast(first, dtype) + cast(where(isfinite(second), second, 0), dtype) * 1j
-    for value in (math.inf, -math.inf):
-        result = where(eq(second, value), result + complex(0, value), result)
-    return where(isnan(second), result + complex(0, math.nan), result)
+    return complex(input[..., 0], input[..., 1])
 
 
 def is_conj(input: Tensor) -> bool:

@@ -15,11 +15,11 @@ from ..errors import ArgumentError, ShapeError
 from ..operators.creation import creation as _creation
 from ..operators.creation import full as _full
 from ..operators.creation import grids as _grids
+from ..operators.elementwise import complex_parts as _complex_parts
 from ..operators.elementwise.trigonometry import cos, sin
 from ..operators.shape.joining import stack
 from ..registry.dtypes import as_dtype, default_float
 from ..registry.values import SCALARS, describe
-from .complex_views import view_as_complex
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
@@ -201,7 +201,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     [(1+2j)]
     """
     _refuse_numbers("complex", real, imag)
-    return finish(view_as_complex(stack((real, imag), -1)), False, out)
+    return finish(_complex_parts.complex(real, imag), False, out)
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:

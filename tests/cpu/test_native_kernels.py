@@ -24,7 +24,6 @@ COMPOSED = [
 CALLBACKS = {
     "td::axis_gather": "collectives run in Python",
     "td::axis_sum": "collectives run in Python",
-    "td::convolution": "integers, complex numbers, and dilated inputs with a stride",
     "td::index_reduce": "NumPy multiplies complex numbers and bools",
     "td::random_draw_binomial": "rejection sampling",
     "td::random_draw_loggamma": "rejection sampling",

@@ -128,7 +128,8 @@ def test_argument_that_the_derivative_does_not_read_may_be_written():
     assert bits(gradients[:1]) == bits(gradients[1:])
 
 
-def test_hot_calls_compile_what_repeats():
+def test_hot_calls_compile_what_repeats(monkeypatch):
+    monkeypatch.setattr(hot_calls_module, "NS_PER_CALL", 1 << 60)  # a slow machine counts the same
     function = compile_when_hot(lambda x, factor: td.exp(x) * factor)
     x = td.asarray([1.0, 2.0])
     with config.override(hot_composites=3):
@@ -140,6 +141,17 @@ def test_hot_calls_compile_what_repeats():
         hot = function._run.__self__
     assert sorted(hot.counts.values()) == [COMPILED, 1, 1]
     assert bits([first, function(x, 2.0)]) == bits([td.exp(x) * 2.0] * 2)
+
+
+def test_long_calls_count_as_several(monkeypatch):
+    function, x = compile_when_hot(lambda x: td.exp(x) * 2), td.asarray([1.0, 2.0])
+    monkeypatch.setattr(hot_calls_module, "NS_PER_CALL", 1)
+    with config.override(hot_composites=1000):
+        first = function(x)  # takes more than 1000 ns
+        hot = function._run.__self__
+        assert min(hot.counts.values()) >= 1000
+        assert bits([first]) == bits([function(x)])
+    assert list(hot.counts.values()) == [COMPILED]
 
 
 def test_hot_calls_of_arguments_that_are_not_constants_run_the_function():

@@ -68,9 +68,10 @@ def _decompose(node: Node, out: Graph) -> tuple[Value, ...] | None:
     body = None if _has_kernel(node) else trace_decomposition(node, compose)
     if body is None or len(body.outputs) != len(node.outputs):
         return None
+    body = replace_each(body, _decompose)
     env: dict[Value, Any] = dict(zip(body.inputs, node.inputs, strict=True))
     nodes: list[Node] = []
-    for inner in replace_each(body, _decompose).nodes:
+    for inner in body.nodes:
         copy = copy_node(inner, lambda value: env.get(value, value))
         env.update(zip(inner.outputs, copy.outputs, strict=True))
         nodes.append(copy)

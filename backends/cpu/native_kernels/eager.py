@@ -20,7 +20,7 @@ providers = lazy.Module(".backends.cpu.native_kernels.providers")
 
 
 def call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], declared: Any) -> Any:
-    """Call the emitted loop of an operator.
+    """Call the emitted loop of an operator, or the operators that compose it.
 
     Args:
         op: the operator.
@@ -37,6 +37,9 @@ def call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], declared: An
     """
     if why_off():
         return None
+    known = op.decl.decomposition
+    if known is not None and known.is_eager(*args, **kwargs):
+        return known.body(*args, **kwargs)
     given, named = plans.take_arrays(args), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
     plan = plans.find_plan(op, given, named)
     if plan is None or not plans.is_emitted(plan):

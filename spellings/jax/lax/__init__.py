@@ -42,6 +42,7 @@ from ...operators.elementwise.comparison import isfinite as is_finite
 from ...operators.elementwise.comparison import le as le
 from ...operators.elementwise.comparison import lt as lt
 from ...operators.elementwise.comparison import ne as ne
+from ...operators.elementwise.complex_parts import complex as complex
 from ...operators.elementwise.complex_parts import conj as conj
 from ...operators.elementwise.complex_parts import imag as imag
 from ...operators.elementwise.complex_parts import real as real

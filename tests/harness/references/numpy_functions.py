@@ -231,6 +231,12 @@ def around(x: Array, decimals: int = 0) -> Array:
     return np.around(x if x.dtype.kind in "fc" else x.astype(float), decimals)
 
 
+def complex_of_parts(re: Array, im: Array) -> Array:
+    """PyTorch's ``complex``: ``re + 1j * im`` would have other parts where ``im`` is infinite."""
+    re, im = np.broadcast_arrays(re, im)
+    return np.stack((re, im), -1).view(np.result_type(re, np.complex64))[..., 0]
+
+
 # -- sets and bits -----------------------------------------------------------------------------------------------------
 def union1d(x: Array, y: Array, *, size: int, fill_value: Any = 0) -> Array:
     return _fill(np.union1d(x, y), size, fill_value)
