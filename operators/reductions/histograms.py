@@ -94,6 +94,7 @@ def check_weights(name: str, self: Tensor, weights: Tensor) -> Tensor:
 def _bincount_of_array(
     xp: ArrayModule, self: Array, weights: Array | None, minlength: int, *, length: int | None
 ) -> object:
+    """Native twin: backends/cpu/fastpath/entries/rt_counts.py:bincount"""
     if length is not None or self.dtype.kind not in "iu":
         return NotImplemented
     if weights is None:

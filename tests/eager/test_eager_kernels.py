@@ -6,6 +6,7 @@ import tandem as td
 from optable import arrays_of, errors_of, generator, rows, table, to_tensors
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
+from tandem.backends.cpu.fastpath.glue.kernels import OWN_ENTRIES
 from tandem.backends.cpu.fastpath.runtime import rt_base as rt
 from tandem.eager.hot_calls import COMPILED
 from tandem.registry import native_type
@@ -153,7 +154,7 @@ def test_calls_on_plain_tensors_are_native(name):
     for _ in range(260):  # Python counts the first calls, and passes them on
         function(*args)
     calls = [record.get(rt.OperatorEntry.calls) for record in records]
-    assert sum(calls) == before + 260 and all(calls)
+    assert sum(calls) == before + 260 and (all(calls) or op.name in OWN_ENTRIES)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "bool", "float32"])
@@ -206,7 +207,8 @@ def test_keywords_are_native():
             for _ in range(300):
                 assert contents(function(x, **given)) == expected
         stub = native_layer.stubs().kernels[function.operator]
-        if stub.record.get(rt.OperatorEntry.calls) == 0:
+        records = (stub.record, stub.sampled_record) if stub.sampled_record else (stub.record,)
+        if not any(record.get(rt.OperatorEntry.calls) for record in records):
             assert COMPILED in stub.hot_calls.counts.values()
     for wrong in ({"minlenth": 6}, {"self": x}, {"minlength": "a"}, {"minlength": -1}):
         with pytest.raises((TypeError, ValueError)):

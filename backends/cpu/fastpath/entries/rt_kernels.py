@@ -94,6 +94,12 @@ def array_kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, f
 
     Python twin: backends/cpu/kernels/register.py:make_eager_kernel
     """
+    return call_array_kernel(entry, args, count, kwnames, flags)
+
+
+@native
+def call_array_kernel(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """Call the eager kernel of an operator with the arrays of its arguments."""
     g: base.Globals = entry.globals_
     kernel, total, given = entry.kernel, entry.count, stack(MOST_ARGUMENTS * 8)
     if unlikely(is_counted(entry)):
@@ -158,6 +164,18 @@ def wrap_each(entry: KernelEntry, g: base.Globals, result: capi.PyVarObject) -> 
     capi.decref(result)
     entry.calls += 1
     return tensors
+
+
+@native
+def bind_arguments(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, values: ptr) -> bool:
+    """Write all arguments of a call, with defaults; false if Python has to bind them."""
+    if unlikely(kwnames != NULL):
+        return complete_arguments(entry, args, count, kwnames, values)
+    for i in range(entry.count):
+        store(ptr, values, i * 8, load(ptr, args, i * 8) if i < count else load(ptr, entry.defaults, i * 8))
+        if load(ptr, values, i * 8) == NULL:
+            return False
+    return True
 
 
 @noinline

@@ -27,6 +27,8 @@ from .structs import EntryStruct, StructMemory, find_last_names, find_writer
 from .stubs import ColdCallable, TargetCallable
 
 ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
+OWN_ENTRIES = {"td::bincount": "bincount"}
+"""The entries of operators whose eager kernel is native too."""
 _KINDS = {
     "Tensor": at.TENSOR,
     "int": at.INTEGER,
@@ -208,7 +210,8 @@ class KernelStub(ColdCallable):
         self.operator: Operator = function.operator
         self.callable = function
         self.hot_calls: HotCalls | None = None
-        self.entry_kind = ARRAY_ENTRY if has_eager_kernel(self.operator) else ENTRY
+        usual = ARRAY_ENTRY if has_eager_kernel(self.operator) else ENTRY
+        self.entry_kind = OWN_ENTRIES.get(self.operator.name, usual)
         super().__init__(runtime, function, self.operator, self.operator.name)
         self.snapshot_kernels()
 

@@ -23,6 +23,7 @@ rt_assign = lazy.Module(".backends.cpu.fastpath.entries.rt_assign")
 rt_attributes = lazy.Module(".backends.cpu.fastpath.entries.rt_attributes")
 rt_backward = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
+rt_counts = lazy.Module(".backends.cpu.fastpath.entries.rt_counts")
 rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
 rt_fills = lazy.Module(".backends.cpu.fastpath.entries.rt_fills")
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
@@ -90,6 +91,7 @@ GROUPS = (
     Group(rt_jit, {"jitted": "jitted_call", "recorded": "recorded_call"}),
     Group(rt_kernels, {"kernel_call": "kernel_call"}),
     Group(rt_kernels, {"array_kernel_call": "array_kernel_call"}),
+    Group(rt_counts, {"bincount": "bincount"}, reads_dtypes=True),
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}, reads_dtypes=True),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
