@@ -185,6 +185,8 @@ def _find_bound(condition: Graph, body: Graph, bound: Bound, number: object, car
     spec = condition.inputs[bound.counter].spec
     if type(number) is int:
         most = 2 ** (8 * spec.dtype.itemsize - 1) - 1 - abs(bound.step)
+        if spec.dtype.kind == "u" and number + 1 + bound.step < 0:
+            return None  # the last step may pass 0
         return bound._replace(number=number) if abs(number) <= most else None
     if not isinstance(number, Value) or number not in condition.inputs or abs(bound.step) > 1:
         return None

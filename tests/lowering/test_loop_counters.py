@@ -84,6 +84,19 @@ def test_counter_that_overflows():
     assert_same(program, td.asarray(0, dtype=td.int8))
 
 
+@pytest.mark.parametrize("bound", [0, 1, 4, 5])
+@pytest.mark.parametrize("first", [1, 2, 9, 10, 255])
+def test_unsigned_counter_that_passes_0(first, bound):
+    def program(i):
+        return td.while_loop(lambda s: s[0] > bound, lambda s: (s[0] - 5, s[1] + 1), (i, 0))
+
+    counter, steps = first, 0
+    while counter > bound:
+        counter, steps = (counter - 5) % 256, steps + 1
+    for run in (program, td.jit(program)):
+        assert [int(x) for x in run(td.asarray(first, dtype=td.uint8))] == [counter, steps]
+
+
 def test_bound_that_is_a_carry_that_changes():
     def program(i, n):
         return td.while_loop(lambda s: s[0] < s[1], lambda s: (s[0] + 2, s[1] + 1), (i, n))

@@ -122,6 +122,23 @@ def test_short_loops_do_not_poll():
     assert many.lower(td.ones(20)).llvm_ir().count("call i64 @gil_poll") == 1
 
 
+@needs_native
+@pytest.mark.parametrize(
+    "fold, most", [(lambda w: w.sum(), 128), (lambda w: (td.abs(w) ** 1.3 + td.tanh(w)).sum(), 24)]
+)
+def test_windows_of_few_instructions_are_folded_as_scalars(fold, most):
+    x = td.asarray(RANDOM.normal(size=300), dtype=td.float32)
+    for size, is_window in ((most, True), (most + 8, False)):
+
+        def program(x, size=size):
+            starts = td.arange(300 - size)
+            return td.scan(lambda c, i: (c, fold(lax.dynamic_slice(x, (i,), (size,)))), 0, starts)[1]
+
+        scalars = td.jit(program).lower(x).llvm_ir().count("load float,")
+        assert (scalars >= size) == is_window
+        assert_same(program, x)
+
+
 # -- windows of several dimensions -----------------------------------------------------------------------------------
 def grid(dtype, *shape):
     x = values(dtype).numpy()

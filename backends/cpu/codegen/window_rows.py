@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ....lowering.fusion.loop_ir import IndexedAxis
 from ....named_tuple import NamedTuple
+from ....operators.scalar_ir.cost import cost_without_reads
 from ....operators.scalar_ir.expr import Expr
 from ....registry import dtypes as dt
 from .folds.order import block_length, block_reducer, fold_row, is_ordered
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .fused import StagePrinter
 
 MOST_ELEMENTS = 128
+MOST_INSTRUCTIONS = 1024  # of all elements: LLVM takes long for more, and spills registers
 
 
 class Position(NamedTuple):
@@ -67,6 +69,8 @@ def find_window(stage: StagePrinter) -> Window | None:
     if stage.kernel.outer or not 1 < stage.count <= MOST_ELEMENTS or stage.updates:
         return None
     if not stage.reduces or len(stage.reduces) < len(stage.stage.body):
+        return None
+    if stage.count * sum(cost_without_reads(r.value) for r in stage.reduces) > MOST_INSTRUCTIONS:
         return None
     window = Window(stage)
     return window if window.find_positions() else None
