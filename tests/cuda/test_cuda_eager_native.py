@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_entries import OFF, answered, array_of, calls, entries_of, heat, in_use, needs_native, one_and_two
+from rotation import share_each_commit
 from tandem import errors
 from tandem.backends.cuda.runtime import memory
 
@@ -52,7 +53,7 @@ def same(found, want):
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", share_each_commit(DTYPES, 3), ids=str)
 def test_results_agree_with_the_cpu(hot, dtype):
     for lay in LAYOUTS:
         check_results(

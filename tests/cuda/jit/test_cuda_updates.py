@@ -10,7 +10,7 @@ import pytest
 import tandem as td
 from cuda_jit_harness import native, on_cpu
 from optable import replace
-from rotation import one_each_commit
+from rotation import one_each_commit, share_each_commit
 from tandem import errors
 from tandem.backends.cuda.codegen import helper_sort
 from tandem.backends.cuda.codegen.kernel import module_source
@@ -160,7 +160,8 @@ def test_updates_read_what_they_write_in_place():
         assert bits(jitted(*there((TABLE, i)))) == bits(f(*there((TABLE, i))))
 
 
-def test_elements_of_each_dtype_keep_their_bits():
+@pytest.mark.parametrize("dtype", share_each_commit(DTYPES, 3))
+def test_elements_of_each_dtype_keep_their_bits(dtype):
     rng = np.random.default_rng(SEED)
     numbers, other = (
         td.asarray(rng.integers(-9, 9, s).astype("f8"), device="cuda") for s in ((9, 5), (300, 5))
@@ -175,15 +176,14 @@ def test_elements_of_each_dtype_keep_their_bits():
         "one": lambda x, v: x.at[i[0]].add(v[0]),
         "elements": lambda x, v: x.at[i, i % 5].add(v[:, 0]),
     }
-    for dtype in DTYPES:
-        x, v = (td.astype(a, getattr(td, dtype)) for a in (numbers, other))
-        if x.dtype.kind in "fc":
-            x, v = (a * td.astype(td.full((), 0.7, device="cuda"), a.dtype) for a in (x, v))
-        chosen = {n: f for n, f in writes.items() if x.dtype.kind != "c" or n not in ("max", "min")}
-        results = td.jit(lambda x, v, chosen=chosen: [f(x, v) for f in chosen.values()])(x, v)
-        for (name, f), got in zip(chosen.items(), results, strict=True):
-            assert got.dtype is x.dtype
-            assert bits(got) == bits(f(x, v)), (name, dtype)
+    x, v = (td.astype(a, getattr(td, dtype)) for a in (numbers, other))
+    if x.dtype.kind in "fc":
+        x, v = (a * td.astype(td.full((), 0.7, device="cuda"), a.dtype) for a in (x, v))
+    chosen = {n: f for n, f in writes.items() if x.dtype.kind != "c" or n not in ("max", "min")}
+    results = td.jit(lambda x, v, chosen=chosen: [f(x, v) for f in chosen.values()])(x, v)
+    for (name, f), got in zip(chosen.items(), results, strict=True):
+        assert got.dtype is x.dtype
+        assert bits(got) == bits(f(x, v)), (name, dtype)
 
 
 def test_many_positions_are_sorted_by_several_blocks(monkeypatch):
