@@ -267,7 +267,7 @@ convolution: OperatorFunction[Tensor] = array_op(
         lambda self, weight, *how: convolve_by_operators(
             convolution, _shape_rule(spec_of(self), spec_of(weight), *how), self, weight, *how
         ),
-        is_eager=lambda self, weight, *how: promote(self.dtype, weight.dtype).kind == "c",
+        is_eager=lambda self, weight, *how: promote(self.dtype, weight.dtype).is_inexact,
     ),
     derivative=Rule(
         vjp={"self": _input_vjp, "weight": _weight_vjp},

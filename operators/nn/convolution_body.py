@@ -19,6 +19,7 @@ from ..reductions.folds import sum
 from ..shape.joining import concat
 from ..shape.padding import pad
 from ..shape.parts import unfold
+from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
 from .convolution_kernel import Ints, used_steps
 
@@ -63,12 +64,15 @@ def convolve_by_operators(
         parts = reshape(sums, (out.shape[0], groups, 2, out.shape[1] // groups, *out.shape[2:]))
         re, im = (reshape(_take(parts, 2, (at, 1, 1)), out.shape) for at in (0, 1))
         return complex(re, im)
+    stride, dilation = used_steps(stride, out.shape[2:]), used_steps(dilation, w.shape[2:])
+    input_dilation = used_steps(input_dilation, x.shape[2:])
+    if max(input_dilation) > 1 and max(*stride, *dilation) == 1:
+        return _swap_operands(convolution, out, x, w, padding, input_dilation, groups)
     if is_half(out.dtype):
         x, w = cast(x, float32), cast(w, float32)
-    for axis, step in enumerate(used_steps(input_dilation, x.shape[2:]), 2):
+    for axis, step in enumerate(input_dilation, 2):
         x = _space(x, axis, step)
     x = _pad(x, padding)
-    stride, dilation = used_steps(stride, out.shape[2:]), used_steps(dilation, w.shape[2:])
     return cast(_multiply_windows(x, w, out.shape, stride, dilation, groups), out.dtype)
 
 
@@ -88,6 +92,43 @@ def _stack_parts(x: Tensor, w: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     w = reshape(w, (groups, of_group, within, *kernel))
     rows = concat((real(w), -imag(w)), axis=2), concat((imag(w), real(w)), axis=2)
     return x, reshape(concat(rows, axis=1), (2 * groups * of_group, 2 * within, *kernel))
+
+
+def _swap_operands(
+    convolution: Callable[..., Tensor],
+    out: TensorSpec,
+    x: Tensor,
+    w: Tensor,
+    padding: Ints,
+    input_dilation: Ints,
+    groups: int,
+) -> Tensor:
+    """A convolution of a dilated input as that of the weight by a dilated kernel, backwards.
+
+    Such are the derivatives of transposed convolutions by their weights.
+    """
+    count, of_group, within = x.shape[0], w.shape[0] // groups, w.shape[1]
+    sizes, kernel, lengths = x.shape[2:], w.shape[2:], out.shape[2:]
+    spatial = range(3, 3 + len(sizes))
+    signal = permute(reshape(w, (groups, of_group, within, *kernel)), (1, 0, 2, *spatial))
+    taps = permute(reshape(x, (count, groups, within, *sizes)), (1, 0, 2, *spatial))
+    around: list[int] = []
+    for axis, length in enumerate(lengths):
+        before = length - 1 - padding[2 * axis]
+        reach = dilated_size(sizes[axis], input_dilation[axis])
+        around += before, length - 1 + reach - kernel[axis] - before
+    ones = (1,) * len(sizes)
+    result = convolution(
+        reshape(signal, (of_group, groups * within, *kernel)),
+        reshape(taps, (groups * count, within, *sizes)),
+        ones,
+        tuple(around),
+        ones,
+        input_dilation,
+        groups,
+    )
+    result = reshape(flip(result, tuple(range(2, 2 + len(sizes)))), (of_group, groups, count, *lengths))
+    return reshape(permute(result, (2, 1, 0, *spatial)), out.shape)
 
 
 def _space(x: Tensor, axis: int, step: int) -> Tensor:

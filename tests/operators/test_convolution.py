@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import tandem as td
-from tandem import config, errors
+from tandem import config
 from tandem.backends.cpu.codegen.shifted_tiles import tile_vectors, write_shifted_tiles
 from tandem.backends.cpu.native_kernels.convolutions import block_depth, choose_mode, is_dense, parse_sizes
 from tandem.backends.cpu.native_kernels.rt_convolution import SHIFTED, WINDOWS
@@ -367,48 +367,6 @@ def test_too_much_memory_for_repeated_elements():
     x, w = td.broadcast_to(one, (1, 2**21, 2**21 - 1)), td.broadcast_to(one, (1, 2**21, 2**20))
     with pytest.raises(MemoryError):
         td.convolution(x, w, (1,), (0, 0), (1,), (1,))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_convolutions_without_a_loop_are_composed_of_operators(seed):
-    rng = np.random.default_rng(seed)
-    for dtype in (np.int8, np.uint64, np.complex64, np.complex128, np.float32, np.float16):
-        rank, groups = int(rng.integers(1, 5)), int(rng.integers(1, 3))
-        within, of_group = (int(n) for n in rng.integers(1, 3, 2))
-        x = rng.integers(-9, 9, (2, groups * within, *rng.integers(4, 6, rank)))
-        w = rng.integers(-9, 9, (groups * of_group, within, *rng.integers(1, 4, rank)))
-        if dtype in (np.complex64, np.complex128):  # products of small integers are exact
-            x, w = x + 1j * rng.integers(-9, 9, x.shape), w + 1j * rng.integers(-9, 9, w.shape)
-        stride, spaces, dilation = (tuple(int(n) for n in rng.integers(1, 3, rank)) for _ in range(3))
-        padding = tuple(int(n) for n in rng.integers(-1, 3, 2 * rank))
-        how = stride, (*padding[:-2], 4, 4), spaces, dilation, groups
-        arguments = td.asarray(x.astype(dtype)), td.asarray(w.astype(dtype))
-        try:
-            wanted = td.convolution(*arguments, *how)
-        except errors.ShapeError:  # the kernel is longer than the padded input
-            continue
-        run = td.jit(lambda x, w, how=how: td.convolution(x, w, *how))
-        found = run(*arguments)
-        assert found.dtype == wanted.dtype
-        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
-        assert not config.flags.native or "callback" not in str(run.lower(*arguments).kernels())
-
-
-def test_complex_convolutions_have_the_same_bits_in_every_way():
-    rng = np.random.default_rng(8)
-    x, w = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((2, 4, 6, 5), (6, 2, 3, 2)))
-    x, w = td.asarray(x), td.asarray(w)
-    how = (2, 1), (1, 0, 0, 1), (1, 1), (1, 2), 2
-    eager, compiled = td.convolution(x, w, *how), td.jit(lambda x, w: td.convolution(x, w, *how))(x, w)
-    assert not config.flags.native or eager.numpy().tobytes() == compiled.numpy().tobytes()
-    parts = [
-        (td.real(x), td.real(w)),
-        (td.imag(x), td.imag(w)),
-        (td.real(x), td.imag(w)),
-        (td.imag(x), td.real(w)),
-    ]
-    one, two, three, four = (td.convolution(*pair, *how).numpy() for pair in parts)
-    np.testing.assert_allclose(eager.numpy(), one - two + 1j * (three + four), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.skipif(not config.flags.native, reason="native code is off")

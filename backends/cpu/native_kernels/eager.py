@@ -37,13 +37,12 @@ def call(op: Operator, args: Sequence[Any], kwargs: dict[str, Any], declared: An
     """
     if why_off():
         return None
-    known = op.decl.decomposition
-    if known is not None and known.is_eager(*args, **kwargs):
-        return known.body(*args, **kwargs)
     given, named = plans.take_arrays(args), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
     plan = plans.find_plan(op, given, named)
     if plan is None or not plans.is_emitted(plan):
-        return None
+        known = op.decl.decomposition
+        is_composed = known is not None and known.is_eager(*args, **kwargs)
+        return known.body(*args, **kwargs) if is_composed else None
     arrays = [value for value in (*given, *named.values()) if isinstance(value, np.ndarray)]
     if len(arrays) != plans.operand_count(plan):
         return None  # an operand is a Python number
