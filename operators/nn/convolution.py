@@ -26,8 +26,8 @@ from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..elementwise.casting import contiguous
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
-from .convolution_body import convolve_by_operators, dilated_size
-from .convolution_kernel import convolve, used_steps
+from .convolution_body import convolve_by_operators
+from .convolution_kernel import convolve, dilated_size, used_steps
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction

@@ -17,11 +17,12 @@ from ..elementwise.complex_parts import complex, imag, real
 from ..indexing.slicing import basic_index
 from ..reductions.folds import sum
 from ..shape.joining import concat
-from ..shape.padding import pad
+from ..shape.padding import pad_or_cut
 from ..shape.parts import unfold
-from ..shape.rearrange import flip
+from ..shape.rearrange import flip, full_plan
+from ..shape.splitting import slice_axis
 from ..shape.views import permute, reshape
-from .convolution_kernel import Ints, used_steps
+from .convolution_kernel import Ints, dilated_size, used_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
     from ...registry.values import TensorSpec
 
 MOST_WINDOWS = 1 << 24  # elements of windows that are copied
-
-
-def dilated_size(size: int, step: int) -> int:
-    """The length of an axis after its elements are spaced ``step`` apart."""
-    return (size - 1) * step + 1 if size else 0
 
 
 def convolve_by_operators(
@@ -62,7 +58,7 @@ def convolve_by_operators(
         x, w = _stack_parts(x, w, groups)
         sums = convolution(x, w, stride, padding, input_dilation, dilation, groups)
         parts = reshape(sums, (out.shape[0], groups, 2, out.shape[1] // groups, *out.shape[2:]))
-        re, im = (reshape(_take(parts, 2, (at, 1, 1)), out.shape) for at in (0, 1))
+        re, im = (reshape(slice_axis(parts, 2, at, at + 1), out.shape) for at in (0, 1))
         return complex(re, im)
     stride, dilation = used_steps(stride, out.shape[2:]), used_steps(dilation, w.shape[2:])
     input_dilation = used_steps(input_dilation, x.shape[2:])
@@ -70,17 +66,9 @@ def convolve_by_operators(
         return _swap_operands(convolution, out, x, w, padding, input_dilation, groups)
     if is_half(out.dtype):
         x, w = cast(x, float32), cast(w, float32)
-    for axis, step in enumerate(input_dilation, 2):
-        x = _space(x, axis, step)
-    x = _pad(x, padding)
+    spaces = [(low, high, step - 1) for low, high, step in zip(padding[::2], padding[1::2], input_dilation)]
+    x = pad_or_cut(x, [(0, 0, 0), (0, 0, 0), *spaces])
     return cast(_multiply_windows(x, w, out.shape, stride, dilation, groups), out.dtype)
-
-
-def _take(x: Tensor, axis: int, piece: Ints) -> Tensor:
-    """The ``(start, count, step)`` of an axis."""
-    plan: list[Ints] = [(0, size, 1) for size in x.shape]
-    plan[axis] = piece
-    return basic_index(x, tuple(plan))
 
 
 def _stack_parts(x: Tensor, w: Tensor, groups: int) -> tuple[Tensor, Tensor]:
@@ -131,35 +119,13 @@ def _swap_operands(
     return reshape(permute(result, (2, 1, 0, *spatial)), out.shape)
 
 
-def _space(x: Tensor, axis: int, step: int) -> Tensor:
-    """Insert ``step - 1`` zeros between the elements of an axis."""
-    before, (size, *after) = x.shape[:axis], x.shape[axis:]
-    if step == 1:
-        return x
-    widths = [(0, 0)] * (len(x.shape) + 1)
-    widths[axis + 1] = 0, step - 1
-    wide = pad(reshape(x, (*before, size, 1, *after)), widths)
-    return _take(reshape(wide, (*before, size * step, *after)), axis, (0, dilated_size(size, step), 1))
-
-
-def _pad(x: Tensor, padding: Ints) -> Tensor:
-    """Add zeros before and after the spatial axes; a negative number removes elements."""
-    ends = [(0, 0), (0, 0), *zip(padding[::2], padding[1::2])]
-    wide = pad(x, [(max(before, 0), max(after, 0)) for before, after in ends])
-    plan = [
-        (max(-before, 0), size - max(-before, 0) - max(-after, 0), 1)
-        for size, (before, after) in zip(wide.shape, ends)
-    ]
-    return basic_index(wide, tuple(plan))
-
-
 def _multiply_windows(x: Tensor, w: Tensor, shape: Ints, stride: Ints, dilation: Ints, groups: int) -> Tensor:
     """The sums of the products of the kernels and the windows of a padded input."""
     count, out, kernel, rank = x.shape[0], shape[2:], w.shape[2:], len(stride)
     of_group, within = w.shape[0] // groups, w.shape[1]
     for axis, (size, space, step, windows) in enumerate(zip(kernel, dilation, stride, out), 2):
-        x = _take(unfold(x, axis, dilated_size(size, space), step), axis, (0, windows, 1))
-        x = _take(x, -1, (0, size, space))
+        x = slice_axis(unfold(x, axis, dilated_size(size, space), step), axis, 0, windows)
+        x = basic_index(x, (*full_plan(x.shape[:-1]), (0, size, space)))
     x = reshape(x, (count, groups, within, *out, *kernel))
     if of_group == 1 or math.prod(x.shape) > MOST_WINDOWS:  # each product is computed where it is added
         x = reshape(x, (count, groups, 1, *x.shape[2:]))

@@ -25,6 +25,11 @@ def _block_size(xp: ArrayModule) -> int:
     return BLOCK if xp is np else DEVICE_BLOCK
 
 
+def dilated_size(size: int, step: int) -> int:
+    """Return the length of an axis after its elements are spaced ``step`` apart."""
+    return (size - 1) * step + 1 if size else 0
+
+
 def used_steps(steps: Ints, sizes: Ints) -> Ints:
     """Return the steps between the elements of axes: 1 for a single element, where any step is the same."""
     return tuple(step if size > 1 else 1 for step, size in zip(steps, sizes))
@@ -51,9 +56,7 @@ def convolve(
     sizes, kernel = x.shape[2:], w.shape[2:]
     ends = zip(sizes, kernel, stride, padding[::2], padding[1::2], input_dilation, dilation)
     out = tuple(
-        ((n - 1) * lhs + 1 + before + after - (k - 1) * d - 1) // step + 1
-        if n
-        else (before + after - (k - 1) * d - 1) // step + 1
+        (dilated_size(n, lhs) + before + after - dilated_size(k, d)) // step + 1
         for n, k, step, before, after, lhs, d in ends
     )
     stride, dilation = used_steps(stride, out), used_steps(dilation, kernel)
@@ -71,7 +74,7 @@ def _pad(xp: ArrayModule, x: Array, padding: Ints, input_dilation: Ints) -> Arra
         return x
     shape, inner, cut = list(x.shape[:2]), [slice(None)] * 2, [slice(None)] * 2
     for size, before, after, step in zip(x.shape[2:], padding[::2], padding[1::2], input_dilation):
-        length = (size - 1) * step + 1 if size else 0
+        length = dilated_size(size, step)
         first, last = max(before, 0), max(after, 0)
         shape.append(first + length + last)
         inner.append(slice(first, first + length, step))

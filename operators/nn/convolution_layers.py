@@ -13,7 +13,7 @@ from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from ..shape.views import reshape
 from .convolution import Ints, Pairs, convolution, flatten_pairs, transpose_weight
-from .convolution_body import dilated_size
+from .convolution_kernel import dilated_size
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction

@@ -26,7 +26,7 @@ from ..indexing.slicing import basic_index
 from ..shape.padding import pad
 from ..shape.views import reshape
 from .convolution import Ints, Pairs
-from .convolution_body import dilated_size
+from .convolution_kernel import dilated_size
 from .convolution_layers import ensure_example_axis, expand_per_axis, normalize_padding
 
 if TYPE_CHECKING:

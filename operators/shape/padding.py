@@ -297,3 +297,32 @@ def pad(
         for side, part in zip([side for side in sides if side.added], added):
             self = side.join(self, part)
     return self
+
+
+def pad_or_cut(self: Tensor, config: Sequence[tuple[int, int, int]], value: Number | Tensor = 0) -> Tensor:
+    """Pad before, after and between the elements of each axis; a negative number at an end removes elements.
+
+    Args:
+        self: any tensor.
+        config: for each of the first axes, the numbers of elements before, after and between two elements.
+        value: the new elements.
+    """
+    for axis, (_, _, between) in enumerate(config):
+        before, size, after = self.shape[:axis], self.shape[axis], self.shape[axis + 1 :]
+        if between and size:
+            single = reshape(self, (*before, size, 1, *after))
+            wide = pad(single, {axis + 1: (0, between)}, value=value)
+            joined = reshape(wide, (*before, size * (between + 1), *after))
+            self = slice_axis(joined, axis, 0, size * (between + 1) - between)
+    if any(low > 0 or high > 0 for low, high, _ in config):
+        widths = {
+            a: (low if low > 0 else 0, high if high > 0 else 0) for a, (low, high, _) in enumerate(config)
+        }
+        self = pad(self, widths, value=value)
+    for axis, (low, high, _) in enumerate(config):
+        if low < 0 or high < 0:
+            size = self.shape[axis]
+            self = self[
+                (slice(None),) * axis + (slice(-low if low < 0 else 0, size + high if high < 0 else size),)
+            ]
+    return self

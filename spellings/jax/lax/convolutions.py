@@ -13,9 +13,8 @@ from ...operators.elementwise.arithmetic import add, mul
 from ...operators.elementwise.selection import maximum, minimum
 from ...operators.nn.convolution import convolution
 from ...operators.reductions.folds import max, min, prod, sum
-from ...operators.shape.padding import pad as _pad
+from ...operators.shape.padding import pad_or_cut
 from ...operators.shape.parts import unfold
-from ...operators.shape.rearrange import moveaxis
 
 if TYPE_CHECKING:
     from ...registry.types import Number, Tensor
@@ -199,23 +198,7 @@ def pad(
     operand: Tensor, padding_value: Tensor | Number, padding_config: Sequence[tuple[int, int, int]]
 ) -> Tensor:
     """The tensor with a value before, after and between the elements of each axis; negative numbers remove elements."""
-    result = operand
-    for axis, (low, high, interior) in enumerate(padding_config):
-        size = spec_of(result).shape[axis]
-        if interior and size:
-            moved = moveaxis(result, axis, -1)[..., None]
-            wide = _pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, interior)], value=padding_value)
-            joined = wide.reshape((*moved.shape[:-2], size * (interior + 1)))[
-                ..., : size * (interior + 1) - interior
-            ]
-            result = moveaxis(joined, -1, axis)
-        widths = [(0, 0)] * result.ndim
-        widths[axis] = (low if low > 0 else 0, high if high > 0 else 0)
-        result = _pad(result, widths, value=padding_value)
-        length = spec_of(result).shape[axis]
-        keep = slice(-low if low < 0 else 0, length + high if high < 0 else length)
-        result = result[(slice(None),) * axis + (keep,)]
-    return result
+    return pad_or_cut(operand, padding_config, padding_value)
 
 
 _REDUCTIONS: dict[Any, Callable[..., Tensor]] = {add: sum, mul: prod, maximum: max, minimum: min}
