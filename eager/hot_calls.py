@@ -136,8 +136,9 @@ class HotCalls:
         start = time.perf_counter_ns()
         result = self.plain(*args, **kwargs)
         more = (time.perf_counter_ns() - start) // NS_PER_CALL
-        if more and self.counts.get(kind, COMPILED) >= 0:  # another thread may have had it compiled
-            self.counts[kind] += more
+        count = self.counts.get(kind, COMPILED) if more else COMPILED
+        if count >= 0:  # another thread may have had it compiled
+            self._note(kind, count + more)
         return result
 
     def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
