@@ -53,6 +53,10 @@ def test_entry_runs_plain_calls_and_sees_new_kernels():
     with pytest.raises(TandemError, match="not negative"):
         td.bincount(td.asarray([-1]))
     assert td.bincount(x, length=2).tolist() == [0, 2]
+    with td.Library("td", "IMPL") as library:
+        library.impl("bincount", lambda self, *args, **kwargs: self + 1, "CPU")
+        assert td.bincount(x).tolist() == [2, 2, 4]
+    assert td.bincount(x).tolist() == [0, 2, 0, 1]
 
 
 @native

@@ -41,7 +41,7 @@ def bincount(entry: rt_kernels.KernelEntry, args: ptr, count: i64, kwnames: ptr,
     Python twin: operators/reductions/histograms.py:_bincount_of_array
     """
     given = stack(rt_kernels.MOST_ARGUMENTS * 8)
-    if likely(count <= entry.most and rt_kernels.bind_arguments(entry, args, count, kwnames, given)):
+    if likely(rt_kernels.complete_arguments(entry, args, count, kwnames, given)):
         is_plain = rt_kernels.is_plain_call(entry, given, entry.count, flags)
         result = count_call(entry.globals_, given) if is_plain else ptr(Outcome.FALL_BACK)
         if likely(i64(result) > 0):
@@ -58,7 +58,9 @@ def count_call(g: base.Globals, given: ptr) -> ptr:
     known = rt_operands.write_scalar(load(ptr, given, LEAST), base.WEAK_INT, base.INT64, least)
     if unlikely(not known or load(ptr, given, LENGTH) != capi.Py_None or load(i64, least, 0) < 0):
         return Outcome.FALL_BACK
-    if unlikely(array.ndim != 1 or code < base.INT8 or code > base.UINT64):
+    if unlikely(
+        array.ndim != 1 or code < base.INT8 or code > base.UINT64 or (array.flags & capi.ALIGNED) == 0
+    ):
         return Outcome.FALL_BACK
     weights, kind, dtype = capi.Ndarray(ptr(0)), base.INT64, base.INT64
     if load(ptr, given, WEIGHTS) != capi.Py_None:
@@ -71,8 +73,6 @@ def count_call(g: base.Globals, given: ptr) -> ptr:
             return Outcome.FALL_BACK
         if weights.ndim != 1 or (weights.flags & capi.ALIGNED) == 0:
             return Outcome.FALL_BACK
-    if unlikely((array.flags & capi.ALIGNED) == 0):
-        return Outcome.FALL_BACK
     capi.incref(array)
     if weights != NULL:
         capi.incref(weights)
@@ -170,15 +170,14 @@ def add_weights(
         value, at = rt_gathers.integer_at(source + i * step, code), weights + i * over
         if likely(value >= 0 and value < size):
             if dtype == base.FLOAT64:
-                store(f64, to, value * 8, load(f64, to, value * 8) + weight_at(at, kind))
-            elif kind == base.FLOAT32:
-                store(f32, to, value * 4, load(f32, to, value * 4) + load(f32, at, 0))
+                store(f64, to, value * 8, load(f64, to, value * 8) + double_at(at, kind))
             else:
-                store(f32, to, value * 4, load(f32, to, value * 4) + whole_weight_at(at, kind))
+                store(f32, to, value * 4, load(f32, to, value * 4) + single_at(at, kind))
 
 
 @native
-def weight_at(at: ptr, kind: i64) -> f64:
+def double_at(at: ptr, kind: i64) -> f64:
+    """Return a weight, a float64, an integer or a bool."""
     if kind == base.FLOAT64:
         return load(f64, at, 0)
     if kind == base.UINT64:
@@ -187,8 +186,10 @@ def weight_at(at: ptr, kind: i64) -> f64:
 
 
 @native
-def whole_weight_at(at: ptr, kind: i64) -> f32:
-    """Return an integer or a bool as float32, rounded once."""
+def single_at(at: ptr, kind: i64) -> f32:
+    """Return a weight, a float32, an integer or a bool; rounded once."""
+    if kind == base.FLOAT32:
+        return load(f32, at, 0)
     if kind == base.UINT64:
         return f32(load(u64, at, 0))
     return f32(rt_gathers.integer_at(at, kind))

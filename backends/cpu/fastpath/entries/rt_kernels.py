@@ -166,28 +166,17 @@ def wrap_each(entry: KernelEntry, g: base.Globals, result: capi.PyVarObject) -> 
     return tensors
 
 
-@native
-def bind_arguments(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, values: ptr) -> bool:
-    """Write all arguments of a call, with defaults; false if Python has to bind them."""
-    if unlikely(kwnames != NULL):
-        return complete_arguments(entry, args, count, kwnames, values)
-    for i in range(entry.count):
-        store(ptr, values, i * 8, load(ptr, args, i * 8) if i < count else load(ptr, entry.defaults, i * 8))
-        if load(ptr, values, i * 8) == NULL:
-            return False
-    return True
-
-
 @noinline
 def complete_arguments(
     entry: KernelEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, values: ptr
 ) -> bool:
-    """Write all arguments of a call with keywords in the order of the schema; false if Python has to bind them."""
+    """Write all arguments of a call in the order of the schema; false if Python has to bind them."""
+    named = kwnames.size if kwnames != NULL else i64(0)
     if count > entry.most:
         return False
     for i in range(entry.count):
         store(ptr, values, i * 8, load(ptr, args, i * 8) if i < count else ptr(0))
-    for k in range(kwnames.size):
+    for k in range(named):
         index = i64(-1)
         for i in range(entry.count):
             if rt_arguments.string_matches(capi.item(kwnames, k), capi.item(entry.arguments, i)):
