@@ -23,7 +23,7 @@ from ..operators.elementwise.complex_parts import conj, real
 from ..operators.elementwise.selection import where
 from ..operators.shape.padding import pad
 from ..operators.shape.splitting import slice_axis
-from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64, to_complex
 from ..registry.values import TensorSpec
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _reference_c2c(x: Array, inverse: bool) -> Array:
 # -- real to complex ---------------------------------------------------------------------------------------------------
 def _r2c_shape_rule(self: TensorSpec) -> TensorSpec:
     spec = _check_points("fft_r2c", self, FLOATING)
-    dtype = complex128 if spec.dtype is float64 else complex64
+    dtype = to_complex(spec.dtype)
     return TensorSpec((*spec.shape[:-1], spec.shape[-1] // 2 + 1), dtype, spec.device)
 
 

@@ -17,7 +17,7 @@ from ..operators.declare.native_kernel import NativeLoop
 from ..operators.elementwise.complex_parts import real
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import expand_dims, matrix_transpose
-from ..registry.dtypes import complex64, complex128, float64
+from ..registry.dtypes import to_complex
 from ..registry.values import TensorSpec
 from .factorizations import conjugate, divide_by_gaps, to_diagonal
 from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, lapack_kernel, matrix_op
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def _shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     spec = check_matrices("eig", self, is_square=True)
-    dtype = complex128 if spec.dtype in (float64, complex128) else complex64
+    dtype = to_complex(spec.dtype)
     return TensorSpec(spec.shape[:-1], dtype, spec.device), spec._replace(dtype=dtype)
 
 

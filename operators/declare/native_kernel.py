@@ -52,8 +52,8 @@ class Decomposition(NamedTuple):
     Attributes:
         body: a function of the operator's arguments, whose results have the bits of the operator's eager calls.
         when: whether it computes a call, from the operator's arguments with specs in place of tensors.
-        is_eager: whether it also computes eager calls while native code is on, because its bits are not those of the
-            kernel, from the same.
+        is_eager: whether it also computes eager calls while native code is on, because the kernel's results have other
+            bits; from the operator's arguments.
     """
 
     body: Callable[..., Any]

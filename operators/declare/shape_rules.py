@@ -20,7 +20,6 @@ from ...errors import (
 from ...registry.dtypes import (
     DType,
     bool_,
-    complex64,
     complex128,
     default_float,
     float32,
@@ -28,6 +27,7 @@ from ...registry.dtypes import (
     promote,
     promote_scalar,
     scalar_dtype,
+    to_complex,
 )
 from ...registry.formatting import short_repr
 from ...registry.function import functions
@@ -139,7 +139,7 @@ def result_dtype(rule: str, computed: DType) -> DType:
     if rule == "bool":
         return bool_
     if rule == "complex":
-        return complex128 if computed is float64 else complex64
+        return to_complex(computed)
     if rule == "real" and computed.kind == "c":
         return float64 if computed is complex128 else float32
     if rule == "float" and not computed.is_inexact:
