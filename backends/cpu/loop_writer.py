@@ -15,8 +15,11 @@ from ...lowering.loop_bodies import Body, LoopThunk
 from ...tracer.graph import Value
 from . import loop_counters, scalar_ranges
 from .body_calls import BodyCall, emit_branch_index
+from .codegen.text import PARTS, REGISTER
 from .loop_frame import Iteration, LoopFrame
 from .target import IS_X86, MXCSR_FLUSH
+
+WORD = 8  # bytes; LLVM makes a copy of at most so many one of an integer, and keeps numbers in its registers then
 
 
 def _has_callback(body: Body) -> bool:
@@ -81,11 +84,23 @@ class LoopWriter:
         self.emit(f"{result} = getelementptr i8, ptr {pointer}, i64 {offset}")
         return result
 
-    def copy(self, target: str, source: str, count: int) -> None:
-        """Copy bytes, unless source and target are the same register."""
-        if target != source and count:
-            self.writer.module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
-            self.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
+    def copy(self, target: str, source: str, value: Value) -> None:
+        """Copy the bytes of a value, unless source and target are the same register."""
+        dtype, count = value.spec.dtype, nbytes_of(value)
+        if target == source or not count:
+            return
+        if dtype.kind in "fc" and count <= WORD:
+            part = PARTS.get(dtype, dtype)
+            for offset in range(0, count, part.itemsize):
+                self._copy_number(REGISTER[part], target, source, offset)
+            return
+        self.writer.module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
+        self.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
+
+    def _copy_number(self, type_: str, target: str, source: str, offset: int) -> None:
+        number, source = self.new_register(), self.offset_pointer(source, offset)
+        self.emit(f"{number} = load {type_}, ptr {source}, align 1")
+        self.emit(f"store {type_} {number}, ptr {self.offset_pointer(target, offset)}, align 1")
 
     def return_if_failed(self, failed: str) -> None:
         """Return from ``main`` with 1 if a body has failed; its exception is set."""
@@ -172,7 +187,7 @@ class LoopWriter:
         state = frame.write(counters, write_iteration)
         for index, (register, output) in enumerate(zip(state, self.node.outputs)):
             if index in self.cells:
-                self.copy(self.writer.pointer(output), register, nbytes_of(output))
+                self.copy(self.writer.pointer(output), register, output)
             elif index not in self.step.in_place:
                 self._copy_result(output, register)
 
@@ -199,7 +214,7 @@ class LoopWriter:
         if number is not None and index in self.cells:
             self.emit(f"store i{8 * out.spec.dtype.itemsize} {number}, ptr {pointer}")  # so LLVM knows it
         else:
-            self.copy(pointer, operand, nbytes_of(out))
+            self.copy(pointer, operand, out)
         return pointer
 
     def _copy_result(self, output: Value, register: str) -> None:
@@ -209,7 +224,7 @@ class LoopWriter:
         self.emit(f"{is_there} = icmp eq ptr {target}, {register}")
         self.emit(f"br i1 {is_there}, label %{self.name}_there{number}, label %{self.name}_copy{number}")
         self.label(f"copy{number}")
-        self.copy(target, register, nbytes_of(output))
+        self.copy(target, register, output)
         self.jump(f"there{number}")
         self.label(f"there{number}")
 
@@ -241,7 +256,7 @@ class LoopWriter:
             call.call(dynamic, targets)
             for k, row in enumerate(rows):
                 source = call.source(carried + k, inputs, targets)
-                self.copy(row, source, nbytes_of(body.graph.outputs[carried + k]))
+                self.copy(row, source, body.graph.outputs[carried + k])
             return self._next_carries(call, carried, state, inputs, targets)
 
         self._write_loop(carried, [call], write_iteration, length)
@@ -285,11 +300,11 @@ class LoopWriter:
             is_kept = kind == "input" and (index == j or (index >= carried and j not in self.step.owned))
             if not is_own and not is_kept:
                 target = self._spare_buffer(j, state[j])
-                self.copy(target, source, nbytes_of(self.node.outputs[j]))
+                self.copy(target, source, self.node.outputs[j])
                 source = target
             result.append(source)
         for j, cell in self.cells.items():  # after all of them have been read
-            self.copy(cell, result[j], nbytes_of(self.node.outputs[j]))
+            self.copy(cell, result[j], self.node.outputs[j])
         return result
 
     def _is_also_stacked(self, carry: int, kind: str, index: int, carried: int) -> bool:
@@ -338,7 +353,7 @@ class LoopWriter:
         results = {operand: self.node.outputs[out] for operand, out in self.step.in_place.items()}
         for operand, value in {**self.step.copies, **results}.items():
             fixed[operand - 1] = self.writer.pointer(value)
-            self.copy(fixed[operand - 1], self.operands[operand], nbytes_of(value))
+            self.copy(fixed[operand - 1], self.operands[operand], value)
         for call in calls:
             call.prepare(fixed)
         self.writer.loop_times[self.number] = max(call.time for call in calls)
@@ -354,8 +369,6 @@ class LoopWriter:
             targets = [mapping[position] for position in range(len(mapping))]
             call.call({}, targets)
             for position, result in enumerate(self.node.outputs):
-                self.copy(
-                    self.writer.pointer(result), call.source(position, fixed, targets), nbytes_of(result)
-                )
+                self.copy(self.writer.pointer(result), call.source(position, fixed, targets), result)
             self.jump("done")
         self.label("done")

@@ -15,13 +15,12 @@ from ....operators.scalar_ir.expr import Expr, apply, arg, cast
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from .nodes import emit_expr
-from .text import Function
+from .text import MOSTLY_FIRST, Function
 from .vectors import load_at_offsets
 
 if TYPE_CHECKING:
     from .vectors import Access, Use, VectorLoop
 
-UNLIKELY = '!prof !{!"branch_weights", i32 1000, i32 1}'
 STATUS_BYTES = 24  # int64 number of the failed check plus one; int64 index; MXCSR
 
 
@@ -77,7 +76,7 @@ class BoundsChecks:
         f, vec, size = self.f, self.f.vec("i64"), f"splat (i64 {axis.size})"
         before, fail, passed = f.block, f.fresh("out_of_bounds"), f.fresh("in_bounds")
         wraps = f.fresh("negative")
-        f.branch(self._is_below(value, size), passed, f"{wraps}, {UNLIKELY}")
+        f.branch(self._is_below(value, size), passed, f"{wraps}, {MOSTLY_FIRST}")
         f.label(wraps)
         wrapped = f.op(f"add {vec} {value}, {size}")
         negative = f.op(f"icmp slt {vec} {value}, zeroinitializer")

@@ -30,6 +30,9 @@ REGISTER = {
 PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
 """The dtype of the parts of a complex one. A vector of complex numbers holds their real and imaginary parts in turn."""
 
+MOSTLY_FIRST = '!prof !{!"branch_weights", i32 1000, i32 1}'
+"""Metadata of a branch or select: the condition mostly holds."""
+
 
 def memory_block(size: int) -> str:
     """Return the type of ``size`` bytes in memory, for copies."""
