@@ -19,7 +19,7 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 TESTED_MINORS = (11, 12, 13)
-AS_BUFFER, TP_FLAGS, TP_DESCR_GET = 160, 168, 272  # offsets in a type object
+TP_DEALLOC, AS_BUFFER, TP_FLAGS, TP_DESCR_GET = 48, 160, 168, 272  # offsets in a type object
 ENTRY, DATA = 16, 24  # offsets in an instance
 _HAVE_VECTORCALL, _METHOD_DESCRIPTOR, _BASETYPE = 1 << 11, 1 << 17, 1 << 10
 _PY_TP_MEMBERS, _T_PYSSIZET, _READONLY = 72, 19, 1
@@ -161,6 +161,11 @@ def accept_entry(kind: str, *operators: str) -> Callable[[F], F]:
         return cast(F, function)
 
     return decorate
+
+
+def deallocator_slot(cls: type) -> ctypes.c_void_p:
+    """The slot ``tp_dealloc`` of a class; its ``value`` is the address of the function."""
+    return ctypes.c_void_p.from_address(id(cls) + TP_DEALLOC)
 
 
 def buffer_slot(cls: type) -> ctypes.c_void_p:

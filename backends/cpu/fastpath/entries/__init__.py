@@ -11,6 +11,7 @@ rt_counts.py: ``bincount``
 rt_elementwise.py: elementwise operators, ``cast``, ``astype``
 rt_fills.py: ``full``, ``zeros``, ``ones``
 rt_forward.py: functions of ``tandem.numpy``, which pass calls to an operator
+rt_free_list.py: the deallocator of tensors
 rt_gathers.py: ``index``, ``take``
 rt_guards.py: guards of jitted functions
 rt_index_keys.py: keys of NumPy's arrays and scalars, and of lists

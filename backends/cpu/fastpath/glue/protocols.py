@@ -1,4 +1,4 @@
-"""`Tensor.__array_ufunc__` and `Tensor.__array_function__` as methods with native entries, and the buffer slot.
+"""`Tensor.__array_ufunc__` and `Tensor.__array_function__` as methods with native entries, and slots of the type.
 
 Their fallback is the methods' Python code, which fills the tables of NumPy's functions.
 """
@@ -10,6 +10,7 @@ from typing import Any
 from ..... import lazy
 from .....eager.tensor.tensor import Tensor
 from .....registry import native_type
+from .....registry.values import TensorBase
 from ..runtime import rt_base
 from .runtime import Runtime
 from .structs import EntryStruct
@@ -60,6 +61,13 @@ def install_buffer(runtime: Runtime) -> None:
         slot = native_type.buffer_slot(Tensor)
         runtime.process.set(rt_base.Globals.get_buffer, slot.value or 0)
         slot.value = runtime.entry("get_buffer") if slot.value else None
+
+
+def install_deallocator(runtime: Runtime) -> None:
+    """Give Tensor the native deallocator, once, if it has that of all classes; the registry's lock is held."""
+    slot = native_type.deallocator_slot(Tensor)
+    if slot.value == native_type.deallocator_slot(TensorBase).value:
+        slot.value = runtime.entry("deallocate")
 
 
 def attach(runtime: Runtime) -> None:

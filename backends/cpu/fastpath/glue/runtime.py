@@ -27,6 +27,7 @@ rt_counts = lazy.Module(".backends.cpu.fastpath.entries.rt_counts")
 rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
 rt_fills = lazy.Module(".backends.cpu.fastpath.entries.rt_fills")
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
+rt_free_list = lazy.Module(".backends.cpu.fastpath.entries.rt_free_list")
 rt_gathers = lazy.Module(".backends.cpu.fastpath.entries.rt_gathers")
 rt_inplace = lazy.Module(".backends.cpu.fastpath.entries.rt_inplace")
 rt_jit = lazy.Module(".backends.cpu.fastpath.entries.rt_jit")
@@ -94,6 +95,7 @@ GROUPS = (
     Group(rt_counts, {"bincount": "bincount"}, reads_dtypes=True),
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}, reads_dtypes=True),
+    Group(rt_free_list, {"deallocate": "deallocate"}),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),

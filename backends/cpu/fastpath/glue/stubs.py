@@ -68,6 +68,7 @@ class PatchPoint:
     ) -> OperatorStruct:
         """Install the entry and return the struct that it reads, which ``make_struct(fall_back, miss)`` makes."""
         entry = runtime.entry(self.kind)
+        protocols.install_deallocator(runtime)
         if self.record is None:
             self.record = make_struct(self.fall_back, self.miss)
         self.record.set_recorder(recorder)

@@ -91,6 +91,11 @@ PyNumber_Add = extern("PyNumber_Add", "ptr(ptr, ptr)")
 PyNumber_Multiply = extern("PyNumber_Multiply", "ptr(ptr, ptr)")
 PyNumber_Negative = extern("PyNumber_Negative", "ptr(ptr)")
 PyObject_Call = extern("PyObject_Call", "ptr(ptr, ptr, ptr)")
+PyObject_CallFinalizerFromDealloc = extern("PyObject_CallFinalizerFromDealloc", "i32(ptr)")
+PyObject_ClearWeakRefs = extern("PyObject_ClearWeakRefs", "None(ptr)")
+PyObject_GC_Del = extern("PyObject_GC_Del", "None(ptr)")
+PyObject_GC_Track = extern("PyObject_GC_Track", "None(ptr)")
+PyObject_GC_UnTrack = extern("PyObject_GC_UnTrack", "None(ptr)")
 PyObject_GetAttr = extern("PyObject_GetAttr", "ptr(ptr, ptr)")
 PyObject_GetBuffer = extern("PyObject_GetBuffer", "i32(ptr, ptr, i32)")
 PyObject_GetItem = extern("PyObject_GetItem", "ptr(ptr, ptr)")
@@ -114,6 +119,7 @@ PyUnicode_FromString = extern("PyUnicode_FromString", "ptr(ptr)")
 PyUnicode_Type = extern_object("PyUnicode_Type")
 
 # Layouts ----------------------------------------------------------------------------------------------------------
+GC_HEAD = 16  # bytes before an object that the garbage collector follows
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # flags of `Ndarray`
 EQUAL = 2  # Py_EQ
 CLOCK_MONOTONIC = 1

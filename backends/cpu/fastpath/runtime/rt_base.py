@@ -71,6 +71,8 @@ class TensorClasses(Struct):
     keys: ptr  # the key set of a plain tensor
     grad_keys: ptr  # the key set of a tensor that is recorded
     zero: ptr  # the int 0
+    free: ptr  # the first of the destroyed tensors whose memory new ones take; see `rt_free_list`
+    free_count: i64
 
 
 class Globals(TensorClasses):
@@ -236,7 +238,7 @@ def make_tensor(g: Globals, array: ptr) -> ptr:
 @native
 def make_plain_tensor(classes: TensorClasses, array: ptr) -> ptr:
     """Return a tensor of a backend that owns the array reference; on failure NULL as `make_tensor`."""
-    tensor: TensorObject = capi.PyType_GenericAlloc(classes.tensor, 0)
+    tensor: TensorObject = allocate_tensor(classes)
     if unlikely(tensor == NULL):
         capi.decref(array)
         return NULL
@@ -244,6 +246,19 @@ def make_plain_tensor(classes: TensorClasses, array: ptr) -> ptr:
     tensor.keys = capi.new_ref(classes.keys)
     tensor.meta = capi.new_ref(capi.Py_None)
     tensor.storage = capi.new_ref(capi.Py_None)
+    return tensor
+
+
+@native
+def allocate_tensor(classes: TensorClasses) -> ptr:
+    """Return a tensor whose slots must be filled before anything else is allocated; NULL with an exception set."""
+    tensor: TensorObject = classes.free
+    if unlikely(tensor == NULL):
+        return capi.PyType_GenericAlloc(classes.tensor, 0)
+    classes.free = tensor.array
+    classes.free_count -= 1
+    tensor.refcnt = 1
+    capi.PyObject_GC_Track(tensor)
     return tensor
 
 
