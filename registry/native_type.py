@@ -19,7 +19,13 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 TESTED_MINORS = (11, 12, 13)
-TP_DEALLOC, AS_BUFFER, TP_FLAGS, TP_DESCR_GET = 48, 160, 168, 272  # offsets in a type object
+TP_DEALLOC, AS_SEQUENCE, AS_BUFFER, TP_FLAGS, TP_DESCR_GET = (
+    48,
+    104,
+    160,
+    168,
+    272,
+)  # offsets in a type object
 ENTRY, DATA = 16, 24  # offsets in an instance
 _HAVE_VECTORCALL, _METHOD_DESCRIPTOR, _BASETYPE = 1 << 11, 1 << 17, 1 << 10
 _PY_TP_MEMBERS, _T_PYSSIZET, _READONLY = 72, 19, 1
@@ -170,7 +176,16 @@ def deallocator_slot(cls: type) -> ctypes.c_void_p:
 
 def buffer_slot(cls: type) -> ctypes.c_void_p:
     """The slot ``bf_getbuffer`` of a class that is defined in Python; its ``value`` is the address of the function."""
-    table = ctypes.c_void_p.from_address(id(cls) + AS_BUFFER).value or 0
+    return _first_slot(cls, AS_BUFFER)
+
+
+def length_slot(cls: type) -> ctypes.c_void_p:
+    """The slot ``sq_length`` of a class that is defined in Python; its ``value`` is the address of the function."""
+    return _first_slot(cls, AS_SEQUENCE)
+
+
+def _first_slot(cls: type, protocol: int) -> ctypes.c_void_p:
+    table = ctypes.c_void_p.from_address(id(cls) + protocol).value or 0
     return ctypes.c_void_p.from_address(table)
 
 

@@ -6,7 +6,7 @@ deletion.py: deleted tensors, whose memory was donated or freed.
 construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
 copies.py: pickling and copying.
-dunders.py: the special methods of arithmetic, comparison, round and divmod.
+dunders.py: the special methods of arithmetic, comparison, round, divmod and iteration.
 element_count.py: ``x.size``.
 forwards.py: functions of ``td.linalg`` and ``td.special`` under PyTorch's names.
 flags.py: ``x.flags`` of tensors without an ndarray.

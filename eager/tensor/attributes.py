@@ -212,6 +212,7 @@ def adjoint(self: Tensor) -> Tensor:
     return _conjugate_transpose(self)
 
 
+@accept_entry("reshape_or_bitcast", "reshape", "bitcast")
 def view(self: Tensor, *shape: int | Sequence[int] | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
     """A view of the same elements in another shape, or of the same memory as elements of another dtype.
 

@@ -16,6 +16,7 @@ import numpy as np
 from ... import lazy
 from ...errors import ArgumentError
 from ...named_tuple import NamedTuple
+from ...registry.dispatch.keys import CPU_KEYS
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
 from .storage import Storage, address_of
 from .tensor import Tensor, storage_of, wrap
@@ -96,6 +97,9 @@ def restore_autograd(tensor: Tensor, requires_grad: bool, is_detached: bool) -> 
 
 def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
     """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient."""
+    if _is_plain(self) and self._storage is None:
+        plain = memo[id(self)] = wrap(np.array(self._array))
+        return plain
     make, (first, *rest) = self.__reduce_ex__(4)
     arguments = (copying.deepcopy(first, memo) if first is self._storage else first, *rest)
     copy: Tensor = make(*arguments)  # type: ignore[assignment]
@@ -113,8 +117,15 @@ def set_gradient(tensor: Tensor, gradient: Tensor) -> None:
         requires_grad_(tensor, False)
 
 
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor has elements in NumPy's memory only, and no history, gradient or mark."""
+    return type(tensor) is Tensor and tensor._keys is CPU_KEYS and tensor._meta is None
+
+
 def shallow_copy(self: Tensor) -> Tensor:
     """A copy in new memory (as NumPy's), of the elements alone."""
+    if _is_plain(self):
+        return wrap(np.array(self._array))
     check_leaf(self)
     if is_weak(self):
         return self

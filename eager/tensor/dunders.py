@@ -1,16 +1,19 @@
-"""The special methods of arithmetic: ``x + y``, ``2 - x``, ``x += y``, ``x == y``, ``-x``.
+"""The special methods of arithmetic, ``x + y``, ``2 - x``, ``x += y``, ``x == y``, ``-x``, and of collections.
 
-Each is a callable object, not a function, so that it can hold the native entry of its operator.
+Those of arithmetic are callable objects, not functions, so that they can hold the native entry of their operator.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterator
 from types import MethodType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...errors import ArgumentError
 from ...operators.indexing.masks import MaskedElements
 from ...registry.dispatch.keys import CPU_KEYS
 from ...registry.function import functions
@@ -23,7 +26,7 @@ from .tensor import Tensor, from_numpy_scalar
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Function
+    from ...registry.types import Function, TensorLike
 
 # special method: operator
 BINARY = {
@@ -172,3 +175,26 @@ def attach() -> None:
     for name, operator in UNARY.items():
         setattr(Tensor, f"__{name}__", by_name(operator))
         MaskedElements.add_operator(name, by_name(operator))
+
+
+# -- a tensor as a collection ------------------------------------------------------------------------------------------
+MOST_AT_ONCE = 256  # rows; their views are made by one call
+
+
+def iterate(self: Tensor) -> Iterator[Tensor]:
+    """The sub-tensors along the first axis."""
+    if not self.shape:
+        raise ArgumentError("iteration over a 0-d tensor")
+    if type(self) is Tensor and self._meta is None and self.shape[0] <= MOST_AT_ONCE:
+        return iter(_find_unstack()(self))
+    return map(self.__getitem__, range(self.shape[0]))
+
+
+@functools.cache
+def _find_unstack() -> OperatorFunction[tuple[Tensor, ...]]:
+    return by_name("unstack")
+
+
+def contains(self: Tensor, value: TensorLike) -> bool:
+    """Whether an element equals ``value``."""
+    return is_operand(value) and bool((self == value).any())

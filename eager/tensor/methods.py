@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import lazy
-from ...errors import ArgumentError, ShapeAttributeError
+from ...errors import ShapeAttributeError
 from ...operators.declare.aliases import aliases_of
 from ...operators.declare.declaration import declared_operators, on_declaration
 from ...operators.indexing import subscript as indexing
@@ -29,14 +29,14 @@ from . import dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
-from .dunders import by_name, is_operand
+from .dunders import by_name, contains, is_operand, iterate
 from .functions import FOREIGN_ATTRIBUTES, MODULES_OF_METHODS, ForeignAttribute, public_function
 from .tensor import Tensor, has_array, wrap_view
 from .weak_scalars import is_weak
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Args, DTypeLike, Function, Kwargs, TensorLike
+    from ...registry.types import Args, DTypeLike, Function, Kwargs
 
 cuda_backend = lazy.Module(".backends.cuda.load")
 _namespace = lazy.Module(".eager.tensor.interop.array_namespace")
@@ -79,18 +79,6 @@ def _is_own_view(x: Tensor, index: object, value: Tensor) -> bool:
     if subscript.indices or subscript.mask is not None or subscript.order is not None:
         return False
     return (tuple(plan),) == view.args[1:]
-
-
-def iterate(self: Tensor) -> Iterator[Tensor]:
-    """The sub-tensors along the first axis."""
-    if not self.shape:
-        raise ArgumentError("iteration over a 0-d tensor")
-    return map(self.__getitem__, range(self.shape[0]))
-
-
-def contains(self: Tensor, value: TensorLike) -> bool:
-    """Whether an element equals ``value``."""
-    return is_operand(value) and bool((self == value).any())
 
 
 def format_tensor(self: Tensor) -> str:

@@ -34,6 +34,7 @@ else:
 
 _construct = lazy.Module(".eager.tensor.construct")
 _dlpack = lazy.Module(".eager.tensor.interop.dlpack")
+_CPU = as_device("cpu")
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
 # Called in threads that trace, before data are read; they may raise.
 read_hooks: list[Callable[[Tensor, str], None]] = []
@@ -105,7 +106,7 @@ class Tensor(Base):
     @property
     def device(self) -> Device:
         """The device of the data: a str such as ``"cuda:0"``, with the attributes ``type`` and ``index``."""
-        return as_device("cpu")
+        return _CPU
 
     @property
     def layout(self) -> Layout:

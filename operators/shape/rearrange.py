@@ -220,7 +220,7 @@ def expand(self: Tensor, shape: tuple[int, ...]) -> Tensor:
         axis: the axis or axes to remove; None: all of length 1.
 
     Returns:
-        A view.
+        A view; by default the tensor itself if no axis has length 1.
 
     Raises:
         ShapeError: an axis has another length.
@@ -239,7 +239,7 @@ def expand(self: Tensor, shape: tuple[int, ...]) -> Tensor:
 def squeeze(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
     own = spec_of(self).shape
     if axis is None:
-        return reshape(self, [size for size in own if size != 1])
+        return reshape(self, [size for size in own if size != 1]) if 1 in own else self
     gone = normalize_axes("squeeze", axis, len(own))
     for axis_ in gone:
         if own[axis_] != 1:

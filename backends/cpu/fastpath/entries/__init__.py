@@ -11,7 +11,6 @@ rt_counts.py: ``bincount``
 rt_elementwise.py: elementwise operators, ``cast``, ``astype``
 rt_fills.py: ``full``, ``zeros``, ``ones``
 rt_forward.py: functions of ``tandem.numpy``, which pass calls to an operator
-rt_free_list.py: the deallocator of tensors
 rt_gathers.py: ``index``, ``take``
 rt_guards.py: guards of jitted functions
 rt_index_keys.py: keys of NumPy's arrays and scalars, and of lists
@@ -26,5 +25,6 @@ rt_reduce.py: reductions
 rt_results.py: results of jitted functions that are views or copies, and writes into arguments
 rt_scans.py: scans
 rt_subscript.py: ``x[key]``, ``basic_index``
+rt_type_slots.py: slots of the type Tensor: its deallocator, buffer and length
 rt_views.py: ``reshape``, ``permute``, ``broadcast_to``, ``x.T``, ``clone``, ``contiguous``, ``stop_gradient``
 """

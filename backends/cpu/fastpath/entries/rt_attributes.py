@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from ..compiler.dsl import (
     NULL,
-    call_i32,
     cstr,
-    extern_object,
     f64,
     i32,
     i64,
@@ -23,12 +21,11 @@ from ..compiler.dsl import (
     store,
     unlikely,
 )
-from ..runtime import capi, rt_entry, rt_layouts, rt_numbers, rt_operands
+from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_numbers, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
 C_ORDER = 0  # NPY_CORDER
-PROCESS = extern_object("tandem_process")  # the process struct, for functions that are slots of a type
 
 
 @native
@@ -83,12 +80,30 @@ def read_size(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, fl
     array: capi.Ndarray = array_of(entry, args)
     if unlikely(array == NULL):
         return Outcome.FALL_BACK
-    key = capi.tuple_of_integers(array.dims, i64(array.ndim))
+    rank = i64(array.ndim)
+    if likely(
+        rank == entry.last_rank
+        and entry.last != NULL
+        and rt_layouts.equal_integers(entry.last_dims, array.dims, rank)
+    ):
+        return capi.new_ref(entry.last)
+    return find_size(entry, array.dims, rank)
+
+
+@noinline
+def find_size(entry: base.FunctionEntry, dims: ptr, rank: i64) -> ptr:
+    """Return the object for some sizes, and remember it; FALL_BACK if Python has not made it."""
+    key = capi.tuple_of_integers(dims, rank)
     if unlikely(key == NULL):
         return Outcome.RETRY
     result = capi.PyDict_GetItemWithError(entry.known, key)
     if likely(result != NULL):
         capi.incref(result)
+        if rank <= base.KNOWN_RANK:
+            before = entry.last
+            entry.last, entry.last_rank = capi.new_ref(result), rank
+            capi.memcpy(entry.last_dims, dims, rank * 8)
+            capi.release(before)
     capi.decref(key)
     return result if likely(result != NULL) else ptr(Outcome.FALL_BACK)
 
@@ -332,22 +347,6 @@ def to_array(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fla
     return capi.new_ref(array) if likely(array != NULL) else ptr(Outcome.FALL_BACK)
 
 
-@native
-def get_buffer(x: ptr, view: ptr, flags: i32) -> i32:
-    """The buffer slot of Tensor, which `memoryview(x)` and `np.asarray(x)` call: the buffer of the array."""
-    g: base.Globals = PROCESS
-    if likely(base.thread_flags(g) != base.ELSEWHERE):
-        array = rt_operands.plain_array(g, x, base.PLAIN)
-        if likely(array != NULL):
-            capi.incref(array)
-            failed = capi.PyObject_GetBuffer(array, view, flags)
-            capi.decref(array)
-            if likely(failed == 0):
-                return i32(0)
-            capi.PyErr_Clear()
-    return call_i32(g.get_buffer, x, view, flags)
-
-
 # Parts of complex numbers ---------------------------------------------------------------------------------------------
 @rt_entry.entry(records=False, count=1)
 def read_part(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
@@ -364,6 +363,29 @@ def read_part(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, fl
     if capi.PyVarObject(entry.targets).size == 1:
         return capi.new_ref(load(ptr, args, 0))
     return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), args, 1, NULL)
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
+@rt_entry.entry(records=False)
+def reshape_or_bitcast(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.view(2, 8)` of elements without gaps calls the first target, and `x.view(dtype)` the second one."""
+    g, array = entry.globals_, array_of(entry, args)
+    if unlikely(array == NULL or kwnames != NULL or count < 2 or not is_dense(array)):
+        return Outcome.FALL_BACK
+    given = load(ptr, args, 8)
+    if likely(capi.type_of(given) == capi.PyLong_Type or capi.sequence_items(given) != NULL):
+        return capi.PyObject_Vectorcall(capi.item(entry.targets, 0), args, count, NULL)
+    code = rt_arguments.dtype_code(g, given)
+    if unlikely(code < 0 or count != 2):
+        return Outcome.FALL_BACK
+    values = stack_of(load(ptr, args, 0), load(ptr, base.Globals(g).types, code * 8))
+    return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), values, 2, NULL)
+
+
+@native
+def is_dense(array: capi.Ndarray) -> bool:
+    """Return whether the elements of an array are one behind the other, in row-major order."""
+    return (array.flags & capi.C_CONTIGUOUS) != 0
 
 
 # Several tensors ------------------------------------------------------------------------------------------------------

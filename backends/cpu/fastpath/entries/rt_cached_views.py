@@ -31,6 +31,7 @@ class Layout(Struct):
     """The layout of a view."""
 
     rank: i64  # `SOURCE`: the result is the source itself
+    code: i64  # of the elements' dtype; `base.FOREIGN`: that of the source
     offset: i64  # bytes from the first element of the source
     read_only: i64
     dims: ptr = array(MOST_AXES)
@@ -79,6 +80,8 @@ def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
         return make_views(g, source, source_array, slot)
     if Layout(slot + LAYOUT).rank == SOURCE:
         return capi.new_ref(source)
+    if unlikely(history and Layout(slot + LAYOUT).code != base.FOREIGN):
+        return Outcome.FALL_BACK
     result = view_by_layout(g, source, source_array, slot + LAYOUT)
     if unlikely(history):
         values = stack(MOST_ARGUMENTS * 8 + 8)
@@ -89,11 +92,12 @@ def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
 
 
 @native
-def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, layout: Layout) -> ptr:
+def view_by_layout(g: base.Globals, source: ptr, source_array: capi.Ndarray, layout: Layout) -> ptr:
     """Return a tensor over the same memory; NULL with an exception set."""
     data, read_only = source_array.data + layout.offset, layout.read_only
-    result: base.TensorObject = rt_views.make_view_at(
-        g, source, source_array, layout.rank, layout.dims, layout.strides, data
+    descr = source_array.descr if layout.code == base.FOREIGN else load(ptr, g.descrs, layout.code * 8)
+    result: base.TensorObject = rt_views.make_view_of(
+        g, source, source_array, descr, layout.rank, layout.dims, layout.strides, data
     )
     if unlikely(read_only != 0 and result != NULL):
         view: capi.Ndarray = result.array
@@ -115,7 +119,8 @@ def write_key(
     for axis in range(rank):
         store(i64, key, axis * 16 + 8, load(i64, source_array.dims, axis * 8))
         store(i64, key, axis * 16 + 16, load(i64, source_array.strides, axis * 8))
-    return rt_keys.encode_arguments(args, count, kwnames, entry.names, NULL, key, 1 + 2 * rank)
+    dtypes = capi.type_of(load(ptr, base.Globals(entry.globals_).types, 0))
+    return rt_keys.encode_arguments(args, count, kwnames, entry.names, dtypes, key, 1 + 2 * rank)
 
 
 @native
@@ -147,10 +152,10 @@ def call_and_remember(
     ):
         slot = find_slot(entry.variants, key, length)
         if LISTS:
-            remember_list(slot, result, source_array, key, length)
+            remember_list(entry.globals_, slot, result, source_array, key, length)
         else:
             write_slot_key(slot, key, length)
-            write_layout(slot + LAYOUT, base.TensorObject(result).array, source_array)
+            write_layout(entry.globals_, slot + LAYOUT, base.TensorObject(result).array, source_array)
     capi.decref(source_array)
     return result
 
@@ -166,7 +171,7 @@ def is_view_of(g: base.Globals, result: base.TensorObject, source: base.TensorOb
         result.storage == capi.Py_None
         or view == NULL
         or capi.type_of(view) != capi.PyArray_Type
-        or view.descr != source_array.descr
+        or not has_known_descr(g, view, source_array)
         or i64(view.ndim) > MOST_AXES
         or not (result.keys == g.grad_keys or (result.keys == g.keys and result.meta == capi.Py_None))
     ):
@@ -178,6 +183,15 @@ def is_view_of(g: base.Globals, result: base.TensorObject, source: base.TensorOb
 
 
 @native
+def has_known_descr(g: base.Globals, view: capi.Ndarray, source_array: capi.Ndarray) -> bool:
+    """Return whether a view has the descriptor of its source, or, of one view, that of a dtype."""
+    if likely(view.descr == source_array.descr):
+        return True
+    code = rt_operands.array_code(g, view)
+    return bool(LISTS == 0 and code >= 0 and load(ptr, g.descrs, code * 8) == view.descr)
+
+
+@native
 def write_slot_key(slot: LayoutKey, key: ptr, length: i64) -> None:
     """Write the key of a slot; the GIL is held until its layout is written, so that no call reads it meanwhile."""
     capi.memcpy(slot.key, key, length * 8)
@@ -185,9 +199,11 @@ def write_slot_key(slot: LayoutKey, key: ptr, length: i64) -> None:
 
 
 @native
-def write_layout(layout: Layout, view: capi.Ndarray, source_array: capi.Ndarray) -> None:
+def write_layout(g: ptr, layout: Layout, view: capi.Ndarray, source_array: capi.Ndarray) -> None:
     """Write the layout of a view of an array."""
     rank = i64(view.ndim)
+    is_same = view.descr == source_array.descr
+    layout.code = i64(base.FOREIGN) if is_same else rt_operands.array_code(g, view)
     capi.memcpy(layout.dims, view.dims, rank * 8)
     capi.memcpy(layout.strides, view.strides, rank * 8)
     layout.rank = rank
@@ -231,7 +247,7 @@ def are_views(g: ptr, result: ptr, source: ptr) -> bool:
 
 @native
 def remember_list(
-    slot: CachedList, result: capi.PyVarObject, source_array: capi.Ndarray, key: ptr, length: i64
+    g: ptr, slot: CachedList, result: capi.PyVarObject, source_array: capi.Ndarray, key: ptr, length: i64
 ) -> None:
     """Overwrite a slot; the GIL is held, and no Python code runs before all of it is written."""
     layouts: capi.PyBytes = capi.PyBytes_FromStringAndSize(NULL, result.size * LAYOUT_SIZE)
@@ -240,7 +256,7 @@ def remember_list(
         return
     for k in range(result.size):
         view: base.TensorObject = capi.item(result, k)
-        write_layout(layouts + capi.PyBytes.items + k * LAYOUT_SIZE, view.array, source_array)
+        write_layout(g, layouts + capi.PyBytes.items + k * LAYOUT_SIZE, view.array, source_array)
     write_slot_key(slot, key, length)
     before = load(ptr, slot.item, 0)
     store(ptr, slot.item, 0, layouts)

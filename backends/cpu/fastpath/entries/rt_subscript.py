@@ -86,7 +86,9 @@ def make_selected(entry: base.OperatorEntry, source: ptr, state: KeyState) -> pt
 def copy_selected(entry: base.OperatorEntry, state: KeyState) -> ptr:
     """Return a tensor with a copy of the elements that were selected."""
     g, source = entry.globals_, state.source
-    view = rt_views.view_array(source, state.rank, state.dims, state.strides, state.data)
+    view = rt_views.view_array(
+        source, capi.Ndarray(source).descr, state.rank, state.dims, state.strides, state.data
+    )
     made: ptr = Outcome.RETRY
     if likely(view != NULL):
         made = rt_copies.copy_contiguous(g, view, state.rank, state.dims)

@@ -161,12 +161,20 @@ def make_view_at(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides:
 
     Python twin: eager/tensor/tensor.py:wrap_view
     """
+    return make_view_of(g, source, array, capi.Ndarray(array).descr, rank, dims, strides, data)
+
+
+@native
+def make_view_of(
+    g: ptr, source: ptr, array: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr
+) -> ptr:
+    """Return a tensor over the same memory, of a dtype; NULL with an exception set."""
     capi.incref(array)
     storage = base.shared_storage(g, source, array)
     if unlikely(storage == NULL):
         capi.decref(array)
         return NULL
-    made = view_array(array, rank, dims, strides, data)
+    made = view_array(array, descr, rank, dims, strides, data)
     capi.decref(array)
     tensor: base.TensorObject = NULL
     if likely(made != NULL):
@@ -180,10 +188,10 @@ def make_view_at(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides:
 
 
 @native
-def view_array(array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+def view_array(array: capi.Ndarray, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
     """Return an array over the same memory that keeps its source alive; NULL with an exception set."""
     may_write = array.flags & capi.WRITEABLE if VIEW != BROADCAST else i32(0)
-    return rt_memory.array_over(array.descr, rank, dims, strides, data, may_write, capi.new_ref(array))
+    return rt_memory.array_over(descr, rank, dims, strides, data, may_write, capi.new_ref(array))
 
 
 # Sizes and strides of `reshape` ----------------------------------------------------------------------------------

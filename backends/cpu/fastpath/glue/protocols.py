@@ -25,6 +25,12 @@ METHODS = {
     "array_function": ("__array_function__", "known_functions", ("axis", "keepdims", "dtype", "out")),
 }
 
+SLOTS = {
+    "to_array": ("get_buffer", native_type.buffer_slot),
+    "read_length": ("get_length", native_type.length_slot),
+}
+"""By kind of entry: the entry of a slot of the type, which is also the field of the function before, and the slot."""
+
 
 @native_type.bind_natively
 @native_type.accept_entries
@@ -55,12 +61,17 @@ class ProtocolStub(FunctionStub):
         return EntryStruct(rt_protocols.ProtocolEntry, self.runtime.process, self.python, **fields)
 
 
-def install_buffer(runtime: Runtime) -> None:
-    """Give Tensor a native buffer slot, which leaves unusual tensors to the one before; the registry's lock is held."""
-    if not runtime.process.get(rt_base.Globals.get_buffer):
-        slot = native_type.buffer_slot(Tensor)
-        runtime.process.set(rt_base.Globals.get_buffer, slot.value or 0)
-        slot.value = runtime.entry("get_buffer") if slot.value else None
+def install_slot(runtime: Runtime, kind: str) -> None:
+    """Give Tensor the native slot that has the meaning of an entry, if there is one; the registry's lock is held.
+
+    The slot leaves unusual tensors to the function that was there before.
+    """
+    if kind in SLOTS:
+        entry, find_slot = SLOTS[kind]
+        before, slot = getattr(rt_base.Globals, entry), find_slot(Tensor)
+        if slot.value and not runtime.process.get(before):
+            runtime.process.set(before, slot.value)
+            slot.value = runtime.entry(entry)
 
 
 def install_deallocator(runtime: Runtime) -> None:

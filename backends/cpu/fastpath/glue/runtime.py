@@ -27,7 +27,6 @@ rt_counts = lazy.Module(".backends.cpu.fastpath.entries.rt_counts")
 rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
 rt_fills = lazy.Module(".backends.cpu.fastpath.entries.rt_fills")
 rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
-rt_free_list = lazy.Module(".backends.cpu.fastpath.entries.rt_free_list")
 rt_gathers = lazy.Module(".backends.cpu.fastpath.entries.rt_gathers")
 rt_inplace = lazy.Module(".backends.cpu.fastpath.entries.rt_inplace")
 rt_jit = lazy.Module(".backends.cpu.fastpath.entries.rt_jit")
@@ -39,6 +38,7 @@ rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
 rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
 rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
 rt_subscript = lazy.Module(".backends.cpu.fastpath.entries.rt_subscript")
+rt_type_slots = lazy.Module(".backends.cpu.fastpath.entries.rt_type_slots")
 rt_views = lazy.Module(".backends.cpu.fastpath.entries.rt_views")
 
 
@@ -78,8 +78,8 @@ COPIES = {"clone": "COPY", "contiguous": "DENSE", "stop_gradient": "ALIAS"}
 CASTS = {"cast": 0, "astype": 1}
 ATTRIBUTES = (
     "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
-    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array get_buffer "
-    "read_common_dtype has_complex has_real has_axes map_tensors broadcast_all"
+    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array "
+    "read_common_dtype has_complex has_real has_axes reshape_or_bitcast map_tensors broadcast_all"
 )
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
@@ -95,8 +95,8 @@ GROUPS = (
     Group(rt_counts, {"bincount": "bincount"}, reads_dtypes=True),
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}, reads_dtypes=True),
-    Group(rt_free_list, {"deallocate": "deallocate"}),
-    Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}),
+    Group(rt_type_slots, {name: name for name in ("deallocate", "get_buffer", "get_length")}),
+    Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}, reads_dtypes=True),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),

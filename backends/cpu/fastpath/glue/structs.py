@@ -41,6 +41,7 @@ _write_result = lazy.Functions(".registry.respelled_calls").write_result
 _spellings_of = lazy.Functions(".registry.respelled_calls").spellings_of
 _find_operands = lazy.Functions(".backends.cpu.fastpath.glue.operand_stack").find_operands
 
+FREE_TENSORS = 128  # destroyed ones whose memory is kept, at most
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
 
 
@@ -189,6 +190,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         rt.Globals,
         dtypes=make_dtype_map(),
         pool=StructMemory(rt_memory.Pool, limit=SPARE_BYTES),
+        free_list=StructMemory(rt.FreeList, limit=FREE_TENSORS),
         types=types,
         dtype_objects=dtype_objects,
         descrs=descriptors,

@@ -255,8 +255,7 @@ class FunctionStub(ColdCallable):
             self.record = self.make_struct()
         native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
         self.function.target = self.python
-        if self.kind == "to_array":
-            protocols.install_buffer(self.runtime)
+        protocols.install_slot(self.runtime, self.kind)
 
 
 class Stub(ColdCallable):

@@ -128,7 +128,7 @@ def find_service(op: Operator) -> Service | None:
 
 
 # Types of arguments that the entry of cached views compares; it rejects values of other types.
-_STATIC_TYPES = frozenset(("int", "SymInt", "bool"))
+_STATIC_TYPES = frozenset(("int", "SymInt", "bool", "ScalarType"))
 
 
 def _find_view_service(op: Operator) -> Service | None:

@@ -58,10 +58,19 @@ class GuardsObject(capi.PyObject):
     flags: ptr
 
 
+KNOWN_RANK = 4  # axes of a tensor whose attributes an entry remembers
 AT_REST: i64 = template(0)  # references to `Globals.active` while every state is the default
 
 
 # Structs ------------------------------------------------------------------------------------------------------------
+class FreeList(Struct):
+    """Destroyed tensors whose memory new ones take; each refers to the next one by its slot for the array."""
+
+    first: ptr
+    count: i64
+    limit: i64
+
+
 class TensorClasses(Struct):
     """The classes and key sets of a backend's tensors; guards compare with them, and results are made of them."""
 
@@ -71,8 +80,7 @@ class TensorClasses(Struct):
     keys: ptr  # the key set of a plain tensor
     grad_keys: ptr  # the key set of a tensor that is recorded
     zero: ptr  # the int 0
-    free: ptr  # the first of the destroyed tensors whose memory new ones take; see `rt_free_list`
-    free_count: i64
+    free_list: ptr  # FreeList; NULL: new tensors take new memory
 
 
 class Globals(TensorClasses):
@@ -106,7 +114,10 @@ class Globals(TensorClasses):
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
     get_buffer: (
-        ptr  # the C function that exports the memory of tensors where `rt_attributes.get_buffer` does not
+        ptr  # the C function that exports the memory of tensors where `rt_type_slots.get_buffer` does not
+    )
+    get_length: (
+        ptr  # the C function that returns the length of tensors where `rt_type_slots.get_length` does not
     )
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
     level: ptr  # class Level
@@ -144,6 +155,9 @@ class FunctionEntry(OperatorEntry):
     targets: ptr  # the tuple of the operator functions that it may call
     known: ptr  # a dict of results
     error: ptr  # class ArgumentError
+    last: ptr  # the result of the last call, which has a reference; or NULL
+    last_rank: i64
+    last_dims: ptr = array(KNOWN_RANK)  # the sizes that it was called with
 
 
 class Variant(Struct):
@@ -252,11 +266,12 @@ def make_plain_tensor(classes: TensorClasses, array: ptr) -> ptr:
 @native
 def allocate_tensor(classes: TensorClasses) -> ptr:
     """Return a tensor whose slots must be filled before anything else is allocated; NULL with an exception set."""
-    tensor: TensorObject = classes.free
-    if unlikely(tensor == NULL):
+    free: FreeList = classes.free_list
+    if unlikely(free == NULL) or free.first == NULL:
         return capi.PyType_GenericAlloc(classes.tensor, 0)
-    classes.free = tensor.array
-    classes.free_count -= 1
+    tensor: TensorObject = free.first
+    free.first = tensor.array
+    free.count -= 1
     tensor.refcnt = 1
     capi.PyObject_GC_Track(tensor)
     return tensor

@@ -1,0 +1,93 @@
+"""Slots of the type Tensor: its deallocator, the buffer of its memory, and its length.
+
+CPython's deallocator of classes looks for what a class may have, such as a dictionary; this one knows the slots of
+Tensor. Most tensors of a loop live for one step: their memory goes from one to the next.
+
+Source: the free lists of CPython's tuples and floats.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    call_i32,
+    call_ptr,
+    extern_object,
+    i32,
+    i64,
+    likely,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack_of,
+    store,
+    unlikely,
+)
+from ..runtime import capi, rt_operands
+from ..runtime import rt_base as base
+
+PROCESS = extern_object("tandem_process")  # the process struct: a slot is called with objects only
+FINALIZE = 392  # offset of the slot `tp_finalize` in a type
+
+
+# Memory of tensors ----------------------------------------------------------------------------------------------------
+@native
+def deallocate(x: base.TensorObject) -> None:
+    """The slot `tp_dealloc`. Instances of subclasses arrive here from their own deallocator."""
+    g: base.Globals = PROCESS
+    kind = capi.type_of(x)
+    is_plain = kind == g.tensor
+    has_finalizer = is_plain and load(ptr, kind, FINALIZE) != NULL
+    if unlikely(has_finalizer) and capi.PyObject_CallFinalizerFromDealloc(x) < 0:
+        return  # something refers to the tensor again
+    capi.PyObject_GC_UnTrack(x)
+    if unlikely(load(ptr, x, g.weak_references) != NULL):
+        capi.PyObject_ClearWeakRefs(x)
+    held = stack_of(x.array, x.storage, x.meta, x.keys)
+    x.array, x.storage, x.meta, x.keys = NULL, NULL, NULL, NULL
+    capi.release_all(held, 4)
+    free: base.FreeList = g.free_list
+    if likely(is_plain and free.count < free.limit):
+        store(i64, x, -capi.GC_HEAD, 0)
+        store(i64, x, 8 - capi.GC_HEAD, 0)
+        x.array = free.first
+        free.first = x
+        free.count += 1
+    else:
+        delete(x, kind)
+
+
+@noinline
+def delete(x: ptr, kind: ptr) -> None:
+    """Free the memory of an object, which refers to its class."""
+    capi.PyObject_GC_Del(x)
+    capi.decref(kind)
+
+
+# Buffer and length ----------------------------------------------------------------------------------------------------
+@native
+def get_buffer(x: ptr, view: ptr, flags: i32) -> i32:
+    """The buffer slot of Tensor, which `memoryview(x)` and `np.asarray(x)` call: the buffer of the array."""
+    g: base.Globals = PROCESS
+    if likely(base.thread_flags(g) != base.ELSEWHERE):
+        array = rt_operands.plain_array(g, x, base.PLAIN)
+        if likely(array != NULL):
+            capi.incref(array)
+            failed = capi.PyObject_GetBuffer(array, view, flags)
+            capi.decref(array)
+            if likely(failed == 0):
+                return i32(0)
+            capi.PyErr_Clear()
+    return call_i32(g.get_buffer, x, view, flags)
+
+
+@native
+def get_length(x: ptr) -> i64:
+    """The slot of Tensor that `len(x)` calls."""
+    g: base.Globals = PROCESS
+    if likely(base.thread_flags(g) != base.ELSEWHERE):
+        array: capi.Ndarray = rt_operands.plain_array(g, x, base.RECORD)
+        if likely(array != NULL) and array.ndim > 0:
+            return load(i64, array.dims, 0)
+    return i64(call_ptr(g.get_length, x))
