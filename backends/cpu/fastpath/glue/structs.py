@@ -208,8 +208,6 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         sequence=sequence,
         out_name=sys.intern("out"),
         empty=(),
-        nothing="",
-        cpu="cpu",
         weak_references=Tensor.__weakrefoffset__,
         find_operands=_find_operands,
         scalar_types=scalars,
@@ -232,7 +230,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
     dt.default_listeners.append(follow_default)
     follow_default()
     objects = {"keys": CPU_KEYS, "grad_keys": GRAD_CPU_KEYS, "weak_keys": WEAK_KEYS, "zero": 0, "one": 1}
-    for name, value in objects.items():  # ints by their addresses
+    for name, value in {**objects, "nothing": "", "cpu": "cpu"}.items():  # ints by their addresses
         result.refer(getattr(rt.Globals, name), value)
     return result
 
