@@ -98,7 +98,7 @@ def restore_autograd(tensor: Tensor, requires_grad: bool, is_detached: bool) -> 
 def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
     """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient."""
     if _is_plain(self) and self._storage is None:
-        plain = memo[id(self)] = wrap(np.array(self._array))
+        plain = memo[id(self)] = wrap(np.array(self._host("copying")))
         return plain
     make, (first, *rest) = self.__reduce_ex__(4)
     arguments = (copying.deepcopy(first, memo) if first is self._storage else first, *rest)
@@ -125,7 +125,7 @@ def _is_plain(tensor: Tensor) -> bool:
 def shallow_copy(self: Tensor) -> Tensor:
     """A copy in new memory (as NumPy's), of the elements alone."""
     if _is_plain(self):
-        return wrap(np.array(self._array))
+        return wrap(np.array(self._host("copying")))
     check_leaf(self)
     if is_weak(self):
         return self

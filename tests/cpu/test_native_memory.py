@@ -12,7 +12,7 @@ from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler import engine, lang
 from tandem.backends.cpu.fastpath.compiler.structs import sizeof
 from tandem.backends.cpu.fastpath.glue.structs import StructMemory
-from tandem.backends.cpu.fastpath.runtime import rt_memory
+from tandem.backends.cpu.fastpath.runtime import rt_base, rt_memory
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -32,12 +32,12 @@ def hot():
 
 def pool():
     kept = native_layer.stubs().runtime.process.kept
-    return next(r for r in kept if isinstance(r, StructMemory) and len(r.memory) == sizeof(rt_memory.Pool))
+    return next(r for r in kept if isinstance(r, StructMemory) and len(r.memory) == sizeof(rt_base.Pool))
 
 
 def spare():
     gc.collect()
-    return pool().get(rt_memory.Pool.spare)
+    return pool().get(rt_base.Pool.spare)
 
 
 def test_size_steps():

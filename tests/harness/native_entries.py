@@ -17,19 +17,27 @@ def stubs():
 
 @contextlib.contextmanager
 def allocate_each_tensor():
-    """Let each new tensor allocate its memory, instead of taking that of a destroyed one."""
+    """Let each new tensor and array allocate its memory, instead of taking that of a destroyed one."""
     known = native_layer.stubs()
-    address = (
-        0 if known is None else known.runtime.process.get(rt_base.Globals.free_list) + rt_base.FreeList.limit
+    kept = (
+        []
+        if known is None
+        else [
+            (rt_base.Globals.free_list, rt_base.FreeList.limit),
+            (rt_base.Globals.spare_arrays, rt_base.SpareArrays.limit),
+        ]
     )
-    limit = ctypes.c_int64.from_address(address) if address else ctypes.c_int64()
-    before, limit.value = limit.value, 0
+    limits = [ctypes.c_int64.from_address(known.runtime.process.get(owner) + field) for owner, field in kept]
+    before = [limit.value for limit in limits]
+    for limit in limits:
+        limit.value = 0
     x = td.ones(2)
-    taken = [x + 1 for _ in range(before)]
+    taken = [x + 1 for _ in range(before[0] if before else 0)]
     try:
         yield
     finally:
-        limit.value = before
+        for limit, value in zip(limits, before, strict=True):
+            limit.value = value
         del taken
 
 

@@ -39,6 +39,7 @@ def make_view(frame: jit_layout.CallFrame, results: ptr, view: jit_layout.Result
     if capi.type_of(array) != capi.PyArray_Type:  # `share_result` has replaced it
         array = base.TensorObject(array).array
     made = rt_memory.array_over(
+        base.Globals(frame.globals_).spare_arrays,
         view.descr,
         view.rank,
         view.dims,

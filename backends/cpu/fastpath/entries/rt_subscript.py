@@ -87,7 +87,7 @@ def copy_selected(entry: base.OperatorEntry, state: KeyState) -> ptr:
     """Return a tensor with a copy of the elements that were selected."""
     g, source = entry.globals_, state.source
     view = rt_views.view_array(
-        source, capi.Ndarray(source).descr, state.rank, state.dims, state.strides, state.data
+        g, source, capi.Ndarray(source).descr, state.rank, state.dims, state.strides, state.data
     )
     made: ptr = Outcome.RETRY
     if likely(view != NULL):

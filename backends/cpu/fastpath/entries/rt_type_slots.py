@@ -24,7 +24,7 @@ from ..compiler.dsl import (
     store,
     unlikely,
 )
-from ..runtime import capi, rt_operands
+from ..runtime import capi, rt_operands, rt_spare_arrays
 from ..runtime import rt_base as base
 
 PROCESS = extern_object("tandem_process")  # the process struct: a slot is called with objects only
@@ -44,9 +44,11 @@ def deallocate(x: base.TensorObject) -> None:
     capi.PyObject_GC_UnTrack(x)
     if unlikely(load(ptr, x, g.weak_references) != NULL):
         capi.PyObject_ClearWeakRefs(x)
-    held = stack_of(x.array, x.storage, x.meta, x.keys)
+    array, held = x.array, stack_of(x.storage, x.meta, x.keys)
     x.array, x.storage, x.meta, x.keys = NULL, NULL, NULL, NULL
-    capi.release_all(held, 4)
+    capi.release_all(held, 3)
+    if likely(array != NULL) and not rt_spare_arrays.keep_array(g, array):
+        capi.decref(array)
     free: base.FreeList = g.free_list
     if likely(is_plain and free.count < free.limit):
         store(i64, x, -capi.GC_HEAD, 0)

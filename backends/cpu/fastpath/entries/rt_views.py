@@ -174,7 +174,7 @@ def make_view_of(
     if unlikely(storage == NULL):
         capi.decref(array)
         return NULL
-    made = view_array(array, descr, rank, dims, strides, data)
+    made = view_array(g, array, descr, rank, dims, strides, data)
     capi.decref(array)
     tensor: base.TensorObject = NULL
     if likely(made != NULL):
@@ -188,10 +188,14 @@ def make_view_of(
 
 
 @native
-def view_array(array: capi.Ndarray, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+def view_array(
+    g: base.Globals, array: capi.Ndarray, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr
+) -> ptr:
     """Return an array over the same memory that keeps its source alive; NULL with an exception set."""
     may_write = array.flags & capi.WRITEABLE if VIEW != BROADCAST else i32(0)
-    return rt_memory.array_over(descr, rank, dims, strides, data, may_write, capi.new_ref(array))
+    return rt_memory.array_over(
+        g.spare_arrays, descr, rank, dims, strides, data, may_write, capi.new_ref(array)
+    )
 
 
 # Sizes and strides of `reshape` ----------------------------------------------------------------------------------

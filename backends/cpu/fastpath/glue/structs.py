@@ -29,7 +29,6 @@ from .....registry.values import TensorSpec
 from ..compiler.engine import Code
 from ..compiler.structs import sizeof
 from ..runtime import rt_base as rt
-from ..runtime import rt_memory
 
 # The code of a dtype is its index here; `rt_operands` has the same numbers.
 CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX
@@ -42,6 +41,7 @@ _spellings_of = lazy.Functions(".registry.respelled_calls").spellings_of
 _find_operands = lazy.Functions(".backends.cpu.fastpath.glue.operand_stack").find_operands
 
 FREE_TENSORS = 128  # destroyed ones whose memory is kept, at most
+SPARE_ARRAY_BYTES = 1 << 14  # of an array of a destroyed tensor that is kept
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
 
 
@@ -189,7 +189,8 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
     result = StructMemory(
         rt.Globals,
         dtypes=make_dtype_map(),
-        pool=StructMemory(rt_memory.Pool, limit=SPARE_BYTES),
+        pool=StructMemory(rt.Pool, limit=SPARE_BYTES),
+        spare_arrays=StructMemory(rt.SpareArrays, limit=SPARE_ARRAY_BYTES),
         free_list=StructMemory(rt.FreeList, limit=FREE_TENSORS),
         types=types,
         dtype_objects=dtype_objects,

@@ -120,7 +120,7 @@ PyUnicode_Type = extern_object("PyUnicode_Type")
 
 # Layouts ----------------------------------------------------------------------------------------------------------
 GC_HEAD = 16  # bytes before an object that the garbage collector follows
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # flags of `Ndarray`
+C_CONTIGUOUS, F_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x1, 0x2, 0x4, 0x100, 0x400  # flags of `Ndarray`
 EQUAL = 2  # Py_EQ
 CLOCK_MONOTONIC = 1
 
@@ -184,6 +184,7 @@ class Ndarray(PyObject):
     descr: Descr
     flags: i32
     weak_references: ptr
+    exports: ptr  # what NumPy keeps for the buffers that were taken of the array; NULL: none was
 
 
 class Descr(PyObject):

@@ -59,6 +59,7 @@ class GuardsObject(capi.PyObject):
 
 
 KNOWN_RANK = 4  # axes of a tensor whose attributes an entry remembers
+SPARE_SLOTS = 64  # for arrays with memory of their own, and for views; a power of two
 AT_REST: i64 = template(0)  # references to `Globals.active` while every state is the default
 
 
@@ -69,6 +70,23 @@ class FreeList(Struct):
     first: ptr
     count: i64
     limit: i64
+
+
+class Pool(Struct):
+    """The pool of result buffers."""
+
+    spare: i64  # free bytes
+    limit: i64
+    hits: i64
+    lists: ptr = array(256)  # free buffers by size step
+
+
+class SpareArrays(Struct):
+    """The arrays that are kept, in pairs of slots; each slot holds a reference or NULL."""
+
+    limit: i64  # bytes of the memory of an array; 0: none is kept, nor taken
+    owners: ptr = array(SPARE_SLOTS)  # arrays with memory of their own, contiguous
+    views: ptr = array(SPARE_SLOTS)
 
 
 class TensorClasses(Struct):
@@ -90,6 +108,7 @@ class Globals(TensorClasses):
     state: ptr  # the ContextVar of the dispatch state
     dtypes: ptr  # 256 bytes: NumPy's type numbers to codes
     pool: ptr
+    spare_arrays: ptr
     off: i64  # nonzero: every call goes to Python (the dispatch trace is on)
     bfloat16: i64  # NumPy's type number of bfloat16, assigned when ml_dtypes is imported
     types: ptr  # the DType objects by their codes

@@ -1,29 +1,24 @@
 """Native runtime: memory of results. NumPy allocates small ones; large ones come from a pool of recycled buffers.
 
-A pooled buffer starts with a header; the array's base is a capsule whose destructor returns the buffer. All of it runs
-with the GIL held. Sizes are rounded up to one of four steps per power of two, and each step has a list of free buffers;
-buffers that would exceed the limit are freed.
+Small ones take arrays of destroyed tensors first. A pooled buffer starts with a header; the array's base is a capsule
+whose destructor returns the buffer. All of it runs with the GIL held. Sizes are rounded up to one of four steps per
+power of two, and each step has a list of free buffers; buffers that would exceed the limit are freed.
 """
 
 from __future__ import annotations
 
+from ..... import lazy
 from ..compiler.dsl import NULL, cstr, i32, i64, likely, load, native, ptr, stack, store, unlikely
-from ..compiler.structs import Struct, array
+from ..compiler.structs import Struct
 from . import capi
 from . import rt_base as base
 
+rt_spare_arrays = lazy.Module(
+    ".backends.cpu.fastpath.runtime.rt_spare_arrays"
+)  # imported to compile an entry
 POOLED: i64 = 262144  # results from this size on come from the pool
 HUGE: i64 = 4194304  # buffers from this size on ask for huge pages
 PAGE, HUGE_PAGE, MADV_HUGEPAGE = 4096, 2097152, 14
-
-
-class Pool(Struct):
-    """The pool of result buffers."""
-
-    spare: i64  # free bytes
-    limit: i64
-    hits: i64
-    lists: ptr = array(256)  # free buffers by size step
 
 
 class BufferHeader(Struct):
@@ -49,6 +44,10 @@ def new_laid_out(g: base.Globals, descr: ptr, rank: i64, dims: ptr, strides: ptr
     """Return a new array without gaps, with the given strides (NULL: C-contiguous)."""
     if unlikely(nbytes >= POOLED) and g.pool != NULL:
         return pooled_array(g.pool, descr, rank, dims, strides, nbytes)
+    if likely(strides == NULL and g.spare_arrays != NULL):
+        spare = rt_spare_arrays.take_owner(g.spare_arrays, descr, rank, dims)
+        if likely(spare != NULL):
+            return spare
     capi.incref(descr)
     return capi.PyArray_NewFromDescr(capi.PyArray_Type, descr, i32(rank), dims, strides, NULL, 0, NULL)
 
@@ -69,7 +68,7 @@ def step_bytes(step: i64) -> i64:
 
 
 @native
-def take_buffer(pool: Pool, nbytes: i64) -> ptr:
+def take_buffer(pool: base.Pool, nbytes: i64) -> ptr:
     """Return a free buffer, or a new one; NULL if it cannot be allocated."""
     step = size_step(nbytes)
     head: BufferHeader = load(ptr, pool.lists, step * 8)
@@ -91,7 +90,7 @@ def take_buffer(pool: Pool, nbytes: i64) -> ptr:
 
 @native
 def return_buffer(buffer: BufferHeader) -> None:
-    pool: Pool = buffer.pool
+    pool: base.Pool = buffer.pool
     if pool.spare + buffer.bytes > pool.limit:
         capi.free(buffer)
         return
@@ -117,14 +116,25 @@ def pooled_array(pool: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbyt
         return_buffer(buffer)
         return NULL
     flags = i32(capi.C_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE)
-    return array_over(descr, rank, dims, strides, buffer + HEADER, flags, capsule)
+    return array_over(NULL, descr, rank, dims, strides, buffer + HEADER, flags, capsule)
 
 
 @native
-def array_over(descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr, flags: i32, owner: ptr) -> ptr:
-    """Return an array over memory that `owner` keeps alive, and steal that reference; NULL with an exception set."""
-    kind: ptr = capi.PyArray_Type
-    array = capi.PyArray_NewFromDescr(kind, capi.new_ref(descr), i32(rank), dims, strides, data, flags, NULL)
+def array_over(
+    spares: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr, flags: i32, owner: ptr
+) -> ptr:
+    """Return an array over memory that `owner` keeps alive, and steal that reference; NULL with an exception set.
+
+    `spares` is the process's `SpareArrays`, or NULL for a new array.
+    """
+    array: ptr = NULL
+    if likely(spares != NULL and strides != NULL):
+        array = rt_spare_arrays.take_view(spares, descr, rank, dims, strides, data, flags)
+    if array == NULL:
+        kind: ptr = capi.PyArray_Type
+        array = capi.PyArray_NewFromDescr(
+            kind, capi.new_ref(descr), i32(rank), dims, strides, data, flags, NULL
+        )
     if unlikely(array == NULL):
         capi.decref(owner)
         return NULL

@@ -1,0 +1,126 @@
+"""Native runtime: arrays of destroyed tensors, which results and views of the same dtype and sizes take.
+
+A loop makes arrays of the same few shapes again and again. NumPy allocates an object, its sizes and its memory for
+each, and computes its flags; an array that nothing else refers to has all of them. The dtype and the sizes give a pair
+of slots, and each holds one array. Views are kept without the memory that they were views of.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, store, unlikely
+from . import capi, rt_layouts
+from . import rt_base as base
+
+MOST_AXES: i64 = 4
+LAYOUT_FLAGS = capi.C_CONTIGUOUS | capi.F_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE
+OWN_FLAGS = capi.C_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE | capi.OWNDATA
+
+
+@native
+def find_spares(slots: ptr, type_num: i64, rank: i64, dims: ptr) -> ptr:
+    """Return the first of the two slots for arrays of a dtype and of some sizes."""
+    mixed = type_num * 5 + rank
+    for d in range(rank):
+        mixed = mixed * 31 + load(i64, dims, d * 8)
+    return slots + ((mixed ^ mixed >> 7) & (base.SPARE_SLOTS // 2 - 1)) * 16
+
+
+@native
+def is_spare_for(spare: capi.Ndarray, descr: ptr, rank: i64, dims: ptr) -> bool:
+    return bool(
+        spare != NULL
+        and spare.descr == descr
+        and i64(spare.ndim) == rank
+        and rt_layouts.equal_integers(spare.dims, dims, rank)
+    )
+
+
+# Take ----------------------------------------------------------------------------------------------------------------
+@native
+def take_owner(spares: base.SpareArrays, descr: capi.Descr, rank: i64, dims: ptr) -> ptr:
+    """Return a contiguous array of uninitialized memory, or NULL."""
+    if unlikely(rank > MOST_AXES or spares.limit == 0):
+        return NULL
+    slot = find_spares(spares.owners, i64(descr.type_num), rank, dims)
+    if not is_spare_for(load(ptr, slot, 0), descr, rank, dims):
+        slot += 8
+        if not is_spare_for(load(ptr, slot, 0), descr, rank, dims):
+            return NULL
+    result = load(ptr, slot, 0)
+    store(ptr, slot, 0, NULL)
+    return result
+
+
+@native
+def take_view(
+    spares: base.SpareArrays, descr: capi.Descr, rank: i64, dims: ptr, strides: ptr, data: ptr, flags: i32
+) -> ptr:
+    """Return an array over aligned memory that nothing keeps alive yet, or NULL."""
+    if unlikely(rank > MOST_AXES or spares.limit == 0 or not is_aligned_for(i64(data), descr.itemsize)):
+        return NULL
+    slot = find_spares(spares.views, i64(descr.type_num), rank, dims)
+    if not is_spare_view_for(load(ptr, slot, 0), descr, rank, dims, strides):
+        slot += 8
+        if not is_spare_view_for(load(ptr, slot, 0), descr, rank, dims, strides):
+            return NULL
+    result: capi.Ndarray = load(ptr, slot, 0)
+    store(ptr, slot, 0, NULL)
+    result.data = data
+    result.flags = result.flags & i32(~capi.WRITEABLE) | flags & i32(capi.WRITEABLE)
+    return result
+
+
+@native
+def is_spare_view_for(spare: capi.Ndarray, descr: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    """Return whether an array has a layout; its flags tell whether that is contiguous."""
+    return is_spare_for(spare, descr, rank, dims) and rt_layouts.equal_integers(spare.strides, strides, rank)
+
+
+@native
+def is_aligned_for(address: i64, size: i64) -> bool:
+    """Return whether elements of `size` bytes are aligned at an address, as far as eight bytes."""
+    return address & ((size if size < 8 else 8) - 1) == 0
+
+
+# Keep ----------------------------------------------------------------------------------------------------------------
+@native
+def keep_array(g: base.Globals, spare: capi.Ndarray) -> bool:
+    """Take over a reference to the array of a destroyed tensor; return false if that is left to the caller."""
+    spares: base.SpareArrays = g.spare_arrays
+    if (
+        spares.limit == 0
+        or spare.refcnt != 1
+        or capi.type_of(spare) != capi.PyArray_Type
+        or i64(spare.ndim) > MOST_AXES
+        or spare.weak_references != NULL
+        or spare.exports != NULL
+        or (spare.flags & capi.ALIGNED) == 0
+    ):
+        return False
+    if (spare.flags & i32(~(OWN_FLAGS | capi.F_CONTIGUOUS))) != 0:
+        return False
+    rank, descr = i64(spare.ndim), capi.Descr(spare.descr)
+    if likely((spare.flags & capi.OWNDATA) != 0):
+        size = rt_layouts.count_elements(spare.dims, rank) * descr.itemsize
+        if (spare.flags & OWN_FLAGS) != OWN_FLAGS or spare.base != NULL or size > spares.limit:
+            return False
+        return put_spare(find_spares(spares.owners, i64(descr.type_num), rank, spare.dims), spare)
+    owner = spare.base
+    if owner == NULL or not put_spare(
+        find_spares(spares.views, i64(descr.type_num), rank, spare.dims), spare
+    ):
+        return False
+    spare.base = NULL
+    capi.decref(owner)
+    return True
+
+
+@native
+def put_spare(slot: ptr, spare: ptr) -> bool:
+    """Store an array in a free one of two slots."""
+    if load(ptr, slot, 0) != NULL:
+        slot += 8
+        if load(ptr, slot, 0) != NULL:
+            return False
+    store(ptr, slot, 0, spare)
+    return True
