@@ -103,6 +103,8 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         """
         if "dtype" in kwargs:
             kwargs["dtype"] = replace_type(kwargs["dtype"])
+        if any(value is float or value is complex for value in args):
+            args = tuple(map(replace_type, args))
         is_integer = False
         if args and type(args[0]) in _NUMBERS:
             is_integer = type(args[0]) is int

@@ -1,5 +1,6 @@
 """Lists of numbers, and integers in linear algebra, as arguments of ``tandem.numpy`` and ``tandem.jax.numpy``."""
 
+import contextlib
 import pickle
 
 import numpy
@@ -177,3 +178,35 @@ def test_integers_in_linear_algebra_of_jax(name):
         plain(matrix)
     with pytest.raises(DTypeError):
         function(matrix.astype(td.float16))
+
+
+OF_TYPES = """
+sum(b, dtype=float)
+sum(b, None, float)
+sum(b, dtype=complex)
+cumsum(a, 0, float)
+cumsum(a, dtype=complex)
+prod(b, dtype=float)
+astype(a, float)
+mean(a, dtype=float)
+mean(b, None, float)
+var(b, dtype=float)
+std(b, dtype=float)
+zeros_like(b, float)
+ones_like(b, dtype=complex)
+full_like(b, 1, float)
+empty_like(b, complex)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("call", OF_TYPES)
+def test_python_types_name_the_wide_dtypes_in_hot_calls(call):
+    """``float`` and ``complex`` name float64 and complex128, also where the same call of ``td`` is compiled."""
+    name = call.split("(")[0]
+    wanted = eval(f"np.{call}", {"np": numpy, "a": numpy.arange(3), "b": numpy.ones(3, numpy.float32)}).dtype
+    names = {"a": tnp.arange(3), "b": tnp.ones(3, dtype=tnp.float32)}
+    with td.config.override(hot_calls=1, hot_composites=1):
+        for _ in range(4):
+            with contextlib.suppress(TypeError):  # td lacks some of the spellings
+                eval(f"td.{name}{call[len(name) :]}", {"td": td, **names})
+            assert eval(f"np.{call}", {"np": tnp, **names}).dtype.np == wanted

@@ -110,15 +110,13 @@ def float_to_integer(f: Function, x: str, source: DType, target: DType) -> str:
 
 def _fit(f: Function, x: str, source: DType, target: DType) -> str:
     """Convert to int32 or int64; NaN and out-of-range values become the most negative value."""
-    vec, bound = f.vec(REGISTER[source]), 2.0 ** (target.bits - 1)
-    # float64 has values between -2**31 - 1 and -2**31, which truncate to something that fits
-    low, compare = (-bound - 1, "ogt") if (source, target) == (dt.float64, dt.int32) else (-bound, "oge")
-    above = f.op(f"fcmp {compare} {vec} {x}, {f.splat(low, source)}")
-    below = f.op(f"fcmp olt {vec} {x}, {f.splat(bound, source)}")
-    fits = f.op(f"and {f.vec('i1')} {above}, {below}")
-    safe = f.op(f"select {f.vec('i1')} {fits}, {vec} {x}, {vec} zeroinitializer")
-    whole = _convert(f, "fptosi", safe, source, target)
-    out = f.vec(REGISTER[target])
+    bound, out = 2.0 ** (target.bits - 1), f.vec(REGISTER[target])
+    # the values from -bound down to where truncation does not fit become the most negative one, tested or not
+    magnitude = f.intrinsic("fabs", REGISTER[source], x)
+    fits = f.op(f"fcmp olt {f.vec(REGISTER[source])} {magnitude}, {f.splat(bound, source)}")
+    whole = _convert(
+        f, "fptosi", x, source, target
+    )  # poison, which is not selected, for values that do not fit
     return f.op(f"select {f.vec('i1')} {fits}, {out} {whole}, {out} {f.splat(-int(bound), target)}")
 
 

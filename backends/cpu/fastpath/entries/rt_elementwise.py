@@ -125,7 +125,7 @@ def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     ):
         return Outcome.FALL_BACK
     arrays, source, dtype = stack(8), load(ptr, args, 0), load(ptr, args, 8)
-    code, to = rt_operands.tensor_code(g, source, flags, arrays), rt_arguments.dtype_code(g, dtype)
+    code, to = rt_operands.tensor_code(g, source, flags, arrays), rt_arguments.given_dtype(entry, dtype)
     if copy == capi.Py_False and code == to and code >= 0:
         entry.calls += 1
         return capi.new_ref(source)

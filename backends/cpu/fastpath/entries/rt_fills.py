@@ -24,7 +24,7 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
         return Outcome.FALL_BACK
     number, dims = stack(16), stack(base.MAX_RANK * 8)
     dtype = rt_arguments.keyword_argument(entry, args + count * 8, kwnames, rt_arguments.DTYPE, capi.Py_None)
-    code = write_number(g, args, dtype, number)
+    code = write_number(entry, args, dtype, number)
     rank = rt_arguments.read_integers(load(ptr, args, 0), dims)
     if unlikely(code == base.FOREIGN or rank == rt_arguments.BAD):
         return Outcome.FALL_BACK
@@ -46,12 +46,13 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
 
 
 @native
-def write_number(g: ptr, args: ptr, dtype: ptr, to: ptr) -> i64:
+def write_number(entry: base.OperatorEntry, args: ptr, dtype: ptr, to: ptr) -> i64:
     """Write the number, or the element of a 0-d tensor, and return the code of its dtype: the given one, if not None.
 
     Return FOREIGN if Python must run the call.
     """
-    where, code = stack(8), rt_arguments.dtype_code(g, dtype) if dtype != capi.Py_None else base.FLOAT32
+    g = entry.globals_
+    where, code = stack(8), rt_arguments.given_dtype(entry, dtype) if dtype != capi.Py_None else base.FLOAT32
     if VALUE >= 0:
         return code if code >= 0 and rt_operands.write_whole(VALUE, code, to) else base.FOREIGN
     kind = rt_operands.operand_code(g, load(ptr, args, 8), base.PLAIN, where)

@@ -20,13 +20,16 @@ class ForwardEntry(base.OperatorEntry):
 def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """Call the target, or Python if it refuses the arguments.
 
-    Python also takes calls whose first argument is a number, or a list that begins with one.
+    Python also takes calls whose first argument is a number, or a list that begins with one, and calls with a type.
 
     Python twin: spellings/numpy/array_likes.py:ListFunction.__call__
     """
     g: base.Globals = entry.globals_
     if unlikely(count < 1 or (kwnames != NULL and has_name(kwnames, entry.own_names))):
         return Outcome.FALL_BACK
+    for k in range(1, count):
+        if unlikely(load(ptr, args, k * 8) in (capi.PyFloat_Type, capi.PyComplex_Type)):
+            return Outcome.FALL_BACK
     first = load(ptr, args, 0)
     if unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):
         return Outcome.FALL_BACK

@@ -56,7 +56,7 @@ def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
     if unlikely(count < 1 or not rt_arguments.read_named(entry, args, count, kwnames, values + 8)):
         return Outcome.FALL_BACK
     where, axis, keep, dtype = stack(8), load(ptr, values, 8), load(ptr, values, 16), load(ptr, values, 32)
-    key = fold_key(g, rt_operands.tensor_code(g, x, flags, where), dtype)
+    key = fold_key(entry, rt_operands.tensor_code(g, x, flags, where), dtype)
     if unlikely(dtype != capi.Py_None and base.has_history(g, x, flags)):
         return Outcome.FALL_BACK
     variant: FoldVariant = rt_entry.select_variant(entry, key)
@@ -76,11 +76,11 @@ def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
 
 
 @native
-def fold_key(g: base.Globals, code: i64, dtype: ptr) -> i64:
+def fold_key(entry: base.OperatorEntry, code: i64, dtype: ptr) -> i64:
     """Return the key of a fold of elements with a code to a result of the default dtype, or of `dtype`; or FOREIGN."""
     if likely(dtype == capi.Py_None) or code < 0:
         return code
-    to = rt_arguments.dtype_code(g, dtype)
+    to = rt_arguments.given_dtype(entry, dtype)
     return code | (to + 1) << base.CODE_BITS if to >= 0 else base.FOREIGN
 
 

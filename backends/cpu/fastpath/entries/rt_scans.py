@@ -35,7 +35,7 @@ def scan(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     where, x, axis, dtype = stack(8), load(ptr, args, 0), load(ptr, given, 0), load(ptr, given, 24)
     if unlikely(dtype != capi.Py_None and base.has_history(g, x, flags)):
         return Outcome.FALL_BACK
-    key = rt_reduce.fold_key(g, rt_operands.tensor_code(g, x, flags, where), dtype)
+    key = rt_reduce.fold_key(entry, rt_operands.tensor_code(g, x, flags, where), dtype)
     variant: base.Variant = rt_entry.select_variant(entry, key)
     if unlikely(i64(variant) <= 0):
         return variant

@@ -71,6 +71,7 @@ class PatchPoint:
         protocols.install_deallocator(runtime)
         if self.record is None:
             self.record = make_struct(self.fall_back, self.miss)
+            self.record.set(rt.OperatorEntry.own_floats, int(not self.takes_numbers))
         self.record.set_recorder(recorder)
         native_type.set_entry(self.callable, entry, self.record.address)
         return self.record

@@ -56,6 +56,14 @@ def read_named(
 
 
 @native
+def given_dtype(entry: base.OperatorEntry, x: ptr) -> i64:
+    """Return as `dtype_code` the code of an argument of an entry, which may leave Python's types to Python."""
+    if unlikely(entry.own_floats != 0) and x in (capi.PyFloat_Type, capi.PyComplex_Type):
+        return base.FOREIGN
+    return dtype_code(entry.globals_, x)
+
+
+@native
 def dtype_code(g: base.Globals, x: ptr) -> i64:
     """Return the code of a DType, or of an object that names one; FOREIGN for objects that Python must convert.
 

@@ -166,6 +166,9 @@ class OperatorEntry(Struct):
     function: ptr  # the operator's function, for calls on batches
     batching: i64  # `rt_batches.Kind`: how it runs at a level of `vmap`; 0: by Python
     forward: ptr  # runs calls at levels of `jvp`, or returns NotImplemented; NULL: the dispatcher does
+    own_floats: (
+        i64  # 1: the types float and complex need not name the default dtypes, and Python converts them
+    )
 
 
 class FunctionEntry(OperatorEntry):
