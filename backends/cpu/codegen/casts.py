@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....errors import UnsupportedError
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from .text import PARTS, REGISTER, Function
+from .text import MOSTLY_FIRST, PARTS, REGISTER, Function
 
 
 def emit_cast(f: Function, x: str, source: DType, target: DType) -> str:
@@ -117,7 +117,8 @@ def _fit(f: Function, x: str, source: DType, target: DType) -> str:
     whole = _convert(
         f, "fptosi", x, source, target
     )  # poison, which is not selected, for values that do not fit
-    return f.op(f"select {f.vec('i1')} {fits}, {out} {whole}, {out} {f.splat(-int(bound), target)}")
+    chosen = f"select {f.vec('i1')} {fits}, {out} {whole}, {out} {f.splat(-int(bound), target)}"
+    return f.op(f"{chosen}, {MOSTLY_FIRST}" if f.lanes == 1 else chosen)
 
 
 def _to_uint64(f: Function, x: str, source: DType) -> str:
