@@ -109,6 +109,7 @@ def test_arrays_that_a_program_has_changed():
             lambda a: setattr(a, "shape", (2, 8)),
             lambda a: setattr(a, "dtype", np.int64),
             lambda a: a.resize((2, 2), refcheck=False),
+            lambda a: setattr(a, "shape", (1, 16)),
         ):
             y = x + 1
             change(y.numpy())
@@ -118,6 +119,16 @@ def test_arrays_that_a_program_has_changed():
                 z.shape == (4, 4) and z.dtype is td.float64 and z.numpy().flags.writeable for z in made
             )
             assert [float(z.sum()) for z in made] == [0, 16, 32, 48]
+
+
+def test_strides_of_axes_of_length_1_are_those_of_a_new_array():
+    x, column = td.asarray(np.zeros((1, 5))), td.asarray(np.zeros((5, 1)))
+    for _ in range(20):
+        y = column.T + 1  # in the order of the operand
+        wanted = y.strides
+        del y
+        assert (x + 2).strides == (40, 8)
+        assert (column.T + 1).strides == wanted
 
 
 def test_views_of_memory_that_is_read_only():

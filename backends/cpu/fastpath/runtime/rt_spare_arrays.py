@@ -7,7 +7,7 @@ of slots, and each holds one array. Views are kept without the memory that they 
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, store, unlikely
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from . import capi, rt_layouts
 from . import rt_base as base
 
@@ -101,9 +101,12 @@ def keep_array(g: base.Globals, spare: capi.Ndarray) -> bool:
         return False
     rank, descr = i64(spare.ndim), capi.Descr(spare.descr)
     if likely((spare.flags & capi.OWNDATA) != 0):
-        size = rt_layouts.count_elements(spare.dims, rank) * descr.itemsize
+        strides = stack(MOST_AXES * 8)
+        size = rt_layouts.write_row_major_strides(strides, 8, spare.dims, rank, descr.itemsize)
         if (spare.flags & OWN_FLAGS) != OWN_FLAGS or spare.base != NULL or size > spares.limit:
             return False
+        if not rt_layouts.equal_integers(spare.strides, strides, rank):
+            return False  # axes of length 1 may have any
         return put_spare(find_spares(spares.owners, i64(descr.type_num), rank, spare.dims), spare)
     owner = spare.base
     if owner == NULL or not put_spare(
