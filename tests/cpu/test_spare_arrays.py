@@ -178,6 +178,7 @@ def test_references_to_dtypes_do_not_grow():
         for _ in range(count):
             for y in x:
                 y + y, y[0], y[None].T
+        gc.collect()
 
     run(100)
     before, blocks = [sys.getrefcount(d) for d in dtypes], sys.getallocatedblocks()
