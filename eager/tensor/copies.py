@@ -98,7 +98,7 @@ def restore_autograd(tensor: Tensor, requires_grad: bool, is_detached: bool) -> 
 def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
     """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient."""
     if _is_plain(self) and self._storage is None:
-        plain = memo[id(self)] = wrap(np.array(self._host("copying")))
+        plain = memo[id(self)] = shallow_copy(self)
         return plain
     make, (first, *rest) = self.__reduce_ex__(4)
     arguments = (copying.deepcopy(first, memo) if first is self._storage else first, *rest)

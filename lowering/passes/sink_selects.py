@@ -14,7 +14,9 @@ from ...tracer.graph import Graph, Node, Value
 from .rewrite import Replacement, new_node, replace_each
 
 UNITS = {"td::add.Tensor": -0.0, "td::sub.Tensor": 0.0, "td::mul.Tensor": 1.0}
-"""By operator: the number that leaves the other operand as it is, with its sign; of ``sub``, on the right."""
+"""By operator: the number that leaves the other operand as it is, with its sign."""
+SIDES = {"td::add.Tensor": (0, 1), "td::sub.Tensor": (0,), "td::mul.Tensor": (0, 1)}
+"""By operator: where that other operand may be."""
 
 
 def sink_selects(graph: Graph) -> Graph:
@@ -28,17 +30,18 @@ def _sink(node: Node, out: Graph) -> Replacement:
         return None
     if result.spec.dtype.kind != "f":
         return None
-    _, one, other = node.args
-    for updated, kept in ((one, other), (other, one)):
-        update = updated.node if isinstance(updated, Value) else None
+    condition, *arms = node.args
+    for at, updated in enumerate(arms):
+        kept, update = arms[1 - at], updated.node if isinstance(updated, Value) else None
         if update is None or update.op.name not in UNITS or update.kwargs or not _is_like(kept, result):
             continue
-        position = next((at for at, arg in enumerate(update.args) if arg is kept), None)
-        if position is None or (position == 1 and update.op.name == "td::sub.Tensor"):
-            continue
-        amount = update.args[1 - position]
+        sides = [side for side in SIDES[update.op.name] if update.args[side] is kept]
+        amount = update.args[1 - sides[0]] if sides else None
         if _is_like(amount, result):
-            return (_make(node, out, updated is one, amount, position),)
+            unit = UNITS[update.op.name]
+            chosen = _call(out, node, (condition, *((amount, unit) if at == 0 else (unit, amount))), result)
+            operands = (kept, chosen) if sides[0] == 0 else (chosen, kept)
+            return (_call(out, update, operands, result),)
     return None
 
 
@@ -47,15 +50,8 @@ def _is_like(value: object, result: Value) -> bool:
     return isinstance(value, Value) and value.weak is None and value.spec == result.spec
 
 
-def _make(node: Node, out: Graph, updates_if_true: bool, amount: Value, position: int) -> Value:
-    """The value that replaces a select: the update by a chosen number."""
-    condition, one, other = node.args
-    updated, kept = (one, other) if updates_if_true else (other, one)
-    unit = UNITS[updated.node.op.name]
-    arms: tuple[Any, ...] = (amount, unit) if updates_if_true else (unit, amount)
-    spec = node.outputs[0].spec
-    chosen = new_node(node.op, (condition, *arms), {}, spec, node.source)
-    operands = (kept, chosen.outputs[0]) if position == 0 else (chosen.outputs[0], kept)
-    update = new_node(updated.node.op, operands, {}, spec, updated.node.source)
-    out.nodes += [chosen, update]
-    return update.outputs[0]
+def _call(out: Graph, like: Node, args: tuple[Any, ...], result: Value) -> Value:
+    """Call the operator of a node on other arguments."""
+    made = new_node(like.op, args, {}, result.spec, like.source)
+    out.nodes.append(made)
+    return made.outputs[0]

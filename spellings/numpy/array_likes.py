@@ -24,7 +24,7 @@ from ..registry.native_type import NativeCallable, NativeFunction, accept_entrie
 from ..registry.respelled_calls import spellings_of
 from ..registry.schemas.schema import Schema
 from ..registry.values import TensorBase
-from .creation import asarray, replace_type
+from .creation import asarray, replace_types
 
 if TYPE_CHECKING:
     from ..registry.operator import Operator
@@ -101,10 +101,7 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
 
         Native twin: backends/cpu/fastpath/entries/rt_forward.py:forward
         """
-        if "dtype" in kwargs:
-            kwargs["dtype"] = replace_type(kwargs["dtype"])
-        if any(value is float or value is complex for value in args):
-            args = tuple(map(replace_type, args))
+        args = replace_types(args, kwargs)
         is_integer = False
         if args and type(args[0]) in _NUMBERS:
             is_integer = type(args[0]) is int
@@ -164,7 +161,7 @@ class ConvertingFunction(ListFunction):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the function with tensors in place of lists."""
-        return self._call(*args, **kwargs)
+        return self._call(*replace_types(args, kwargs), **kwargs)
 
 
 def _convert_numbers(args: Args, tensors: Sequence[bool]) -> Args:

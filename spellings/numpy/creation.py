@@ -21,7 +21,7 @@ from ..transforms import numpy_maps
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
-    from ..registry.types import DTypeLike, Tensor
+    from ..registry.types import DTypeLike, Kwargs, Tensor
 
     Choice = Callable[[Iterable[object]], DType | None]
 
@@ -42,15 +42,20 @@ def replace_type(value: Any) -> Any:  # noqa: ANN401
     return float64 if value is float else complex128 if value is complex else value
 
 
+def replace_types(args: tuple[Any, ...], kwargs: Kwargs) -> tuple[Any, ...]:
+    """The arguments of a call with :func:`replace_type`; the keyword ``dtype`` is replaced in ``kwargs``."""
+    if "dtype" in kwargs:
+        kwargs["dtype"] = replace_type(kwargs["dtype"])
+    return tuple(map(replace_type, args))
+
+
 def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callable[..., Tensor]:
     """A creation function with NumPy's default dtype."""
     dtypes = (DType, np.dtype, str, type)
 
     @wraps(function, updated=())
     def create(*args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
-        args = tuple(map(replace_type, args))
-        if "dtype" in kwargs:
-            kwargs["dtype"] = replace_type(kwargs["dtype"])
+        args = replace_types(args, kwargs)
         if kwargs.get("dtype") is None and not any(isinstance(value, dtypes) for value in args):
             kwargs["dtype"] = choose((*args, *kwargs.values()))
         return function(*args, **kwargs)

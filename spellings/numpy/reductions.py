@@ -14,7 +14,6 @@ from ..operators.elementwise.exponential import sqrt
 from ..operators.reductions import extrema, folds, statistics
 from ..operators.shape.views import broadcast_to
 from .array_likes import name_operator
-from .creation import replace_type
 
 if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor
@@ -88,7 +87,7 @@ def mean(
     >>> np.mean(np.array([1, 2, 9]), where=np.array([True, True, False])).item()
     1.5
     """
-    x = construct.asarray(a, replace_type(dtype))
+    x = construct.asarray(a, dtype)
     if where is None and out is None:
         return statistics.mean(x, axis, keepdims=keepdims) if keepdims else statistics.mean(x, axis)
     if where is None:
@@ -121,7 +120,7 @@ def var(
 
     Source: ``numpy.var``.
     """
-    x, ddof = construct.asarray(a, replace_type(dtype)), ddof if correction is None else correction
+    x, ddof = construct.asarray(a, dtype), ddof if correction is None else correction
     if where is None and out is None:
         return statistics.var(x, axis, correction=ddof, keepdims=keepdims)
     if where is None:
@@ -148,6 +147,6 @@ def std(
     Source: ``numpy.std``.
     """
     if where is None and out is None:
-        x, ddof = construct.asarray(a, replace_type(dtype)), ddof if correction is None else correction
+        x, ddof = construct.asarray(a, dtype), ddof if correction is None else correction
         return statistics.std(x, axis, correction=ddof, keepdims=keepdims)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, correction=correction), out=out)

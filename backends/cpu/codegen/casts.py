@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....errors import UnsupportedError
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from .text import MOSTLY_FIRST, PARTS, REGISTER, Function
+from .text import PARTS, REGISTER, Function
 
 
 def emit_cast(f: Function, x: str, source: DType, target: DType) -> str:
@@ -114,11 +114,8 @@ def _fit(f: Function, x: str, source: DType, target: DType) -> str:
     # the values from -bound down to where truncation does not fit become the most negative one, tested or not
     magnitude = f.intrinsic("fabs", REGISTER[source], x)
     fits = f.op(f"fcmp olt {f.vec(REGISTER[source])} {magnitude}, {f.splat(bound, source)}")
-    whole = _convert(
-        f, "fptosi", x, source, target
-    )  # poison, which is not selected, for values that do not fit
-    chosen = f"select {f.vec('i1')} {fits}, {out} {whole}, {out} {f.splat(-int(bound), target)}"
-    return f.op(f"{chosen}, {MOSTLY_FIRST}" if f.lanes == 1 else chosen)
+    whole = _convert(f, "fptosi", x, source, target)  # poison for values that do not fit; it is not selected
+    return f.mostly(fits, out, whole, f.splat(-int(bound), target))
 
 
 def _to_uint64(f: Function, x: str, source: DType) -> str:

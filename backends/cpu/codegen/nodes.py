@@ -15,7 +15,7 @@ from . import integers
 from .casts import emit_cast
 from .complex_nodes import emit_complex
 from .functions import table
-from .text import MOSTLY_FIRST, REGISTER, Function, Module, literal
+from .text import REGISTER, Function, Module, literal
 
 libm = lazy.Module(".backends.cpu.codegen.libm")
 remainders = lazy.Functions(".backends.cpu.codegen.remainders")
@@ -63,12 +63,9 @@ def _extremum(name: str, on_bool: str, compare: str) -> Emit:
             return f.intrinsic(("s" if dtype.kind == "i" else "u") + name, REGISTER[dtype], a, b)
         # like minps and maxps, the comparison selects b if either is NaN; the second select propagates a NaN of a
         ordered = f.op(f"select {f.vec('i1')} {f.op(f'fcmp {compare} {vec} {a}, {b}')}, {vec} {a}, {vec} {b}")
-        isnumber = f.op(
-            f"fcmp ord {vec} {a}, {a}"
-        )  # LLVM joins both selects if this is "uno", and finds no minps
-        propagated = f"select {f.vec('i1')} {isnumber}, {vec} {ordered}, {vec} {a}"
-        # a branch of scalar code, so that a chain of minima takes the time of minss
-        return f.op(f"{propagated}, {MOSTLY_FIRST}" if f.lanes == 1 else propagated)
+        # LLVM joins both selects if the test is "uno", and finds no minps
+        isnumber = f.op(f"fcmp ord {vec} {a}, {a}")
+        return f.mostly(isnumber, vec, ordered, a)
 
     return emit
 

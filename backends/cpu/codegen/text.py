@@ -353,6 +353,14 @@ class Function:
         vec = self.vec(element)
         return self.op(f"shufflevector {vec} {value}, {vec} poison, <{lanes} x i32> <{picks}>")
 
+    def mostly(self, condition: str, type_: str, first: str, second: str) -> str:
+        """Return a select whose condition mostly holds. LLVM makes a branch of it in scalar code.
+
+        A chain of such selects then takes the time of what is selected; vectors are selected as usual.
+        """
+        chosen = f"select {self.vec('i1')} {condition}, {type_} {first}, {type_} {second}"
+        return self.op(f"{chosen}, {MOSTLY_FIRST}" if self.lanes == 1 else chosen)
+
     def intrinsic(self, name: str, element: str, *args: str) -> str:
         """Return a call of a vector intrinsic whose operands and result have one type."""
         vec = self.vec(element)

@@ -369,8 +369,9 @@ def read_part(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, fl
 @rt_entry.entry(records=False)
 def reshape_or_bitcast(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`x.view(2, 8)` of elements without gaps calls the first target, and `x.view(dtype)` the second one."""
-    g, array = entry.globals_, array_of(entry, args)
-    if unlikely(array == NULL or kwnames != NULL or count < 2 or not is_dense(array)):
+    g: base.Globals = entry.globals_
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL or kwnames != NULL or count < 2) or (array.flags & capi.C_CONTIGUOUS) == 0:
         return Outcome.FALL_BACK
     given = load(ptr, args, 8)
     if likely(capi.type_of(given) == capi.PyLong_Type or capi.sequence_items(given) != NULL):
@@ -378,14 +379,8 @@ def reshape_or_bitcast(entry: base.FunctionEntry, args: ptr, count: i64, kwnames
     code = rt_arguments.dtype_code(g, given)
     if unlikely(code < 0 or count != 2):
         return Outcome.FALL_BACK
-    values = stack_of(load(ptr, args, 0), load(ptr, base.Globals(g).types, code * 8))
+    values = stack_of(load(ptr, args, 0), load(ptr, g.types, code * 8))
     return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), values, 2, NULL)
-
-
-@native
-def is_dense(array: capi.Ndarray) -> bool:
-    """Return whether the elements of an array are one behind the other, in row-major order."""
-    return (array.flags & capi.C_CONTIGUOUS) != 0
 
 
 # Several tensors ------------------------------------------------------------------------------------------------------

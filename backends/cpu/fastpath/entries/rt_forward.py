@@ -28,7 +28,7 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
     if unlikely(count < 1 or (kwnames != NULL and has_name(kwnames, entry.own_names))):
         return Outcome.FALL_BACK
     for k in range(1, count):
-        if unlikely(load(ptr, args, k * 8) in (capi.PyFloat_Type, capi.PyComplex_Type)):
+        if unlikely(rt_arguments.names_default(load(ptr, args, k * 8))):
             return Outcome.FALL_BACK
     first = load(ptr, args, 0)
     if unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):

@@ -69,18 +69,25 @@ def delete(x: ptr, kind: ptr) -> None:
 
 # Buffer and length ----------------------------------------------------------------------------------------------------
 @native
+def array_of_operand(g: base.Globals, x: ptr, flags: i64) -> ptr:
+    """Return the array of a plain tensor, borrowed; NULL for other tensors, and where this thread calls Python."""
+    if unlikely(base.thread_flags(g) == base.ELSEWHERE):
+        return NULL
+    return rt_operands.plain_array(g, x, flags)
+
+
+@native
 def get_buffer(x: ptr, view: ptr, flags: i32) -> i32:
     """The buffer slot of Tensor, which `memoryview(x)` and `np.asarray(x)` call: the buffer of the array."""
     g: base.Globals = PROCESS
-    if likely(base.thread_flags(g) != base.ELSEWHERE):
-        array = rt_operands.plain_array(g, x, base.PLAIN)
-        if likely(array != NULL):
-            capi.incref(array)
-            failed = capi.PyObject_GetBuffer(array, view, flags)
-            capi.decref(array)
-            if likely(failed == 0):
-                return i32(0)
-            capi.PyErr_Clear()
+    array = array_of_operand(g, x, base.PLAIN)
+    if likely(array != NULL):
+        capi.incref(array)
+        failed = capi.PyObject_GetBuffer(array, view, flags)
+        capi.decref(array)
+        if likely(failed == 0):
+            return i32(0)
+        capi.PyErr_Clear()
     return call_i32(g.get_buffer, x, view, flags)
 
 
@@ -88,8 +95,7 @@ def get_buffer(x: ptr, view: ptr, flags: i32) -> i32:
 def get_length(x: ptr) -> i64:
     """The slot of Tensor that `len(x)` calls."""
     g: base.Globals = PROCESS
-    if likely(base.thread_flags(g) != base.ELSEWHERE):
-        array: capi.Ndarray = rt_operands.plain_array(g, x, base.RECORD)
-        if likely(array != NULL) and array.ndim > 0:
-            return load(i64, array.dims, 0)
+    array: capi.Ndarray = array_of_operand(g, x, base.RECORD)
+    if likely(array != NULL) and array.ndim > 0:
+        return load(i64, array.dims, 0)
     return i64(call_ptr(g.get_length, x))

@@ -40,6 +40,18 @@ _write_result = lazy.Functions(".registry.respelled_calls").write_result
 _spellings_of = lazy.Functions(".registry.respelled_calls").spellings_of
 _find_operands = lazy.Functions(".backends.cpu.fastpath.glue.operand_stack").find_operands
 
+CONSTANTS: dict[str, Any] = {
+    "keys": CPU_KEYS,
+    "grad_keys": GRAD_CPU_KEYS,
+    "weak_keys": WEAK_KEYS,
+    "zero": 0,
+    "one": 1,
+    "empty": (),
+    "nothing": "",
+    "cpu": "cpu",
+    "out_name": sys.intern("out"),
+}
+"""Objects that the process struct refers to, by its fields."""
 FREE_TENSORS = 128  # destroyed ones whose memory is kept, at most
 SPARE_ARRAY_BYTES = 1 << 14  # of an array of a destroyed tensor that is kept
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
@@ -207,8 +219,6 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         hold=Hold,
         spec=TensorSpec,
         sequence=sequence,
-        out_name=sys.intern("out"),
-        empty=(),
         weak_references=Tensor.__weakrefoffset__,
         find_operands=_find_operands,
         scalar_types=scalars,
@@ -230,8 +240,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
 
     dt.default_listeners.append(follow_default)
     follow_default()
-    objects = {"keys": CPU_KEYS, "grad_keys": GRAD_CPU_KEYS, "weak_keys": WEAK_KEYS, "zero": 0, "one": 1}
-    for name, value in {**objects, "nothing": "", "cpu": "cpu"}.items():  # ints by their addresses
+    for name, value in CONSTANTS.items():  # ints by their addresses
         result.refer(getattr(rt.Globals, name), value)
     return result
 

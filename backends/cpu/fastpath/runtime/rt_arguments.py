@@ -56,9 +56,15 @@ def read_named(
 
 
 @native
+def names_default(x: ptr) -> bool:
+    """Return whether an object is the type float or complex: they name the default dtypes, or wide ones in NumPy."""
+    return x in (capi.PyFloat_Type, capi.PyComplex_Type)
+
+
+@native
 def given_dtype(entry: base.OperatorEntry, x: ptr) -> i64:
     """Return as `dtype_code` the code of an argument of an entry, which may leave Python's types to Python."""
-    if unlikely(entry.own_floats != 0) and x in (capi.PyFloat_Type, capi.PyComplex_Type):
+    if unlikely(entry.own_floats != 0) and names_default(x):
         return base.FOREIGN
     return dtype_code(entry.globals_, x)
 

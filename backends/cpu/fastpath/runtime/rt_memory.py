@@ -13,9 +13,8 @@ from ..compiler.structs import Struct
 from . import capi
 from . import rt_base as base
 
-rt_spare_arrays = lazy.Module(
-    ".backends.cpu.fastpath.runtime.rt_spare_arrays"
-)  # imported to compile an entry
+# imported to compile an entry
+rt_spare_arrays = lazy.Module(".backends.cpu.fastpath.runtime.rt_spare_arrays")
 POOLED: i64 = 262144  # results from this size on come from the pool
 HUGE: i64 = 4194304  # buffers from this size on ask for huge pages
 PAGE, HUGE_PAGE, MADV_HUGEPAGE = 4096, 2097152, 14

@@ -12,7 +12,6 @@ from . import capi, rt_layouts
 from . import rt_base as base
 
 MOST_AXES: i64 = 4
-LAYOUT_FLAGS = capi.C_CONTIGUOUS | capi.F_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE
 OWN_FLAGS = capi.C_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE | capi.OWNDATA
 
 
@@ -26,29 +25,37 @@ def find_spares(slots: ptr, type_num: i64, rank: i64, dims: ptr) -> ptr:
 
 
 @native
-def is_spare_for(spare: capi.Ndarray, descr: ptr, rank: i64, dims: ptr) -> bool:
+def has_sizes(spare: capi.Ndarray, descr: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    """Return whether a slot holds an array of a dtype and of some sizes, and strides if those are not NULL."""
     return bool(
         spare != NULL
         and spare.descr == descr
         and i64(spare.ndim) == rank
         and rt_layouts.equal_integers(spare.dims, dims, rank)
+        and (strides == NULL or rt_layouts.equal_integers(spare.strides, strides, rank))
     )
 
 
 # Take ----------------------------------------------------------------------------------------------------------------
 @native
-def take_owner(spares: base.SpareArrays, descr: capi.Descr, rank: i64, dims: ptr) -> ptr:
-    """Return a contiguous array of uninitialized memory, or NULL."""
-    if unlikely(rank > MOST_AXES or spares.limit == 0):
-        return NULL
-    slot = find_spares(spares.owners, i64(descr.type_num), rank, dims)
-    if not is_spare_for(load(ptr, slot, 0), descr, rank, dims):
+def take_spare(slots: ptr, descr: capi.Descr, rank: i64, dims: ptr, strides: ptr) -> ptr:
+    """Return the array of one of two slots, which becomes free, or NULL."""
+    slot = find_spares(slots, i64(descr.type_num), rank, dims)
+    if not has_sizes(load(ptr, slot, 0), descr, rank, dims, strides):
         slot += 8
-        if not is_spare_for(load(ptr, slot, 0), descr, rank, dims):
+        if not has_sizes(load(ptr, slot, 0), descr, rank, dims, strides):
             return NULL
     result = load(ptr, slot, 0)
     store(ptr, slot, 0, NULL)
     return result
+
+
+@native
+def take_owner(spares: base.SpareArrays, descr: ptr, rank: i64, dims: ptr) -> ptr:
+    """Return a contiguous array of uninitialized memory, or NULL."""
+    if unlikely(rank > MOST_AXES or spares.limit == 0):
+        return NULL
+    return take_spare(spares.owners, descr, rank, dims, NULL)
 
 
 @native
@@ -58,22 +65,11 @@ def take_view(
     """Return an array over aligned memory that nothing keeps alive yet, or NULL."""
     if unlikely(rank > MOST_AXES or spares.limit == 0 or not is_aligned_for(i64(data), descr.itemsize)):
         return NULL
-    slot = find_spares(spares.views, i64(descr.type_num), rank, dims)
-    if not is_spare_view_for(load(ptr, slot, 0), descr, rank, dims, strides):
-        slot += 8
-        if not is_spare_view_for(load(ptr, slot, 0), descr, rank, dims, strides):
-            return NULL
-    result: capi.Ndarray = load(ptr, slot, 0)
-    store(ptr, slot, 0, NULL)
-    result.data = data
-    result.flags = result.flags & i32(~capi.WRITEABLE) | flags & i32(capi.WRITEABLE)
+    result: capi.Ndarray = take_spare(spares.views, descr, rank, dims, strides)
+    if likely(result != NULL):  # which has the flags of its layout
+        result.data = data
+        result.flags = result.flags & i32(~capi.WRITEABLE) | flags & i32(capi.WRITEABLE)
     return result
-
-
-@native
-def is_spare_view_for(spare: capi.Ndarray, descr: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
-    """Return whether an array has a layout; its flags tell whether that is contiguous."""
-    return is_spare_for(spare, descr, rank, dims) and rt_layouts.equal_integers(spare.strides, strides, rank)
 
 
 @native
@@ -99,19 +95,10 @@ def keep_array(g: base.Globals, spare: capi.Ndarray) -> bool:
         return False
     if (spare.flags & i32(~(OWN_FLAGS | capi.F_CONTIGUOUS))) != 0:
         return False
-    rank, descr = i64(spare.ndim), capi.Descr(spare.descr)
     if likely((spare.flags & capi.OWNDATA) != 0):
-        strides = stack(MOST_AXES * 8)
-        size = rt_layouts.write_row_major_strides(strides, 8, spare.dims, rank, descr.itemsize)
-        if (spare.flags & OWN_FLAGS) != OWN_FLAGS or spare.base != NULL or size > spares.limit:
-            return False
-        if not rt_layouts.equal_integers(spare.strides, strides, rank):
-            return False  # axes of length 1 may have any
-        return put_spare(find_spares(spares.owners, i64(descr.type_num), rank, spare.dims), spare)
+        return is_new_array(spare, spares.limit) and put_spare(spares.owners, spare)
     owner = spare.base
-    if owner == NULL or not put_spare(
-        find_spares(spares.views, i64(descr.type_num), rank, spare.dims), spare
-    ):
+    if owner == NULL or not put_spare(spares.views, spare):
         return False
     spare.base = NULL
     capi.decref(owner)
@@ -119,8 +106,22 @@ def keep_array(g: base.Globals, spare: capi.Ndarray) -> bool:
 
 
 @native
-def put_spare(slot: ptr, spare: ptr) -> bool:
-    """Store an array in a free one of two slots."""
+def is_new_array(spare: capi.Ndarray, most: i64) -> bool:
+    """Return whether an array of at most so many bytes is like a new one; axes of length 1 may have any stride."""
+    rank, strides = i64(spare.ndim), stack(MOST_AXES * 8)
+    size = rt_layouts.write_row_major_strides(strides, 8, spare.dims, rank, rt_layouts.item_size(spare))
+    return bool(
+        (spare.flags & OWN_FLAGS) == OWN_FLAGS
+        and spare.base == NULL
+        and size <= most
+        and rt_layouts.equal_integers(spare.strides, strides, rank)
+    )
+
+
+@native
+def put_spare(slots: ptr, spare: capi.Ndarray) -> bool:
+    """Store an array in a free one of its two slots."""
+    slot = find_spares(slots, i64(capi.Descr(spare.descr).type_num), i64(spare.ndim), spare.dims)
     if load(ptr, slot, 0) != NULL:
         slot += 8
         if load(ptr, slot, 0) != NULL:
