@@ -40,8 +40,8 @@ def to_array(leaf):
 def smallest_block_growth(work, rounds=4):
     """Return the smallest growth of Python's allocated blocks over several calls of ``work``.
 
-    A leak grows in every round. Threads that compile what earlier tests made hot allocate too, but not in every
-    round.
+    A leak grows in every round. Other threads allocate too, but not in every round: those that compile what earlier
+    tests made hot, and that of pytest-xdist, which receives the numbers of thousands of tests to run at once.
     """
     growths = []
     for _ in range(rounds):
