@@ -120,6 +120,8 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
     """Merge a producer into a kernel that reads it; None if that is not possible."""
     if not isinstance(step, KernelThunk) or producer.value not in step.params or producer.step is step:
         return None
+    if step.updated is not None and step.updated.source is producer.value:
+        return None  # the elements that an update keeps are read from memory
     composed = Composition(step.kernel, step.params, producer.value)
     if {b.name for b in composed.reads} & _indexed_buffers(step.kernel):
         return None  # it is read at other positions than the current point

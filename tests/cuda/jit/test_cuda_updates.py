@@ -75,6 +75,8 @@ CASES = {
         (TABLE, ROWS, VALUES),
         4,
     ),
+    "set to rows of what is updated": (lambda x, i: (x * 2).at[i].set(x * 2), (TABLE, MANY[:50]), 3),
+    "added to what they are computed from": (lambda x, i: (x * 2).at[i].add(x * 2), (TABLE, MANY[:50]), 2),
     "clipped positions": (lambda x, i, v: x.at[i + 20].set(v, mode="clip"), (TABLE, ROWS, VALUES), 3),
 }
 
