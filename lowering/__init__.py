@@ -10,6 +10,8 @@ thunks.py: the executable steps of a lowered graph
 loop_bodies.py: thunks of loops and branches, with lowered bodies
 destinations.py: kernels that store computed parts where they would be copied to
 step_tables.py: the positions of the steps that read and write each value
+point_accesses.py: whether a kernel may write its result over a value that it reads
+early_reads.py: reading parts of a value before an update takes over its memory
 in_place.py: updates that take over the memory of the value that they update
 buffer_assignment.py: workspace offsets of intermediates
 interpreter.py: running nodes with the eager kernels

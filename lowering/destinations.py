@@ -18,8 +18,9 @@ from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, substitute_leaves
 from .fusion.pieces import is_update
 from .in_place import find_updates
 from .layout import contiguous
+from .point_accesses import reads_what_it_writes
 from .step_tables import StepTables
-from .thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
+from .thunks import KernelThunk, Thunk, reads_and_writes
 
 if TYPE_CHECKING:
     from .lower import Lowered

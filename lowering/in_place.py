@@ -6,11 +6,14 @@ graph, or a parameter that the caller donates. Otherwise the result begins as a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..tracer.graph import Value
+from .early_reads import read_before_update
 from .loop_bodies import LoopThunk
+from .point_accesses import reads_what_it_writes
 from .thunks import (
     AliasCandidate,
     KernelThunk,
@@ -18,7 +21,6 @@ from .thunks import (
     Thunk,
     copy_into,
     reads_and_writes,
-    reads_what_it_writes,
 )
 
 if TYPE_CHECKING:
@@ -28,12 +30,19 @@ if TYPE_CHECKING:
 def update_steps(lowered: Lowered) -> None:
     """Decide for each update, in order, whether it is done in place; insert the copies for the others."""
     steps: list[Thunk] = []
+    given = list(lowered.steps)
     kept = {*_result_values(lowered), *(value for value, _ in lowered.folded)}
-    last_reads = {value: n for n, step in enumerate(lowered.steps) for value in reads_and_writes(step)[0]}
-    for index, step in enumerate(lowered.steps):
+    last_reads = _find_last_reads(given)
+    for index in itertools.count():
+        if index == len(given):
+            break
+        step = given[index]
         for update in find_updates(step):
-            is_dead = update.source not in kept and last_reads[update.source] == index
-            if is_dead and _may_take_over(lowered, update, step):
+            may_take_over = update.source not in kept and _may_take_over(lowered, update, step)
+            if may_take_over and last_reads[update.source] > index:
+                steps += read_before_update(given, index, update.source)
+                last_reads = _find_last_reads(given)
+            if may_take_over and last_reads[update.source] == index:
                 _take_over(lowered, update)
             elif isinstance(step, KernelThunk):
                 steps.append(copy_into(f"{step.kernel.name}_copy", update.source, update.layout, update.out))
@@ -41,6 +50,11 @@ def update_steps(lowered: Lowered) -> None:
         steps.append(step)
     lowered.steps = steps
     _remove_aliased_storages(lowered)
+
+
+def _find_last_reads(steps: Sequence[Thunk]) -> dict[Value, int]:
+    """The position of the last step that reads each value."""
+    return {value: index for index, step in enumerate(steps) for value in reads_and_writes(step)[0]}
 
 
 def find_updates(step: Thunk) -> Iterator[AliasCandidate]:

@@ -16,7 +16,7 @@ from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value
 from .fusion.groups import Group, Partition
 from .fusion.index_maps import unaligned_inputs
-from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, Update, load
+from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, load
 from .fusion.pieces import find_pieces, is_update, make_piece_kernel
 from .fusion.ranges import make_range_kernel, match_range
 from .fusion.schedule import ScheduleContext, schedule
@@ -347,29 +347,6 @@ def reads_and_writes(step: Thunk) -> tuple[list[Value], list[Value]]:
     if step.updated is not None:
         reads.append(step.updated.source)
     return reads, [v for v in step.params if v in written]
-
-
-def reads_what_it_writes(step: KernelThunk, source: Value, out: Value) -> bool:
-    """Whether a kernel reads each element of ``source`` only at the point that writes that element of ``out``.
-
-    Two points do not meet in an element if their positions differ along an axis that no index selects.
-    """
-    if len(step.kernel.stages) != 1:
-        return False
-    (stage,), kernel = step.kernel.stages, step.kernel
-    own = [b for b in kernel.buffers if b.param is not None and step.params[b.param] in (source, out)]
-    if len({(b.strides, b.offset) for b in own}) != 1:
-        return False
-    maps = [e.payload for e in stage.exprs() if e.op == "gather"]
-    maps += [statement.map for statement in stage.body if isinstance(statement, Update)]
-    names = {b.name for b in own}
-    axes = {index_map.axes for index_map in maps if index_map.buffer in names}
-    if not axes:
-        return True
-    plain = {e.payload for e in stage.exprs() if e.op == "load"}
-    plain |= {statement.buffer for statement in stage.body if isinstance(statement, Store)}
-    sizes = zip((*kernel.outer, *kernel.inner), own[0].strides, strict=True)
-    return len(axes) == 1 and not plain & names and all(size == 1 or stride for size, stride in sizes)
 
 
 def keep_buffers(step: KernelThunk, names: Collection[str]) -> KernelThunk:

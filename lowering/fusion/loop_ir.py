@@ -168,7 +168,8 @@ class FusedKernel(NamedTuple):
         name: of the function.
         outer: the sizes of the dimensions of rows.
         inner: the sizes of the dimensions within a row.
-        buffers: the buffers that it reads and writes. Two may share memory only if their strides and offsets agree.
+        buffers: the buffers that it reads and writes. Two share memory only as
+            :func:`~tandem.lowering.point_accesses.reads_what_it_writes` allows.
         stages: the stages that it runs for each row.
     """
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
 from ..fusion.loop_ir import FusedKernel, Store, Update
+from ..point_accesses import reads_what_it_writes
 from ..step_tables import StepTables
-from ..thunks import KernelThunk, Thunk, reads_and_writes, reads_what_it_writes
+from ..thunks import KernelThunk, Thunk, reads_and_writes
 from .inline_producers import Producer, merge_producer
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ class _Steps(StepTables):
         if producer is None or not isinstance(update, KernelThunk) or update.updated is None:
             return
         reads, _ = reads_and_writes(producer.step)
-        if any(start < n < position for read in reads for n in (*self.updaters[read], *self.writers[read])):
+        if any(start < n < position for read in reads for n in self.writers[read]):
             return
+        if any(n < position for read in reads for n in self.updaters[read]):
+            return  # a read of the old value may be moved before its update
         merged, source = merge_producer(update, producer), update.updated.source
         if merged is None or math.prod((*merged.kernel.outer, *merged.kernel.inner)) != value.spec.size:
             return

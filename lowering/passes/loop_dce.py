@@ -117,13 +117,26 @@ def _prune_while(node: Node, live: set[Value]) -> Pruned:
 def _prune_switch(node: Node, live: set[Value]) -> Pruned:
     """Prune a switch; returns the new node and the replacements of its results."""
     branches, index, operands = node.args
-    kept = [k for k, output in enumerate(node.outputs) if output in live]
+    asked = [k for k, output in enumerate(node.outputs) if output in live]
+    unchanged = {k: x for k in asked if (x := _find_unchanged(branches, operands, k)) is not None}
+    replaced = {node.outputs[k]: x for k, x in unchanged.items()}
+    kept = [k for k in asked if k not in unchanged]
     if not kept:
-        return node, {}  # only its effects are needed
+        return node, replaced  # only its effects are needed
     wanted = sorted(set().union(*(_needed_inputs(branch, kept) for branch in branches)))
     graphs = tuple(_extract_body(branch, wanted, kept) for branch in branches)
     result = _keep_results(node, (graphs, index, tuple(operands[i] for i in wanted)), kept)
-    return result, dict(zip([node.outputs[k] for k in kept], result.outputs))
+    return result, {**replaced, **dict(zip([node.outputs[k] for k in kept], result.outputs))}
+
+
+def _find_unchanged(branches: Sequence[Graph], operands: Sequence[Any], result: int) -> Value | None:
+    """The operand that all branches return as a result; None if there is none."""
+    first = branches[0].outputs[result]
+    number = branches[0].inputs.index(first) if first in branches[0].inputs else None
+    if number is None or any(one.outputs[result] is not one.inputs[number] for one in branches):
+        return None
+    operand = operands[number]
+    return operand if isinstance(operand, Value) else None
 
 
 def _keep_results(node: Node, args: tuple[Any, ...], kept: Sequence[int]) -> Node:

@@ -285,7 +285,7 @@ def test_kernels_with_other_constants_differ(numbers):
 # -- long graphs -------------------------------------------------------------------------------------------------------
 def _long_program(x, k):
     total, small = x[0], x[1] + k
-    for n in range(350):
+    for n in range(520):
         x = x.at[n % 6 + 1].set(x[n % 7] * small + n)
         total = total + x[n % 8]
         if n % 100 == 50:

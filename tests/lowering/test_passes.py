@@ -185,3 +185,38 @@ def test_axes_of_a_view():
     assert map_axes(Layout((2, 3, 2), (12, 4, 1)), base) is None
     assert map_axes(Layout((2, 12), (12, 1)), base) is None
     assert map_axes(Layout((2, 3, 4), (12, 4, -1), 3), base) is None
+
+
+def test_results_that_all_branches_leave_unchanged_are_the_operand():
+    def f(x, k):
+        kept, total = td.cond(k > 0, lambda x, t: (x, t + x[k]), lambda x, t: (x, t - 1), x, td.zeros(()))
+        return kept * 2, total
+
+    graph = optimized(f, X[0], np.int64(2))
+    (branch,) = (node for node in graph.nodes if node.op.schema.name == "switch")
+    assert [output.shape for output in branch.outputs] == [()]
+    for k in (2, 0):
+        for got, want in zip(td.jit(f)(td.asarray(X[0]), k), f(td.asarray(X[0]), k), strict=True):
+            assert got.tolist() == want.tolist()
+
+
+@pytest.mark.skipif(not config.flags.native, reason="native code is off")
+def test_nested_branches_keep_a_carry_in_place():
+    """Only one of three ways writes an element; the others return the array as it is, through two branches."""
+
+    def step(i, carry):
+        stack, top = carry
+
+        def pop(stack, top):
+            return td.cond(top > 0, lambda s, t: (s, t - 1), lambda s, t: (s, t), stack, top)
+
+        return td.cond(i % 3 > 0, lambda s, t: (s.at[t].set(i), t + 1), pop, stack, top)
+
+    def f(x):
+        return td.fori_loop(0, 30, step, (x, td.asarray(0)))
+
+    x = td.zeros((400,), dtype=td.int64)
+    (loop,) = (s for s in td.jit(f).lower(x)._lowered.steps if hasattr(s, "bodies"))
+    assert 0 in loop.in_place and not loop.doubles.get(0)
+    for got, want in zip(td.jit(f)(x), f(x), strict=True):
+        assert got.tolist() == want.tolist()

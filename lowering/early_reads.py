@@ -1,0 +1,102 @@
+"""Read parts of a value before an update takes over its memory, as an exchange does.
+
+``x = a[0]; a = a.at[0].set(a[i]).at[i].set(x)`` reads one element of the old value after the first update. A kernel
+that reads the value but needs no later one runs before the update; for the others, small parts are copied before it.
+Then the updates write in place; otherwise the result would begin as a copy of the whole value.
+"""
+
+from __future__ import annotations
+
+from ..tracer.graph import Value
+from .fusion.loop_ir import Buffer
+from .layout import Layout, contiguous
+from .point_accesses import find_indexed
+from .thunks import KernelThunk, Thunk, copy_thunk, keep_buffers, reads_and_writes
+
+
+def read_before_update(steps: list[Thunk], index: int, source: Value) -> list[Thunk]:
+    """Find the steps that can run before an update, so that no later step reads its source.
+
+    Args:
+        steps: all steps; those that are moved are removed, and those that read copies replaced.
+        index: the position of the update.
+        source: the value that it updates.
+
+    Returns:
+        The steps to be run before the update. Other steps may still read the source.
+    """
+    moved = [step for step in steps[index + 1 :] if source in reads_and_writes(step)[0]]
+    moved = [step for step in moved if _move_up(steps, index, step)]
+    return [*moved, *_save_parts(steps, index, source)]
+
+
+def _move_up(steps: list[Thunk], index: int, step: Thunk) -> bool:
+    """Remove a kernel that needs none of the steps from an index on to its own, and that none of these needs."""
+    if not isinstance(step, KernelThunk) or step.updated is not None:
+        return False
+    position = next(n for n in range(index, len(steps)) if steps[n] is step)
+    reads, writes = map(set, reads_and_writes(step))
+    for between in steps[index:position]:
+        reads_between, writes_between = reads_and_writes(between)
+        if not (reads | writes).isdisjoint(writes_between) or not writes.isdisjoint(reads_between):
+            return False
+    del steps[position]
+    return True
+
+
+def _save_parts(steps: list[Thunk], index: int, source: Value) -> list[KernelThunk]:
+    """Make copies of the parts that steps after an update read, if these are small, and let the steps read them."""
+    readers = [n for n in range(index + 1, len(steps)) if source in reads_and_writes(steps[n])[0]]
+    parts = [_find_parts(steps[n], source) for n in readers]
+    layouts = list(dict.fromkeys(layout for part in parts for layout in (part or {}).values()))
+    if not all(parts) or sum(layout.size for layout in layouts) * 2 > source.spec.size:
+        return []
+    copies = {
+        layout: copy_thunk(f"saved{index}_{number}", source, layout) for number, layout in enumerate(layouts)
+    }
+    for n, part in zip(readers, parts):
+        step = steps[n]
+        if isinstance(step, KernelThunk) and part is not None:
+            steps[n] = _read_copies(step, part, copies)
+    return list(copies.values())
+
+
+def _find_parts(step: Thunk, source: Value) -> dict[str, Layout] | None:
+    """The layout of what a kernel reads by each buffer of a value; None if it is not of known sizes."""
+    if not isinstance(step, KernelThunk) or (step.updated is not None and step.updated.source is source):
+        return None
+    indexed = {name for stage in step.kernel.stages for name, _ in find_indexed(stage)}
+    parts: dict[str, Layout] = {}
+    for buffer in step.kernel.buffers:
+        if buffer.param is not None and step.params[buffer.param] is source:
+            layout = _read_layout(step, buffer)
+            if buffer.name in indexed or type(layout.size) is not int:
+                return None
+            parts[buffer.name] = layout
+    return parts
+
+
+def _read_layout(step: KernelThunk, buffer: Buffer) -> Layout:
+    """The elements that a kernel reads by a buffer, without the dimensions along which they repeat."""
+    sizes = (*step.kernel.outer, *step.kernel.inner)
+    axes = [(size, stride) for size, stride in zip(sizes, buffer.strides, strict=True) if stride]
+    return Layout(tuple(size for size, _ in axes), tuple(stride for _, stride in axes), buffer.offset)
+
+
+def _read_copies(
+    step: KernelThunk, parts: dict[str, Layout], copies: dict[Layout, KernelThunk]
+) -> KernelThunk:
+    """A kernel that reads copies in place of the parts of a value."""
+    params, buffers = list(step.params), list[Buffer]()
+    for buffer in step.kernel.buffers:
+        layout = parts.get(buffer.name)
+        if layout is not None:
+            target = copies[layout].params[1]
+            if target not in params:
+                params.append(target)
+            steps = iter(contiguous(layout.shape).strides)
+            strides = tuple(next(steps) if stride else 0 for stride in buffer.strides)
+            buffer = buffer._replace(strides=strides, param=params.index(target), offset=0)
+        buffers.append(buffer)
+    changed = step._replace(kernel=step.kernel._replace(buffers=tuple(buffers)), params=tuple(params))
+    return keep_buffers(changed, {b.name for b in buffers})

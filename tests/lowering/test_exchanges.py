@@ -1,0 +1,92 @@
+"""Elements, rows and columns that change places: updates in place whose values are read from the same memory."""
+
+import numpy as np
+import pytest
+import tandem as td
+from exchange_programs import Program
+from rotation import share_each_commit
+from tandem.lowering.loop_bodies import LoopThunk
+
+ROWS = np.arange(24.0).reshape(6, 4)
+
+
+def exchange(x, i, j):
+    one, other = x[i], x[j]
+    return x.at[i].set(other).at[j].set(one)
+
+
+def exchange_columns(x, i, j):
+    one, other = x[:, i], x[:, j]
+    return x.at[:, i].set(other).at[:, j].set(one)
+
+
+def rotate(x, i, j):
+    first = x[0]
+    return x.at[0].set(x[i]).at[i].set(x[j]).at[j].set(first)
+
+
+STEPS = {
+    "a fixed row and a counted one": lambda x, k: exchange(x, 0, k),
+    "a counted row and a fixed one": lambda x, k: exchange(x, k, -1),
+    "two counted rows": lambda x, k: exchange(x, k, (k + 2) % 4),
+    "two fixed rows": lambda x, k: exchange(x, 1, 3),
+    "columns": lambda x, k: exchange_columns(x, 0, k % 4),
+    "elements": lambda x, k: exchange(x.reshape(-1), 0, k * 2).reshape(x.shape),
+    "elements of a column": lambda x, k: x.at[0, 1].set(x[k, 1]).at[k, 1].set(x[0, 1]),
+    "three rows": lambda x, k: rotate(x, k, (k + 1) % 6),
+    "a row from a fixed row": lambda x, k: x.at[k].set(x[0] * 2),
+    "a fixed row from a row": lambda x, k: x.at[0].set(x[k] * 2),
+    "a part of a row from another": lambda x, k: x.at[k, 1:3].set(x[2, 1:3]),
+    "added to a column": lambda x, k: x.at[:, k % 4].add(x[:, 2]),
+    "a window that overlaps what is read": lambda x, k: x.at[1:5].set(x[0:4] + k),
+    "a row that is a column": lambda x, k: x.at[k, :4].set(x[:4, 0]),
+}
+IN_PLACE = [
+    name for name in STEPS if name not in ("a window that overlaps what is read", "a row that is a column")
+]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_results_are_those_of_eager_steps(name):
+    step = STEPS[name]
+    expected = td.asarray(ROWS)
+    for k in range(1, 6):
+        expected = step(expected, k)
+    result = td.jit(lambda x: td.fori_loop(1, 6, lambda k, x: step(x, k), x))(td.asarray(ROWS))
+    assert result.tolist() == expected.tolist()
+
+
+@pytest.mark.skipif(not td.config.flags.native, reason="native code is off")
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_exchanges_copy_parts_only(name):
+    step = STEPS[name]
+    loop = td.jit(lambda x: td.fori_loop(1, 6, lambda k, x: step(x, k), x)).lower(td.asarray(ROWS))
+    (body,) = next(step.bodies for step in loop._lowered.steps if isinstance(step, LoopThunk))
+    copies = [s for s in body.lowered.steps if "copy" in s.kernel.name or "saved" in s.kernel.name]
+    assert sum(step.params[-1].spec.size for step in copies) <= max(ROWS.shape)
+
+
+@pytest.mark.parametrize("seed", [*range(20), *share_each_commit(range(20, 400), 30)])
+def test_random_programs(seed):
+    check(Program(seed), "cpu", donated=seed % 2 == 0)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(400, 10_000, 100))
+def test_more_random_programs(first):
+    for seed in range(first, first + 100):
+        check(Program(seed), "cpu", donated=seed % 2 == 0)
+
+
+@pytest.mark.parametrize("seed", share_each_commit(range(400), 100))
+def test_random_programs_on_cuda(seed, cuda):
+    check(Program(seed), "cuda", donated=seed % 2 == 0)
+
+
+def check(program, device, donated):
+    k = td.asarray(3, device=device)
+    want = program(td.asarray(program.array, device=device), k)
+    jitted = td.jit(program, donate_argnums=(0,) if donated else ())
+    found = jitted(td.asarray(program.array, device=device), k)
+    for one, other in zip(td.tree.leaves(found), td.tree.leaves(want), strict=True):
+        assert one.to("cpu").tolist() == other.to("cpu").tolist(), program.steps
