@@ -16,6 +16,8 @@ from .splitting import split
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
+MOST_PARTS = 2**24
+"""Parts of one call, which are tensors of their own: a mistaken number would take all memory."""
 _SPELLINGS = {"indices_or_sections": "sections"}
 
 
@@ -32,7 +34,7 @@ _SPELLINGS = {"indices_or_sections": "sections"}
         A tuple of tensors; the longer ones are first.
 
     Raises:
-        ValueArgumentError: the number of parts is not positive.
+        ValueArgumentError: the number of parts is not positive, or more than 2**24.
         ArgumentError: ``sections`` is neither an int nor a list of ints.
         OutOfBoundsError: there is no such axis.
 
@@ -43,6 +45,7 @@ _SPELLINGS = {"indices_or_sections": "sections"}
     samples="samples.stacking.array_split_samples",
     errors=lambda: [
         ErrorInput((TensorSample((3,)), 0), ValueError, "positive"),
+        ErrorInput((TensorSample((3,)), 2**80), ValueError, "at most"),
         ErrorInput((TensorSample((3,)), 1, 1), IndexError, "out of bounds"),
     ],
     dtypes=ALL,
@@ -51,8 +54,10 @@ _SPELLINGS = {"indices_or_sections": "sections"}
 )
 def array_split(self: Tensor, sections: int | Sequence[int], axis: int) -> tuple[Tensor, ...]:
     if isinstance(sections, int):
-        if sections < 1:
-            raise ValueArgumentError(f"array_split: the number of parts must be positive, not {sections}")
+        if not 0 < sections <= MOST_PARTS:
+            raise ValueArgumentError(
+                f"array_split: the number of parts must be positive and at most {MOST_PARTS}, not {sections}"
+            )
         shape = spec_of(self).shape
         size, longer = divmod(shape[normalize_axis("array_split", axis, len(shape))], sections)
         sections = list(accumulate([size + (at < longer) for at in range(sections - 1)]))
