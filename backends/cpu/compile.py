@@ -181,7 +181,11 @@ class MainWriter:
         if value not in self.cell_of:
             is_small = self.cell_bytes > 0 and value in self.offsets and nbytes_of(value) <= self.cell_bytes
             register = f"%cell{len(self.cells)}"
-            if not is_small or value in self.between_parts or not self.allocate_cell(register, CELL_BYTES):
+            if (
+                not is_small
+                or value in self.between_parts
+                or not self.allocate_cell(register, nbytes_of(value))
+            ):
                 return None
             self.cell_of[value] = register
         return self.cell_of[value]
@@ -214,10 +218,10 @@ class MainWriter:
 
         Return False, and reserve nothing, if the function uses much of the stack; then all later calls return False.
         """
-        self.stack_used += -(-nbytes // CELL_BYTES) * CELL_BYTES
+        self.stack_used += -(-nbytes // 16) * 16
         if self.stack_used > MAX_STACK_BYTES:
             return False
-        self.cells += reserve_stack(register, f"[{nbytes} x i8]")
+        self.cells += reserve_stack(register, f"[{nbytes} x i8]", 16 if nbytes <= 16 else 64)
         return True
 
     def table_allocation(self) -> list[str]:
@@ -286,16 +290,20 @@ class MainWriter:
 
     def _multiply(self, step: NodeThunk, number: int) -> None:
         product = _blas.ProductCall(step)
-        self.module.declare(product.symbol, "void", *["ptr"] * 4, pure=False)
-        self.products[product.symbol] = product.dtype
-        self.extra.append(product.table)
         indices = []
         for key, (root, layout) in zip("ab", step.operands, strict=True):
             offset = layout.offset * product.dtype.itemsize
             self.lines.append(f"  %g{number}{key} = getelementptr i8, ptr {self.pointer(root)}, i64 {offset}")
             indices.append(f"ptr %g{number}{key}")
-        indices += [f"ptr {self.pointer(step.node.outputs[0])}", f"ptr @{product.name}"]
-        self.lines.append(f"  call void @{product.symbol}({', '.join(indices)})")
+        indices.append(f"ptr {self.pointer(step.node.outputs[0])}")
+        symbol = product.write_tiny(self.module)
+        if not symbol:
+            symbol = product.symbol
+            indices.append(f"ptr @{product.name}")
+            self.module.declare(symbol, "void", *["ptr"] * 4, pure=False)
+            self.products[symbol] = product.dtype
+            self.extra.append(product.table)
+        self.lines.append(f"  call void @{symbol}({', '.join(indices)})")
 
     def _native(self, step: NodeThunk, number: int) -> None:
         if _random_bits.explain_random_bits(step.node):

@@ -20,6 +20,7 @@ small_product.py: micro-kernels of small matrix products
 text.py: modules, functions, loops and vectors as text
 tiles.py: stages that read transposed arrays
 index_maps.py: reads and updates at integer positions
+tiny_product.py: products of a few elements, written out
 ufunc_calls.py: calls of the inner loops of NumPy's ufuncs
 ufunc_loops.py: loops with the signature of a ufunc's loops
 user.py: calls of users' scalar functions

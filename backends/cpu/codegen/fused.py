@@ -41,6 +41,7 @@ MAX_INLINED_POINTS = 32  # of a kernel that becomes part of its caller's code
 MAX_SINGLE_COST = 3  # of an element that is computed by itself where it is loaded and stored by itself
 MAX_LOOP_POINTS = 256  # the same for a body of a loop, which then computes less in each step
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
+MOST_REPEATED = 40  # expressions of a body that is written a second time for the last vector
 _COSTLY = frozenset(
     "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
 )
@@ -204,6 +205,11 @@ class StagePrinter:
     def with_body(self, stage: Stage) -> StagePrinter:
         """Return a printer of another stage at the same row."""
         return StagePrinter(self.f, self.kernel, stage, self.bases, self.row_values, self.checks)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the body of the stage may be written twice."""
+        return len(self.exprs) <= MOST_REPEATED and not _COSTLY.intersection(e.op for e in self.exprs)
 
     def _direct_dtype(self) -> DType | None:
         """Return the dtype of ordered folds that can use the vectors of the stage's loop; None to buffer their rows."""

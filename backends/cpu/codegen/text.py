@@ -6,7 +6,7 @@ Parsing text takes a fraction of the time of building an object graph of the sam
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -340,8 +340,7 @@ class Function:
 
     def reverse(self, value: str, element: str) -> str:
         """Return a vector with its lanes in reverse order."""
-        vec, picks = self.vec(element), ", ".join(f"i32 {lane}" for lane in reversed(range(self.lanes)))
-        return self.op(f"shufflevector {vec} {value}, {vec} poison, <{self.lanes} x i32> <{picks}>")
+        return self.pick(element, value, "poison", reversed(range(self.lanes)))
 
     def lane_numbers(self) -> str:
         """Return the constant <0, 1, 2, ...> of i64."""
@@ -422,6 +421,28 @@ class Function:
             symbol = f"llvm.masked.store.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
             self.module.declare(symbol, "void", vec, "ptr", self.vec("i1"))
             self.do(f"call void @{symbol}({vec} {value}, ptr align 1 {pointer}, {self.vec('i1')} {mask})")
+
+    def load_some(self, dtype: DType, pointer: str, count: int, reverse: bool = False) -> str:
+        """Return the first ``count`` elements at ``pointer``, in reverse order on request, and 0 in the other lanes."""
+        with self.parts(dtype) as part:
+            element, count = memory_type(part), count * dtype.itemsize // part.itemsize
+            picks = [*(range(count)[::-1] if reverse else range(count)), *[count] * (self.lanes - count)]
+            value = self.load(f"<{count} x {element}>", pointer)
+            with self.width(count):
+                spread = self.pick(element, value, "zeroinitializer", picks)
+            return self.from_memory(spread, part)
+
+    def store_some(self, dtype: DType, value: str, pointer: str, count: int) -> None:
+        """Write the first ``count`` lanes."""
+        with self.parts(dtype) as part:
+            element, count = memory_type(part), count * dtype.itemsize // part.itemsize
+            first = self.pick(element, self.to_memory(value, part), "poison", range(count))
+            self.do(f"store <{count} x {element}> {first}, ptr {pointer}, align 1")
+
+    def pick(self, element: str, one: str, other: str, lanes: Iterable[int]) -> str:
+        """Return the vector of some lanes of two vectors; those of the second follow those of the first."""
+        vec, picks = self.vec(element), [f"i32 {lane}" for lane in lanes]
+        return self.op(f"shufflevector {vec} {one}, {vec} {other}, <{len(picks)} x i32> <{', '.join(picks)}>")
 
     def text(self, header: str) -> str:
         """Return the whole function; ``header`` is the text between ``define`` and ``{``."""

@@ -210,7 +210,7 @@ class VectorStage:
 
     def run(self, tail: int, used: Sequence[Access], body: Body) -> list[str]:
         """Write the loop around the body, which uses some accesses."""
-        return vector_loop(self.f, self.count, tail, used, self.carried, body)
+        return vector_loop(self.f, self.count, tail, used, self.carried, body, self.stage.is_short)
 
     def _update_accesses(
         self, s: Update, fixed: dict[Expr, str], located: dict[Indexed, Use]

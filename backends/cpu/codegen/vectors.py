@@ -20,6 +20,8 @@ from .interleaving import MOST_COLUMNS, Interleaving
 from .text import PARTS, Function, memory_type
 
 Pairs = list[tuple[str, str]]
+MOST_PEELED = 4
+"""Whole vectors before a partial one that is written apart: in longer loops its time does not matter."""
 
 
 # -- buffers in a stage -----------------------------------------------------------------------------------------------
@@ -78,6 +80,7 @@ class Access:
         self.scratch = ""
         self.mask: str | None = None
         self.rows: str | None = None
+        self.exact = 0
         self.interleaving: Interleaving | None = None
 
     def stage(self, index: str, loop: VectorLoop) -> None:
@@ -85,19 +88,28 @@ class Access:
         f, step = self.f, self.stride * self.size
         self.here = f.address(self.base, f.op(f"mul i64 {index}, {step}"))
         self.pointer, self.mask = self.here, None
-        self.copied, self.is_gathered = self.stride != 1, False
+        self.copied, self.is_gathered, self.exact = self.stride != 1, False, 0
         if self.interleaving is not None:
             self.by_element = self.is_reversed = False
             self.rows = None if loop.tail == 0 else loop.count
             return
         self.is_reversed = self._can_reverse(loop)
+        if loop.exact and (self.is_reversed or not self.copied):
+            self.copied = self.by_element = False
+            self.exact = loop.exact
+            self.pointer = (
+                f.address(self.here, str((loop.exact - 1) * step)) if self.is_reversed else self.here
+            )
+            return
         if self.is_reversed:
             self.copied = self.by_element = False
             self.pointer = f.address(self.here, str((f.lanes - 1) * step))
             self.mask = loop.reversed_mask()
             return
-        self.by_element = self.copied and f.is_small and loop.tail == 0 and self.dtype not in PARTS
+        is_known = loop.tail == 0 or loop.exact > 0
+        self.by_element = self.copied and f.is_small and is_known and self.dtype not in PARTS
         if self.by_element:
+            self.exact = loop.exact
             return
         self.is_gathered = self.copied and not self.writes and vector_target().masks and self.size >= 4
         if self.is_gathered:
@@ -118,7 +130,7 @@ class Access:
     def _can_reverse(self, loop: VectorLoop) -> bool:
         """Return whether to load vectors from their last element on and reverse them; no other memory is read."""
         backwards = self.stride == -1 and not self.writes and self.dtype not in PARTS
-        return backwards and (loop.tail == 0 or vector_target().masks)
+        return backwards and (loop.tail == 0 or loop.exact > 0 or vector_target().masks)
 
     def copy_tail(self, tail: int | None, count: str) -> None:
         """Copy the partial vector of a contiguous array, in or out."""
@@ -134,11 +146,12 @@ class Access:
 
     def _element_pointers(self) -> Iterator[str]:
         """Return the addresses of the elements of this vector."""
-        for lane in range(self.f.lanes):
+        for lane in range(self.exact or self.f.lanes):
             yield self.f.address(self.here, str(lane * self.stride * self.size))
 
     def _load_elements(self) -> str:
-        f, element, vector = self.f, memory_type(self.dtype), "poison"
+        f, element = self.f, memory_type(self.dtype)
+        vector = "zeroinitializer" if self.exact else "poison"
         for lane, pointer in enumerate(self._element_pointers()):
             value = f.load(element, pointer)
             vector = f.op(f"insertelement {f.vec(element)} {vector}, {element} {value}, i64 {lane}")
@@ -161,6 +174,8 @@ class Access:
             return self.interleaving.load(self, self.rows)
         if self.by_element:
             return self._load_elements()
+        if self.exact:
+            return self.f.load_some(self.dtype, self.pointer, self.exact, self.is_reversed)
         f, dtype = self.f, self.dtype
         if self.is_gathered:
             offsets = f.op(f"mul {f.vec('i64')} {f.lane_numbers()}, splat (i64 {self.stride * self.size})")
@@ -178,6 +193,9 @@ class Access:
             return
         if self.by_element:
             self._store_elements(value)
+            return
+        if self.exact:
+            self.f.store_some(self.dtype, value, self.pointer, self.exact)
             return
         if self.mask:
             self.f.store_masked(self.dtype, value, self.pointer, self.mask)
@@ -212,13 +230,18 @@ class VectorLoop:
         count: i64, elements of this vector.
         last: i1, whether this vector is partial.
         mask: the lanes that hold elements, or None if all do.
+        exact: elements of this vector if it is a partial one outside of a loop: exactly these are loaded and stored, as
+            masked stores are not forwarded to loads that follow.
     """
 
-    def __init__(self, f: Function, index: str, stop: str, tail: int | None):
-        self._f, self.index, self.tail = f, index, tail
+    def __init__(self, f: Function, index: str, stop: str, tail: int | None, exact: int = 0):
+        self._f, self.index, self.tail, self.exact = f, index, tail, exact
         self.count, self.last = str(f.lanes), "false"
         self.mask: str | None = None
-        if tail != 0:
+        if exact:
+            self.count, self.last = str(exact), "true"
+            self.mask = self._constant_mask(range(exact))
+        elif tail != 0:
             self.last = f.op(f"icmp sgt i64 {f.op(f'add i64 {index}, {f.lanes}')}, {stop}")
             short = f.op(f"sub i64 {stop}, {index}") if tail is None else tail
             # LLVM stores vectors of less than 16 bytes as vectors of 16, and forgets that a constant mask ends before;
@@ -253,32 +276,63 @@ Body = Callable[[VectorLoop, list[str]], list[str]]
 
 
 def vector_loop(
-    f: Function, stop: str, tail: int | None, accesses: Sequence[Access], carried: Pairs, body: Body
+    f: Function,
+    stop: str,
+    tail: int | None,
+    accesses: Sequence[Access],
+    carried: Pairs,
+    body: Body,
+    is_short: bool = False,
 ) -> list[str]:
     """Write ``for index in range(0, stop, lanes)``; only the last vector may be short, by having ``tail`` elements.
 
-    ``body(loop, carried)`` loads and stores through ``accesses`` and returns the next carried values.
+    ``body(loop, carried)`` loads and stores through ``accesses`` and returns the next carried values. If the body
+    ``is_short``, it may be written a second time for the last vector.
 
     Returns:
         The carried values after the loop.
     """
+    whole = int(stop) - tail if tail and stop.isdigit() else 0
+    is_peeled = (
+        bool(tail) and stop.isdigit() and (whole == 0 or (is_short and whole <= MOST_PEELED * f.lanes))
+    )
+    if not is_peeled or tail is None:
+        return _write_loop(f, stop, tail, accesses, carried, body)
+    if whole:
+        values = _write_loop(f, str(whole), 0, accesses, carried, body)
+    else:
+        values = [initial for _, initial in carried]
+    return _write_vector(f, VectorLoop(f, str(whole), stop, tail, exact=tail), accesses, values, body)
+
+
+def _write_loop(
+    f: Function, stop: str, tail: int | None, accesses: Sequence[Access], carried: Pairs, body: Body
+) -> list[str]:
     with f.loop("0", stop, str(f.lanes), carried) as around:
         loop = VectorLoop(f, around.index, stop, tail)
-        for a in accesses:
-            a.stage(around.index, loop)
-        _emit_tails(f, loop, [a for a in accesses if not a.writes])
-        f.count = loop.count
-        around.next = body(loop, around.carried)
-        f.count = ""
-        for a in accesses:
-            if a.writes:
-                a.finish(loop)
-        _emit_tails(f, loop, [a for a in accesses if a.writes])
+        around.next = _write_vector(f, loop, accesses, around.carried, body)
     return around.carried
 
 
+def _write_vector(
+    f: Function, loop: VectorLoop, accesses: Sequence[Access], values: list[str], body: Body
+) -> list[str]:
+    """Write the body for one vector; return the next carried values."""
+    for a in accesses:
+        a.stage(loop.index, loop)
+    _emit_tails(f, loop, [a for a in accesses if not a.writes])
+    f.count = loop.count
+    after = body(loop, values)
+    f.count = ""
+    for a in accesses:
+        if a.writes:
+            a.finish(loop)
+    _emit_tails(f, loop, [a for a in accesses if a.writes])
+    return after
+
+
 def _emit_tails(f: Function, loop: VectorLoop, accesses: Sequence[Access]) -> None:
-    dense = [a for a in accesses if not a.copied and not a.mask]
+    dense = [a for a in accesses if not a.copied and not a.mask and not a.exact]
     if loop.tail != 0 and dense:
         with f.when(loop.last):
             for a in dense:

@@ -34,6 +34,9 @@ T = TypeVar("T")
 _lock = locks.make_lock("engine")
 _serial = itertools.count()
 MATH_LIBRARIES = ("libm.so.6", "libmvec.so.1")
+LAST_BROKEN_COMBINE = 22
+"""The last version of LLVM known to end the process where its pass VectorCombine meets a shuffle of two selects of
+vectors, one by a scalar and one by a vector: ``concat`` or ``roll`` of what a branch chooses. The pass is off there."""
 
 
 class KeepFirst(Generic[P, T]):
@@ -91,6 +94,8 @@ def _machine() -> Any:
     host = target.find_target()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    if binding.llvm_version_info[0] <= LAST_BROKEN_COMBINE:
+        binding.set_option("tandem", "-disable-vector-combine")
     return binding.Target.from_triple(host.triple).create_target_machine(
         cpu=host.cpu, features=host.features, opt=3, reloc="pic", codemodel="default"
     )
