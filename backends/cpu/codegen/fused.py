@@ -23,6 +23,7 @@ from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, l
 from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
 from .index_maps import BoundsChecks, Check
 from .interleaving import MOST_COLUMNS
+from .lazy_operands import COSTLY
 from .nodes import find_shared_functions
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
@@ -42,9 +43,7 @@ MAX_SINGLE_COST = 3  # of an element that is computed by itself where it is load
 MAX_LOOP_POINTS = 256  # the same for a body of a loop, which then computes less in each step
 MAX_INLINED_CALLS = 8  # of such a kernel in one function
 MOST_REPEATED = 40  # expressions of a body that is written a second time for the last vector
-_COSTLY = frozenset(
-    "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
-)
+_COSTLY = COSTLY | {"call"}
 
 
 class Scratch(NamedTuple):

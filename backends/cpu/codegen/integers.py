@@ -39,26 +39,28 @@ def _safe_divisor(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
     return zero, _select(f, unsafe, vec, f.splat(1, dtype), b)
 
 
-def _quotient(f: Function, dtype: DType, a: str, b: str) -> str:
-    """Return the truncated quotient. Up to 32 bits a float division is exact enough, and it vectorizes.
+def _divide_exactly(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
+    """Return the truncated quotient, and the remainder with the sign of ``a``, of a divisor that does not trap.
 
-    LLVM divides by a constant with multiplications and shifts.
+    Up to 32 bits a float division is exact enough, and it vectorizes. LLVM divides by a constant with multiplications
+    and shifts. Of a remainder of scalars it knows the sign where it knows that of ``a``.
     """
     vec, sign = f.vec(REGISTER[dtype]), "s" if dtype.kind == "i" else "u"
     if dtype.bits == 64 or _constant(b):
-        return f.op(f"{sign}div {vec} {a}, {b}")
-    wide = f.vec("float" if dtype.bits <= 16 else "double")
-    x, y = (f.op(f"{sign}itofp {vec} {v} to {wide}") for v in (a, b))
-    return f.op(f"fpto{sign}i {wide} {f.op(f'fdiv {wide} {x}, {y}')} to {vec}")
+        quotient = f.op(f"{sign}div {vec} {a}, {b}")
+        if f.lanes == 1:
+            return quotient, f.op(f"{sign}rem {vec} {a}, {b}")
+    else:
+        wide = f.vec("float" if dtype.bits <= 16 else "double")
+        x, y = (f.op(f"{sign}itofp {vec} {v} to {wide}") for v in (a, b))
+        quotient = f.op(f"fpto{sign}i {wide} {f.op(f'fdiv {wide} {x}, {y}')} to {vec}")
+    return quotient, f.op(f"sub {vec} {a}, {f.op(f'mul {vec} {quotient}, {b}')}")
 
 
 def _divide(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str, str, str]:
     """Return (whether b is 0, safe divisor, truncated quotient, remainder with the sign of a)."""
-    vec = f.vec(REGISTER[dtype])
     zero, safe = _safe_divisor(f, dtype, a, b)
-    quotient = _quotient(f, dtype, a, safe)
-    rest = f.op(f"sub {vec} {a}, {f.op(f'mul {vec} {quotient}, {safe}')}")
-    return zero, safe, quotient, rest
+    return zero, safe, *_divide_exactly(f, dtype, a, safe)
 
 
 def _crosses(f: Function, dtype: DType, rest: str, divisor: str) -> str:

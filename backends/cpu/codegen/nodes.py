@@ -11,7 +11,7 @@ from ....operators.scalar_ir.expr import Expr, arg, const, order, uniform_power
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..target import vector_target
-from . import integers
+from . import integers, lazy_operands
 from .casts import emit_cast
 from .complex_nodes import emit_complex
 from .functions import table
@@ -238,9 +238,13 @@ def emit_expr(f: Function, root: Expr, *operands: str) -> str:
 
 def emit_exprs(f: Function, roots: Iterable[Expr], known: dict[Expr, str]) -> None:
     """Emit the nodes that ``roots`` need and ``known`` lacks; add their registers to ``known``."""
-    for expr in order(*roots):
-        if expr not in known:
-            known[expr] = emit_node(f, expr, [known[a] for a in expr.args])
+    roots = list(roots)
+    exprs = [e for e in order(*roots) if e not in known]
+    if f.lanes == 1 and lazy_operands.has_costly(exprs):
+        lazy_operands.emit_lazily(f, roots, known, emit_node)
+        return
+    for expr in exprs:
+        known[expr] = emit_node(f, expr, [known[a] for a in expr.args])
 
 
 def find_shared_functions(exprs: Iterable[Expr]) -> frozenset[str]:

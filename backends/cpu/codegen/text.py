@@ -348,9 +348,7 @@ class Function:
 
     def extract_lanes(self, value: str, element: str, start: int, lanes: int) -> str:
         """Extract lanes ``start`` to ``start + lanes`` of a vector; lanes past its end are poison."""
-        picks = ", ".join(f"i32 {i}" if i < self.lanes else "i32 poison" for i in range(start, start + lanes))
-        vec = self.vec(element)
-        return self.op(f"shufflevector {vec} {value}, {vec} poison, <{lanes} x i32> <{picks}>")
+        return self.pick(element, value, "poison", (min(i, self.lanes) for i in range(start, start + lanes)))
 
     def mostly(self, condition: str, type_: str, first: str, second: str) -> str:
         """Return a select whose condition mostly holds. LLVM makes a branch of it in scalar code.
@@ -426,6 +424,9 @@ class Function:
         """Return the first ``count`` elements at ``pointer``, in reverse order on request, and 0 in the other lanes."""
         with self.parts(dtype) as part:
             element, count = memory_type(part), count * dtype.itemsize // part.itemsize
+            if count == 1:
+                one = f"zeroinitializer, {element} {self.load(element, pointer)}, i64 0"
+                return self.from_memory(self.op(f"insertelement {self.vec(element)} {one}"), part)
             picks = [*(range(count)[::-1] if reverse else range(count)), *[count] * (self.lanes - count)]
             value = self.load(f"<{count} x {element}>", pointer)
             with self.width(count):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from .... import lazy
 from ....lowering.fusion.loop_ir import IndexMap, Store, Update, roots_of
-from ....operators.scalar_ir.expr import Expr
+from ....operators.scalar_ir.expr import Expr, order
 from .casts import emit_cast
 from .index_maps import update_row
 from .interleaving import interleave
+from .lazy_operands import has_costly
 from .nodes import emit_exprs, load_scalar
 from .text import REGISTER
 from .vectors import Access, Body, Pairs, Use, VectorLoop, vector_loop
@@ -237,6 +238,7 @@ class VectorStage:
         """Return the registers of values constant along the last dimension, and the uses that are read along it."""
         stage, fixed = self.stage, dict[Expr, str]()
         read: dict[Expr, Use] = {}
+        computed = self._hoisted_exprs()
         for e in stage.exprs:
             if e.op == "load" or (e.op == "gather" and all(a in fixed for a in e.args)):
                 use = self.uses[e.payload] if e.op == "load" else self.uses[e.payload.buffer]
@@ -250,9 +252,20 @@ class VectorStage:
                 fixed[e] = load_leaf(stage, e)
             elif e.op == "index" and e.payload != stage.dims[-1]:
                 fixed[e] = self.f.broadcast(stage.indices[e.payload], "i64")
-            elif e.op not in ("index", "gather") and all(a in fixed for a in e.args):
+            elif e in computed and all(a in fixed for a in e.args):
                 emit_exprs(self.f, [e], fixed)
         return fixed, read
+
+    def _hoisted_exprs(self) -> set[Expr]:
+        """Return the expressions that may be computed before the loop.
+
+        For a single point these are positions only: costly expressions are computed where they are needed.
+        """
+        exprs = self.stage.exprs
+        if self.f.lanes == 1 and self.stage.shape[-1] == 1 and has_costly(exprs):
+            positions = [i for e in exprs if e.op == "gather" for i in e.args]
+            exprs = order(*positions, *(i for s in self.stage.updates for i in s.indices))
+        return {e for e in exprs if e.op not in ("index", "gather")}
 
 
 def load_leaf(stage: StagePrinter, e: Expr) -> str:

@@ -292,16 +292,16 @@ def vector_loop(
     Returns:
         The carried values after the loop.
     """
-    whole = int(stop) - tail if tail and stop.isdigit() else 0
-    is_peeled = (
-        bool(tail) and stop.isdigit() and (whole == 0 or (is_short and whole <= MOST_PEELED * f.lanes))
-    )
-    if not is_peeled or tail is None:
+    values = [initial for _, initial in carried]
+    if tail is None or not stop.isdigit():
+        return _write_loop(f, stop, tail, accesses, carried, body)
+    whole = int(stop) - tail
+    if tail == 0 and whole == f.lanes:
+        return _write_vector(f, VectorLoop(f, "0", stop, 0), accesses, values, body)
+    if tail == 0 or whole > (MOST_PEELED * f.lanes if is_short else 0):
         return _write_loop(f, stop, tail, accesses, carried, body)
     if whole:
-        values = _write_loop(f, str(whole), 0, accesses, carried, body)
-    else:
-        values = [initial for _, initial in carried]
+        values = vector_loop(f, str(whole), 0, accesses, carried, body)
     return _write_vector(f, VectorLoop(f, str(whole), stop, tail, exact=tail), accesses, values, body)
 
 
