@@ -23,8 +23,7 @@ from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, l
 from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
 from .index_maps import BoundsChecks, Check
 from .interleaving import MOST_COLUMNS
-from .lazy_operands import COSTLY
-from .nodes import find_shared_functions
+from .nodes import COSTLY, find_shared_functions
 from .text import PARTS, REGISTER, Function, Module, part_size
 from .tiles import TilePrinter, find_tiled_dimension
 from .vector_stage import VectorStage, computed_roots, find_consecutive

@@ -9,59 +9,61 @@ which needs the selected number, then begins before the condition is known.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry import dtypes as dt
+from .nodes import COSTLY, emit_node, has_costly
 from .text import REGISTER, Function
 
-COSTLY = frozenset(
-    "exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
-)
 _KEPT = frozenset(("gather", "call"))  # they raise, or have effects
 
-EmitNode = Callable[[Function, Expr, list[str]], str]
 Deferred = dict[int, list[Expr]]
 """What only one operand of a node needs, by the position of the operand."""
 
 
-def emit_lazily(f: Function, roots: Sequence[Expr], known: dict[Expr, str], emit_node: EmitNode) -> None:
+def emit_lazily(f: Function, roots: Sequence[Expr], known: dict[Expr, str]) -> None:
     """Emit the nodes that ``roots`` need and ``known`` lacks, costly operands only where they are needed.
 
     Args:
         f: the function, whose vectors have one lane.
         roots: the expressions.
         known: the registers of expressions; those of ``roots`` are added.
-        emit_node: emits one node, given the registers of its operands.
     """
     nodes = [e for e in order(*roots) if e not in known]
-    plan = _plan(nodes, roots)
+    costly = _find_costly(nodes)
+    plan = _plan(nodes, roots, costly)
     deferred = {e for operands in plan.values() for exprs in operands.values() for e in exprs}
     for expr in nodes:
         if expr in deferred:
             continue
         if expr in plan:
-            known[expr] = _Branch(f, expr, plan[expr], known, emit_node).emit()
-        elif _is_chosen_late(expr):
+            known[expr] = _Branch(f, expr, plan[expr], known).emit()
+        elif _is_chosen_late(expr, costly):
             condition, one, other = (known[a] for a in expr.args)
             known[expr] = f.mostly(condition, f.vec(REGISTER[expr.dtype]), one, other)
         else:
             known[expr] = emit_node(f, expr, [known[a] for a in expr.args])
 
 
-def has_costly(exprs: Iterable[Expr]) -> bool:
-    """Whether one of some expressions is costly."""
-    return any(e.op in COSTLY for e in exprs)
+def _find_costly(nodes: Sequence[Expr]) -> set[Expr]:
+    """The nodes that are costly, or need one that is."""
+    result: set[Expr] = set()
+    for e in nodes:
+        if e.op in COSTLY or any(a in result for a in e.args):
+            result.add(e)
+    return result
 
 
-def _is_chosen_late(expr: Expr) -> bool:
+def _is_chosen_late(expr: Expr, costly: set[Expr]) -> bool:
     """Whether the condition of a select is costly, and its operands are not."""
     if expr.op != "select" or expr.dtype.kind == "c":
         return False
-    return has_costly(order(expr.args[0])) and not has_costly(order(*expr.args[1:]))
+    condition, *operands = (a in costly for a in expr.args)
+    return condition and not any(operands)
 
 
-def _plan(nodes: Sequence[Expr], roots: Sequence[Expr]) -> dict[Expr, Deferred]:
+def _plan(nodes: Sequence[Expr], roots: Sequence[Expr], costly: set[Expr]) -> dict[Expr, Deferred]:
     """The costly operands of nodes that are computed in branches; those within such an operand are left out."""
     users: dict[Expr, list[Expr]] = defaultdict(list)
     for e in nodes:
@@ -75,7 +77,7 @@ def _plan(nodes: Sequence[Expr], roots: Sequence[Expr]) -> dict[Expr, Deferred]:
             continue
         operands = {
             position: only
-            for position in _optional_operands(e)
+            for position in _optional_operands(e, costly)
             if has_costly(only := _find_own(e, e.args[position], users, needed, given))
         }
         if operands:
@@ -84,13 +86,12 @@ def _plan(nodes: Sequence[Expr], roots: Sequence[Expr]) -> dict[Expr, Deferred]:
     return plan
 
 
-def _optional_operands(e: Expr) -> Sequence[int]:
-    """The positions of the operands that a node may not need."""
+def _optional_operands(e: Expr, costly: set[Expr]) -> Sequence[int]:
+    """The positions of the costly operands that a node may not need."""
     if e.op == "select" and e.dtype.kind != "c":
-        return (1, 2)
+        return [position for position in (1, 2) if e.args[position] in costly]
     if e.op in ("and", "or") and e.dtype is dt.bool_:
-        first, second = (has_costly(order(a)) for a in e.args)
-        return (1,) if second else (0,) if first else ()
+        return [position for position in (1, 0) if e.args[position] in costly][:1]
     return ()
 
 
@@ -110,10 +111,8 @@ def _find_own(
 class _Branch:
     """A node some of whose operands are computed in branches."""
 
-    def __init__(
-        self, f: Function, expr: Expr, operands: Deferred, known: dict[Expr, str], emit_node: EmitNode
-    ):
-        self.f, self.expr, self.operands, self.known, self.emit_node = f, expr, operands, known, emit_node
+    def __init__(self, f: Function, expr: Expr, operands: Deferred, known: dict[Expr, str]):
+        self.f, self.expr, self.operands, self.known = f, expr, operands, known
 
     def emit(self) -> str:
         """Write the branches; return the register of the result."""
@@ -139,5 +138,5 @@ class _Branch:
         if position not in self.operands:
             return self.known[operand]
         inside = dict(self.known)
-        emit_lazily(self.f, [operand], inside, self.emit_node)
+        emit_lazily(self.f, [operand], inside)
         return inside[operand]

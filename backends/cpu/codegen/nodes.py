@@ -11,16 +11,20 @@ from ....operators.scalar_ir.expr import Expr, arg, const, order, uniform_power
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..target import vector_target
-from . import integers, lazy_operands
+from . import integers
 from .casts import emit_cast
 from .complex_nodes import emit_complex
 from .functions import table
 from .text import REGISTER, Function, Module, literal
 
+_lazy_operands = lazy.Module(".backends.cpu.codegen.lazy_operands")
 libm = lazy.Module(".backends.cpu.codegen.libm")
 remainders = lazy.Functions(".backends.cpu.codegen.remainders")
 _user = lazy.Module(".backends.cpu.codegen.user")
 
+COSTLY = frozenset(
+    "exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
+)
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function next to each other
 Emit = Callable[
     ..., str
@@ -240,11 +244,16 @@ def emit_exprs(f: Function, roots: Iterable[Expr], known: dict[Expr, str]) -> No
     """Emit the nodes that ``roots`` need and ``known`` lacks; add their registers to ``known``."""
     roots = list(roots)
     exprs = [e for e in order(*roots) if e not in known]
-    if f.lanes == 1 and lazy_operands.has_costly(exprs):
-        lazy_operands.emit_lazily(f, roots, known, emit_node)
+    if f.lanes == 1 and has_costly(exprs):
+        _lazy_operands.emit_lazily(f, roots, known)
         return
     for expr in exprs:
         known[expr] = emit_node(f, expr, [known[a] for a in expr.args])
+
+
+def has_costly(exprs: Iterable[Expr]) -> bool:
+    """Return whether one of some expressions is costly."""
+    return any(e.op in COSTLY for e in exprs)
 
 
 def find_shared_functions(exprs: Iterable[Expr]) -> frozenset[str]:

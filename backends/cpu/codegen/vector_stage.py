@@ -15,8 +15,7 @@ from ....operators.scalar_ir.expr import Expr, order
 from .casts import emit_cast
 from .index_maps import update_row
 from .interleaving import interleave
-from .lazy_operands import has_costly
-from .nodes import emit_exprs, load_scalar
+from .nodes import emit_exprs, has_costly, load_scalar
 from .text import REGISTER
 from .vectors import Access, Body, Pairs, Use, VectorLoop, vector_loop
 
