@@ -115,7 +115,7 @@ class _Steps:
             return []  # the kernel would compute what other values share with this one as before
         sources = {one for part in parts for one in part.values if one is not value}
         if self._are_overwritten(sources, writers[0], readers) or not self._may_read_carries(
-            sources, parts, readers
+            value, sources, parts, readers
         ):
             return []
         reads: dict[int, list[Reads]] = {}
@@ -186,14 +186,20 @@ class _Steps:
         owned = sources - not_owned
         return any(first < position <= readers[-1] for value in owned for position in self.updaters[value])
 
-    def _may_read_carries(self, sources: set[Value], parts: list[Part], readers: list[int]) -> bool:
+    def _may_read_carries(
+        self, value: Value, sources: set[Value], parts: list[Part], readers: list[int]
+    ) -> bool:
         """Whether reading donated values, such as the carries of a loop, costs no more than keeping them in place.
 
         A kernel that reads the neighbours of a point cannot write its result over the carry. That costs a copy, which
         the parts of a value cost too; but a kernel that reads the carry anyway does not read the value's memory then.
+        And a result that is computed as a whole has memory of its own, where the value would have some.
         """
         carries = {one for one in sources.intersection(self.lowered.donated) if one.spec.size > 1}
         if not carries:
+            return True
+        is_update = any(getattr(step, "updated", None) is not None for n in readers for step in self.steps[n])
+        if not is_update and all(value.spec.size >= carry.spec.size for carry in carries):
             return True
         read_anyway = all(
             readers_of >= set(readers) for readers_of in (self.readers[value] for value in carries)

@@ -138,6 +138,25 @@ def test_rolls_of_a_carry_are_not_stored():
 
 
 @native
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda a: td.roll(a, 1, 0) + td.roll(a, -1, 0) + td.roll(a, 1, 1) + td.roll(a, -1, 1),
+        lambda a: td.concat([a[1:], a[:1]]) + 1,
+        lambda a: (p := td.numpy.pad(a, 1))[2:, 1:-1] - p[:-2, 1:-1] + p[1:-1, 2:],
+        lambda a: (td.roll(a, 1, 0) - td.roll(a, 1, 1)).at[0].set(0.0),
+    ],
+    ids=["rolls", "concat", "pad", "update"],
+)
+def test_results_of_neighbours_alone_take_one_more_array(step):
+    """No part of the new carry is computed from the element at its own place: two arrays change places."""
+    loop = td.jit(lambda a: td.fori_loop(0, 5, lambda k, a: 0.25 * step(a), a))
+    a = td.asarray(np.random.default_rng(0).normal(size=(300, 200)))
+    assert loop(a).numpy().tobytes() == td.fori_loop(0, 5, lambda k, a: 0.25 * step(a), a).numpy().tobytes()
+    assert loop.lower(a).compile().memory_analysis()["temp"] <= 1.1 * a.nbytes
+
+
+@native
 def test_values_are_computed_in_the_loop_of_an_update():
     k = td.asarray([3, 1, 3])
     update = td.jit(lambda x, y: x.at[k].add(y[::-1] * 2 + 1))
