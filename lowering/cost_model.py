@@ -33,7 +33,7 @@ MAX_ROW_BUFFER_BYTES = 64 * 1024
 """A row buffer beyond this is an intermediate of its own, not scratch memory of the kernel."""
 MIN_SPLIT_BYTES = 128 * 1024
 """A value of several parts is computed where it is read if it is larger; each part takes a kernel."""
-MAX_REGIONS = 16
+MAX_REGIONS = 32
 """The most kernels that a kernel which reads such values is split into."""
 CACHE_BYTES = 1024 * 1024
 """A larger value is loaded from memory when it is read."""
