@@ -7,46 +7,68 @@ Then the updates write in place; otherwise the result would begin as a copy of t
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+
 from ..tracer.graph import Value
 from .fusion.loop_ir import Buffer
 from .layout import Layout, contiguous
 from .point_accesses import find_indexed
 from .thunks import KernelThunk, Thunk, copy_thunk, keep_buffers, reads_and_writes
 
+MOST_READERS = 8
+MOST_STEPS = 256  # from an update to the last step that reads its source
 
-def read_before_update(steps: list[Thunk], index: int, source: Value) -> list[Thunk]:
+Steps = list[Thunk | None]
+"""Steps, with None in the place of those that are moved."""
+
+
+def read_before_update(
+    steps: Steps, index: int, source: Value, readers: Sequence[int]
+) -> tuple[list[Thunk], list[int]]:
     """Find the steps that can run before an update, so that no later step reads its source.
 
     Args:
-        steps: all steps; those that are moved are removed, and those that read copies replaced.
+        steps: all steps; None is left in the place of those that are moved, and those that read copies are replaced.
         index: the position of the update.
         source: the value that it updates.
+        readers: the positions of the steps that read the source, in order.
 
     Returns:
-        The steps to be run before the update. Other steps may still read the source.
+        The steps to be run before the update, and the positions of the later steps that still read the source.
     """
-    moved = [step for step in steps[index + 1 :] if source in reads_and_writes(step)[0]]
-    moved = [step for step in moved if _move_up(steps, index, step)]
-    return [*moved, *_save_parts(steps, index, source)]
+    later = list(readers[bisect_right(readers, index) :])
+    if len(later) > MOST_READERS or later[-1] - index > MOST_STEPS:
+        return [], later
+    moved: list[Thunk] = []
+    left: list[int] = []
+    for position in later:
+        step = steps[position]
+        if step is not None and _may_move_up(steps, index, position):
+            moved.append(step)
+            steps[position] = None
+        elif step is not None:
+            left.append(position)
+    saved = _save_parts(steps, index, source, left)
+    return [*moved, *saved], [] if saved else left
 
 
-def _move_up(steps: list[Thunk], index: int, step: Thunk) -> bool:
-    """Remove a kernel that needs none of the steps from an index on to its own, and that none of these needs."""
+def _may_move_up(steps: Steps, index: int, position: int) -> bool:
+    """Whether a step is a kernel that needs no step from an index on to its position, and that none of these needs."""
+    step = steps[position]
     if not isinstance(step, KernelThunk) or step.updated is not None:
         return False
-    position = next(n for n in range(index, len(steps)) if steps[n] is step)
     reads, writes = map(set, reads_and_writes(step))
     for between in steps[index:position]:
-        reads_between, writes_between = reads_and_writes(between)
-        if not (reads | writes).isdisjoint(writes_between) or not writes.isdisjoint(reads_between):
-            return False
-    del steps[position]
+        if between is not None:
+            reads_between, writes_between = reads_and_writes(between)
+            if not (reads | writes).isdisjoint(writes_between) or not writes.isdisjoint(reads_between):
+                return False
     return True
 
 
-def _save_parts(steps: list[Thunk], index: int, source: Value) -> list[KernelThunk]:
+def _save_parts(steps: Steps, index: int, source: Value, readers: Sequence[int]) -> list[KernelThunk]:
     """Make copies of the parts that steps after an update read, if these are small, and let the steps read them."""
-    readers = [n for n in range(index + 1, len(steps)) if source in reads_and_writes(steps[n])[0]]
     parts = [_find_parts(steps[n], source) for n in readers]
     layouts = list(dict.fromkeys(layout for part in parts for layout in (part or {}).values()))
     if not all(parts) or sum(layout.size for layout in layouts) * 2 > source.spec.size:
@@ -61,7 +83,7 @@ def _save_parts(steps: list[Thunk], index: int, source: Value) -> list[KernelThu
     return list(copies.values())
 
 
-def _find_parts(step: Thunk, source: Value) -> dict[str, Layout] | None:
+def _find_parts(step: Thunk | None, source: Value) -> dict[str, Layout] | None:
     """The layout of what a kernel reads by each buffer of a value; None if it is not of known sizes."""
     if not isinstance(step, KernelThunk) or (step.updated is not None and step.updated.source is source):
         return None

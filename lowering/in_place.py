@@ -6,7 +6,7 @@ graph, or a parameter that the caller donates. Otherwise the result begins as a 
 
 from __future__ import annotations
 
-import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
 def update_steps(lowered: Lowered) -> None:
     """Decide for each update, in order, whether it is done in place; insert the copies for the others."""
     steps: list[Thunk] = []
-    given = list(lowered.steps)
+    given: list[Thunk | None] = list(lowered.steps)
     kept = {*_result_values(lowered), *(value for value, _ in lowered.folded)}
-    last_reads = _find_last_reads(given)
-    for index in itertools.count():
-        if index == len(given):
-            break
+    readers = _find_readers(lowered.steps)
+    for index in range(len(given)):
         step = given[index]
+        if step is None:
+            continue
         for update in find_updates(step):
             may_take_over = update.source not in kept and _may_take_over(lowered, update, step)
-            if may_take_over and last_reads[update.source] > index:
-                steps += read_before_update(given, index, update.source)
-                last_reads = _find_last_reads(given)
-            if may_take_over and last_reads[update.source] == index:
+            if may_take_over and readers[update.source][-1] > index:
+                moved, left = read_before_update(given, index, update.source, readers[update.source])
+                steps += moved
+                readers[update.source] = [index, *left]
+            if may_take_over and readers[update.source][-1] == index:
                 _take_over(lowered, update)
             elif isinstance(step, KernelThunk):
                 steps.append(copy_into(f"{step.kernel.name}_copy", update.source, update.layout, update.out))
@@ -52,9 +53,13 @@ def update_steps(lowered: Lowered) -> None:
     _remove_aliased_storages(lowered)
 
 
-def _find_last_reads(steps: Sequence[Thunk]) -> dict[Value, int]:
-    """The position of the last step that reads each value."""
-    return {value: index for index, step in enumerate(steps) for value in reads_and_writes(step)[0]}
+def _find_readers(steps: Sequence[Thunk]) -> dict[Value, list[int]]:
+    """The positions of the steps that read each value, in order."""
+    result: dict[Value, list[int]] = defaultdict(list)
+    for index, step in enumerate(steps):
+        for value in dict.fromkeys(reads_and_writes(step)[0]):
+            result[value].append(index)
+    return result
 
 
 def find_updates(step: Thunk) -> Iterator[AliasCandidate]:
