@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from ...lowering.layout import Layout, contiguous
 from ...lowering.thunks import NodeThunk, is_matrix
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
 from .codegen.text import Module
-from .codegen.tiny_product import Strides, is_tiny, write_tiny_product
+from .codegen.tiny_product import TinyProduct, is_tiny, write_tiny_product
 from .fastpath.glue.products import PREFIX, Axis, is_served, make_call_table
 from .fastpath.runtime.rt_gemm import LARGEST, is_small_product
 
@@ -60,7 +63,7 @@ class ProductCall:
 
     Attributes:
         symbol: the name of the function that is called with the operands, the result and a table.
-        tiny: the sizes and the strides in bytes of a product of a few elements, which is written out; else None.
+        tiny: products of a few elements, which are written out; else None.
         name, table: the name of the table and its definition, a constant of the module that equal products share.
     """
 
@@ -72,34 +75,33 @@ class ProductCall:
         if is_sum:
             one, two = merge_steps(one, two)
         words = _make_call_table(one, two, self.dtype.itemsize, is_sum)
-        self.tiny = (
-            None if is_sum or max(len(one.shape), len(two.shape)) > 2 else _find_tiny(one, two, self.dtype)
-        )
+        self.tiny = _find_tiny(words) if self.dtype in DTYPES and not is_sum else None
         values = ", ".join(f"i64 {word}" for word in words)
         self.name = f"product_table_{'_'.join(map(str, words))}"
         self.table = f"@{self.name} = private unnamed_addr constant [{len(words)} x i64] [{values}]\n"
 
     def write_tiny(self, module: Module) -> str:
-        """Add the function that computes a product of a few elements to a module, and return its name; else empty."""
+        """Add the function that computes products of a few elements to a module, and return its name; else empty."""
         if self.tiny is None:
             return ""
-        sizes, a, b = self.tiny
-        name = f"product_{self.dtype.name}_{'_'.join(map(str, (*sizes, *a, *b)))}"
-        write_tiny_product(module, name, self.dtype, sizes, a, b)
+        words = [*self.tiny.sizes, *self.tiny.a, *self.tiny.b, *(n for axis in self.tiny.axes for n in axis)]
+        name = f"product_{self.dtype.name}_{'_'.join(map(str, words))}"
+        write_tiny_product(module, name, self.dtype, self.tiny)
         return name
 
 
-def _find_tiny(
-    one: Layout, two: Layout, dtype: DType
-) -> tuple[tuple[int, int, int], Strides, Strides] | None:
-    """Return the sizes and the strides in bytes of a product that is written out; None for another one."""
-    sizes = _sizes(one.shape, two.shape)
-    if dtype not in DTYPES or not is_tiny(*sizes):
+def _find_tiny(table: Sequence[int]) -> TinyProduct | None:
+    """Return the products of a call's table if they are written out; None for others.
+
+    Where all leading axes are those of the left operand, their rows are rows of one product.
+    """
+    m, k, n, am, ak, bk, bn, _, _, lead, *rest = table
+    axes = [(rest[d], *rest[lead + 3 * d : lead + 3 * d + 3]) for d in range(lead)]
+    is_one = math.prod(count for count, *_ in axes) == 1
+    if not is_tiny(m, k, n) or not (is_one or any(b_step for _, _, b_step, _ in axes)):
         return None
-    a = one.strides if len(one.shape) > 1 else (0, *one.strides)
-    b = two.strides if len(two.shape) > 1 else (*two.strides, 0)
-    size = dtype.itemsize
-    return sizes, (a[0] * size, a[1] * size), (b[0] * size, b[1] * size)
+    kept = tuple(axis for axis in axes if axis[0] != 1)
+    return TinyProduct((m, k, n), (am, ak), (bk, bn), kept)
 
 
 def _make_call_table(one: Layout, two: Layout, size: int, is_sum: bool) -> list[int]:

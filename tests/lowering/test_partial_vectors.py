@@ -103,12 +103,33 @@ def test_products_have_the_bits_of_eager_ones(form, sizes, dtype, scale, one, tw
 
 
 @needs_native
+@settings(max_examples=40)
+@given(
+    sizes=st.tuples(*[st.integers(1, 8)] * 3),
+    lead=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    one=st.sampled_from(["all", "ones", "none"]),
+    two=st.sampled_from(["all", "ones", "none"]),
+    transposed=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_batches_of_products_have_the_bits_of_eager_ones(sizes, lead, one, two, transposed, seed):
+    (m, k, n), random = sizes, np.random.default_rng(seed)
+    axes = {"all": lead, "ones": [1] * len(lead), "none": []}
+    x = td.asarray(random.standard_normal((*axes[one], m, k)))
+    y = td.asarray(random.standard_normal((*axes[two], n, k) if transposed else (*axes[two], k, n)))
+    y = y.swapaxes(-1, -2) if transposed else y
+    assert td.jit(td.matmul)(x, y).numpy().tobytes() == (x @ y).numpy().tobytes()
+
+
+@needs_native
 def test_small_products_are_written_out():
     def text(m, k, n):
         return td.jit(td.matmul).lower(td.ones((m, k)), td.ones((k, n))).llvm_ir()
 
     assert is_tiny(4, 4, 4) and "@multiply_float32" not in text(4, 4, 4)
     assert not is_tiny(17, 2, 2) and "@multiply_float32" in text(17, 2, 2)
+    batch = td.jit(td.vmap(td.matmul)).lower(td.ones((9, 3, 3)), td.ones((9, 3))).llvm_ir()
+    assert "@multiply_float32" not in batch
 
 
 @pytest.mark.parametrize("size", [2, 3, *share_each_commit(range(4, 9), 5)])

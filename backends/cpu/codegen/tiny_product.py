@@ -6,6 +6,9 @@ ones. A call of these takes longer than a product of 4 x 4 elements.
 
 from __future__ import annotations
 
+import contextlib
+
+from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType
 from .small_product import multiply_add
 from .text import REGISTER, Function, Module
@@ -18,50 +21,73 @@ Strides = tuple[int, int]
 """The distances in bytes between rows and between columns."""
 
 
+class TinyProduct(NamedTuple):
+    """Products of matrices of a few elements.
+
+    Attributes:
+        sizes: ``(m, k, n)``.
+        a, b: the strides of the operands.
+        axes: for each leading axis its size, and the strides in bytes of the operands and of the result.
+    """
+
+    sizes: tuple[int, int, int]
+    a: Strides
+    b: Strides
+    axes: tuple[tuple[int, ...], ...] = ()
+
+
 def is_tiny(m: int, k: int, n: int) -> bool:
     """Return whether a product of a ``m`` by ``k`` and a ``k`` by ``n`` matrix is written out."""
     return m * k * n <= MOST_PRODUCTS and max(m, k, n) <= MOST_DEPTH
 
 
-def write_tiny_product(
-    module: Module, name: str, dtype: DType, sizes: tuple[int, int, int], a: Strides, b: Strides
-) -> None:
-    """Add ``void name(ptr a, ptr b, ptr c)``, which stores the product in ``c``, a contiguous array.
+def write_tiny_product(module: Module, name: str, dtype: DType, product: TinyProduct) -> None:
+    """Add ``void name(ptr a, ptr b, ptr c)``, which stores products in ``c``, a contiguous array.
 
     Args:
         module: the module.
         name: the function's name.
         dtype: float32 or float64.
-        sizes: the sizes ``(m, k, n)``.
-        a, b: the strides of the operands.
+        product: the products.
     """
-    m, k, n = sizes
-    product = _Product(Function(module, 1), dtype)
-    if n == 1:
-        product.multiply_by_vector(m, k, "%a", a, "%b", b[0])
-    elif m == 1:
-        product.multiply_by_vector(n, k, "%b", (b[1], b[0]), "%a", a[1])
-    else:
-        product.multiply_matrices(sizes, a, b)
-    product.f.do("ret void")
-    module.helper(name, product.f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c) #0"))
+    f = Function(module, 1)
+    with contextlib.ExitStack() as loops:
+        pointers = ["%a", "%b", "%c"]
+        for count, *steps in product.axes:
+            at = loops.enter_context(f.loop("0", str(count), "1")).index
+            offsets = [f.op(f"mul i64 {at}, {step}") for step in steps]
+            pointers = list(map(f.address, pointers, offsets))
+        _Product(f, dtype, *pointers).write(product)
+    f.do("ret void")
+    module.helper(name, f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c) #0"))
 
 
 class _Product:
-    """Writes the body of one function."""
+    """Writes one product of the matrices at ``a`` and ``b`` to ``c``."""
 
-    def __init__(self, f: Function, dtype: DType):
+    def __init__(self, f: Function, dtype: DType, a: str, b: str, c: str):
         self.f, self.dtype, self.size, self.element = f, dtype, dtype.itemsize, REGISTER[dtype]
+        self.a, self.b, self.c = a, b, c
+
+    def write(self, product: TinyProduct) -> None:
+        """Write the product."""
+        (m, k, n), a, b = product.sizes, product.a, product.b
+        if n == 1:
+            self.multiply_by_vector(m, k, self.a, a, self.b, b[0])
+        elif m == 1:
+            self.multiply_by_vector(n, k, self.b, (b[1], b[0]), self.a, a[1])
+        else:
+            self.multiply_matrices(product.sizes, a, b)
 
     def multiply_matrices(self, sizes: tuple[int, int, int], a: Strides, b: Strides) -> None:
         """Write a row of the result after the other, with a chain of FMAs for each element."""
         (m, k, n), f = sizes, self.f
         with f.width(n):
-            rows = [self._load("%b", p * b[0], b[1], n) for p in range(k)]
+            rows = [self._load(self.b, p * b[0], b[1], n) for p in range(k)]
             for i in range(m):
                 chain = "zeroinitializer"
                 for p, row in enumerate(rows):
-                    factor = f.load_splat(self.dtype, f.address("%a", str(i * a[0] + p * a[1])))
+                    factor = f.load_splat(self.dtype, f.address(self.a, str(i * a[0] + p * a[1])))
                     chain = multiply_add(f, self.element, factor, row, chain)
                 self._store(chain, i * n)
 
@@ -144,7 +170,7 @@ class _Product:
     def _store(self, vector: str, at: int) -> None:
         """Store the lanes of a sum, which begins at 0, so that it is not -0."""
         total = self._add("zeroinitializer", vector)
-        self.f.store_vector(self.dtype, total, self.f.address("%c", str(at * self.size)))
+        self.f.store_vector(self.dtype, total, self.f.address(self.c, str(at * self.size)))
 
 
 def _round_up(count: int) -> int:
