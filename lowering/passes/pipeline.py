@@ -22,6 +22,7 @@ hoist_invariants = lazy.Functions(".lowering.passes.licm").hoist_invariants
 prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
 hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
+write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
 split_stacks = lazy.Functions(".lowering.passes.split_stacks").split_stacks
 MAX_FOLDED_SIZE = 1024  # elements; storing larger constants costs more than computing them
@@ -177,6 +178,8 @@ def _is_needed(run: Pass, graph: Graph) -> bool:
     """Whether a pass may change a graph; the modules of those that may not are not loaded."""
     if run is split_stacks:
         return config.flags.native and any(node.op.name == "td::concat" for node in graph.nodes)
+    if run is write_short_dots:
+        return config.flags.native and any(node.op.name == "td::matmul" for node in graph.nodes)
     if run is sink_selects:
         return any(node.op.name == "td::where" and node.outputs[0].spec.size == 1 for node in graph.nodes)
     return run not in CONTROL_PASSES or _has_control(graph)
@@ -205,6 +208,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     canonicalize_views,
     merge_common_subexpressions,
+    write_short_dots,
     sink_selects,
     split_stacks,
     remove_dead_code,

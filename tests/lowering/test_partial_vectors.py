@@ -122,6 +122,31 @@ def test_batches_of_products_have_the_bits_of_eager_ones(sizes, lead, one, two, 
 
 
 @needs_native
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dot_products_are_sums_of_products(dtype):
+    limit = 64 if dtype == "float32" else 32
+    for size in [*range(1, limit + 1, 5), limit, limit + 1, 2 * limit]:
+        for step in (1, 3, -1):
+            x = td.asarray(rng.standard_normal(3 * size).astype(dtype))[::step][:size]
+            y = td.asarray(rng.standard_normal(size).astype(dtype))
+            jitted = td.jit(td.matmul)
+            assert jitted(x, y).numpy().tobytes() == (x @ y).numpy().tobytes(), (size, step)
+            assert ("@multiply" in jitted.lower(x, y).llvm_ir()) == (size > limit)
+
+
+def test_dot_products_with_windows():
+    x, h = td.asarray(rng.standard_normal(60)), td.asarray(rng.standard_normal(7))
+
+    def step(i, out):
+        return out.at[i].set(h @ td.jax.lax.dynamic_slice(x, (i - 6,), (7,)))
+
+    found = td.jit(lambda: td.fori_loop(6, 60, step, td.zeros_like(x)))()
+    np.testing.assert_allclose(
+        found.numpy()[6:], np.convolve(x.numpy(), h.numpy()[::-1], "valid"), rtol=1e-12
+    )
+
+
+@needs_native
 def test_small_products_are_written_out():
     def text(m, k, n):
         return td.jit(td.matmul).lower(td.ones((m, k)), td.ones((k, n))).llvm_ir()
