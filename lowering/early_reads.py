@@ -24,7 +24,7 @@ Steps = list[Thunk | None]
 
 
 def read_before_update(
-    steps: Steps, index: int, source: Value, readers: Sequence[int]
+    steps: Steps, index: int, source: Value, readers: Sequence[int], name: str
 ) -> tuple[list[Thunk], list[int]]:
     """Find the steps that can run before an update, so that no later step reads its source.
 
@@ -33,6 +33,7 @@ def read_before_update(
         index: the position of the update.
         source: the value that it updates.
         readers: the positions of the steps that read the source, in order.
+        name: the start of the names of new kernels, which no other update has.
 
     Returns:
         The steps to be run before the update, and the positions of the later steps that still read the source.
@@ -49,7 +50,7 @@ def read_before_update(
             steps[position] = None
         elif step is not None:
             left.append(position)
-    saved = _save_parts(steps, index, source, left)
+    saved = _save_parts(steps, source, left, name)
     return [*moved, *saved], [] if saved else left
 
 
@@ -67,15 +68,13 @@ def _may_move_up(steps: Steps, index: int, position: int) -> bool:
     return True
 
 
-def _save_parts(steps: Steps, index: int, source: Value, readers: Sequence[int]) -> list[KernelThunk]:
+def _save_parts(steps: Steps, source: Value, readers: Sequence[int], name: str) -> list[KernelThunk]:
     """Make copies of the parts that steps after an update read, if these are small, and let the steps read them."""
     parts = [_find_parts(steps[n], source) for n in readers]
     layouts = list(dict.fromkeys(layout for part in parts for layout in (part or {}).values()))
     if not all(parts) or sum(layout.size for layout in layouts) * 2 > source.spec.size:
         return []
-    copies = {
-        layout: copy_thunk(f"saved{index}_{number}", source, layout) for number, layout in enumerate(layouts)
-    }
+    copies = {layout: copy_thunk(f"{name}_{number}", source, layout) for number, layout in enumerate(layouts)}
     for n, part in zip(readers, parts):
         step = steps[n]
         if isinstance(step, KernelThunk) and part is not None:

@@ -40,7 +40,8 @@ def update_steps(lowered: Lowered) -> None:
         for update in find_updates(step):
             may_take_over = update.source not in kept and _may_take_over(lowered, update, step)
             if may_take_over and readers[update.source][-1] > index:
-                moved, left = read_before_update(given, index, update.source, readers[update.source])
+                name = f"saved{len(steps)}"
+                moved, left = read_before_update(given, index, update.source, readers[update.source], name)
                 steps += moved
                 readers[update.source] = [index, *left]
             if may_take_over and readers[update.source][-1] == index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -337,8 +337,11 @@ def cast(x: Expr, dtype: DType) -> Expr:
     return x if x.dtype is dtype else Expr("cast", (x,), dtype)
 
 
-def order(*roots: Expr) -> list[Expr]:
-    """All subexpressions of ``roots`` in topological order, operands first (without recursion: chains may be long)."""
+def order(*roots: Expr, known: Container[Expr] = ()) -> list[Expr]:
+    """All subexpressions of ``roots`` in topological order, operands first (without recursion: chains may be long).
+
+    Those that are ``known``, and what only they need, are left out.
+    """
     seen: set[Expr] = set()
     result: list[Expr] = []
     stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(roots)]
@@ -346,7 +349,7 @@ def order(*roots: Expr) -> list[Expr]:
         expr, ready = stack.pop()
         if ready:
             result.append(expr)
-        elif expr not in seen:
+        elif expr not in seen and expr not in known:
             seen.add(expr)
             stack.append((expr, True))
             stack.extend((a, False) for a in reversed(expr.args) if a not in seen)

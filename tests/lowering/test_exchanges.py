@@ -66,6 +66,22 @@ def test_exchanges_copy_parts_only(name):
     assert sum(step.params[-1].spec.size for step in copies) <= max(ROWS.shape)
 
 
+def test_several_carries_whose_old_values_are_read_later():
+    """The parts of the old values that are saved before one loop have kernels of their own."""
+
+    def f(a, b):
+        a, b = a * 2, b * 2
+        old_a, old_b = a, b
+        a, b = td.fori_loop(
+            0, 4, lambda i, s: (s[0].at[i].set(s[0][i] + 1), s[1].at[i].set(s[1][i] - 3)), (a, b)
+        )
+        return a, b, a[2] * old_a[3], b[1] * old_b[2]
+
+    args = td.asarray(np.arange(40.0)), td.asarray(np.arange(50.0).reshape(5, 10))
+    for got, want in zip(td.jit(f)(*args), f(*args), strict=True):
+        assert got.tolist() == want.tolist()
+
+
 @pytest.mark.parametrize("seed", [*range(20), *share_each_commit(range(20, 400), 30)])
 def test_random_programs(seed):
     check(Program(seed), "cpu", donated=seed % 2 == 0)

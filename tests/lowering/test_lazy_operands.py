@@ -63,6 +63,18 @@ def test_costly_operands_are_computed_in_branches(name):
 
 
 @needs_native
+def test_chains_of_nested_selects_are_emitted_once():
+    def f(x):
+        for _ in range(30):
+            x = td.where(x > 0.1, td.sin(x), td.where((x < -0.1) | (td.exp(x) < 0.5), td.cos(x), td.exp(x)))
+        return x
+
+    text = td.jit(f).lower(td.asarray(0.3)).llvm_ir()
+    assert text.count("br label %chosen") == 30 * 4  # the two ways of both selects
+    assert td.jit(f)(td.asarray(0.3)).item() == f(td.asarray(0.3)).item()
+
+
+@needs_native
 def test_vectors_have_no_branches():
     text = td.jit(STEPS["select"]).lower(td.asarray(VALUES), td.asarray(VALUES)).llvm_ir()
     assert "br label %chosen" not in text

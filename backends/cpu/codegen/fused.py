@@ -75,8 +75,11 @@ def write_fused(
 
     Raises:
         UnsupportedError: float16 without F16C, or a reduction of complex numbers.
-        LoweringError: a stage that mixes reductions to row values with reductions that keep dimensions.
+        LoweringError: a stage that mixes reductions to row values with reductions that keep dimensions, or another
+            kernel of the name.
     """
+    if kernel.name in module.parts:
+        raise LoweringError(f"two kernels are called {kernel.name}")
     dtypes = [e.dtype for s in kernel.stages for e in s.exprs()] + [b.dtype for b in kernel.buffers]
     check_emittable(*dtypes, f16c=vector_target().f16c)
     for reduction in (item for s in kernel.stages for item in s.body if isinstance(item, Reduce)):

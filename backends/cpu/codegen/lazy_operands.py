@@ -8,7 +8,7 @@ which needs the selected number, then begins before the condition is known.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ....operators.scalar_ir.expr import Expr, order
@@ -18,7 +18,7 @@ from .text import REGISTER, Function
 
 _KEPT = frozenset(("gather", "call"))  # they raise, or have effects
 
-Deferred = dict[int, list[Expr]]
+Deferred = dict[int, set[Expr]]
 """What only one operand of a node needs, by the position of the operand."""
 
 
@@ -30,10 +30,10 @@ def emit_lazily(f: Function, roots: Sequence[Expr], known: dict[Expr, str]) -> N
         roots: the expressions.
         known: the registers of expressions; those of ``roots`` are added.
     """
-    nodes = [e for e in order(*roots) if e not in known]
+    nodes = order(*roots, known=known)
     costly = _find_costly(nodes)
     plan = _plan(nodes, roots, costly)
-    deferred = {e for operands in plan.values() for exprs in operands.values() for e in exprs}
+    deferred = {e for operands in plan.values() for own in operands.values() for e in own}
     for expr in nodes:
         if expr in deferred:
             continue
@@ -97,15 +97,19 @@ def _optional_operands(e: Expr, costly: set[Expr]) -> Sequence[int]:
 
 def _find_own(
     user: Expr, operand: Expr, users: dict[Expr, list[Expr]], needed: set[Expr], given: set[Expr]
-) -> list[Expr]:
-    """The nodes that are computed for one operand of a node only, operands first."""
+) -> set[Expr]:
+    """The nodes that are computed for one operand of a node only."""
     own: set[Expr] = set()
-    nodes = [e for e in order(operand) if e in given]
-    for e in reversed(nodes):
-        is_own = users[e] == [user] if e is operand else all(x in own for x in users[e])
-        if is_own and e not in needed:
-            own.add(e)
-    return [e for e in nodes if e in own]
+    uses = Counter[Expr]()
+    waiting = [operand] if users[operand] == [user] and operand in given and operand not in needed else []
+    while waiting:
+        e = waiting.pop()
+        own.add(e)
+        for a in e.args:
+            uses[a] += 1
+            if uses[a] == len(users[a]) and a in given and a not in needed:
+                waiting.append(a)
+    return own
 
 
 class _Branch:

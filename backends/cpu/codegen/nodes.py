@@ -243,7 +243,7 @@ def emit_expr(f: Function, root: Expr, *operands: str) -> str:
 def emit_exprs(f: Function, roots: Iterable[Expr], known: dict[Expr, str]) -> None:
     """Emit the nodes that ``roots`` need and ``known`` lacks; add their registers to ``known``."""
     roots = list(roots)
-    exprs = [e for e in order(*roots) if e not in known]
+    exprs = order(*roots, known=known)
     if f.lanes == 1 and has_costly(exprs):
         _lazy_operands.emit_lazily(f, roots, known)
         return
