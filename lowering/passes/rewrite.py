@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...registry.dispatch.keys import DispatchKey
+from ...registry.dispatch.precedence import find_external_kernel
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, bodies_of, map_values
 from ...tracer.kernel import traits_of
@@ -97,6 +99,12 @@ def replace_each(graph: Graph, visit: Callable[[Node, Graph], Replacement]) -> G
             env.update(zip(node.outputs, results, strict=True))
     out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
     return out
+
+
+def is_replaced(op: Operator) -> bool:
+    """Whether other code has registered a kernel or a shape rule in the place of an operator's own."""
+    keys = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
+    return any(find_external_kernel(op, key) is not None for key in keys)
 
 
 def has_effects(node: Node) -> bool:

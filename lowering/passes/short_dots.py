@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...registry.dtypes import float32, float64
 from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
-from .rewrite import Replacement, new_node, replace_each
+from .rewrite import Replacement, is_replaced, new_node, replace_each
 
 BYTES = 256
 """Bytes of the partial sums of a dot product: `backends/cpu/codegen/vector_product.py`."""
@@ -31,7 +31,9 @@ def _is_short_dot(node: Node) -> bool:
         return False
     dtypes = {one.dtype, two.dtype, result.dtype}
     is_short = 0 < one.shape[0] * one.dtype.itemsize <= BYTES
-    return is_short and one == two and dtypes in ({float32}, {float64}) and one.device == "cpu"
+    fits = is_short and one == two and dtypes in ({float32}, {float64}) and one.device == "cpu"
+    operators = (node.op, find_operator("td::mul.Tensor"), find_operator("td::sum"))
+    return fits and not any(map(is_replaced, operators))
 
 
 def _write(node: Node, out: Graph) -> Replacement:

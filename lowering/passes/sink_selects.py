@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tracer.graph import Graph, Node, Value
-from .rewrite import Replacement, new_node, replace_each
+from .rewrite import Replacement, is_replaced, new_node, replace_each
 
 UNITS = {"td::add.Tensor": -0.0, "td::sub.Tensor": 0.0, "td::mul.Tensor": 1.0}
 """By operator: the number that leaves the other operand as it is, with its sign."""
@@ -28,12 +28,14 @@ def _sink(node: Node, out: Graph) -> Replacement:
     result = node.outputs[0]
     if node.op.name != "td::where" or node.kwargs or result.spec.size != 1 or result.weak is not None:
         return None
-    if result.spec.dtype.kind != "f":
+    if result.spec.dtype.kind != "f" or is_replaced(node.op):
         return None
     condition, *arms = node.args
     for at, updated in enumerate(arms):
         kept, update = arms[1 - at], updated.node if isinstance(updated, Value) else None
         if update is None or update.op.name not in UNITS or update.kwargs or not _is_like(kept, result):
+            continue
+        if is_replaced(update.op):
             continue
         sides = [side for side in SIDES[update.op.name] if update.args[side] is kept]
         amount = update.args[1 - sides[0]] if sides else None

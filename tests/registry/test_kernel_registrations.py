@@ -139,6 +139,29 @@ def test_fake_of_a_builtin_operator_holds_under_jit():
 
 
 @pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("matmul", lambda x: x @ x),
+        ("mul", lambda x: x * x),
+        ("where", lambda x: td.where(x[0] > 0, x[1] + x[2], x[1])),
+        ("add", lambda x: td.where(x[0] > 0, x[1] + x[2], x[1])),
+    ],
+)
+def test_passes_keep_calls_of_registered_kernels(name, function):
+    x = td.asarray(np.array([1.0, 2.0, 3.0]))
+    operator = {"add": "td::add.Tensor", "mul": "td::mul.Tensor"}.get(name, f"td::{name}")
+    calls = []
+
+    def kernel(*args):
+        calls.append(args)
+        return td.asarray(7.0, dtype=td.float64) if name != "mul" else x
+
+    with td.register_kernel(operator, "cpu", kernel):
+        td.jit(function)(x)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
     "name", ["add", "neg", "reshape", "sum", "matmul", "concat", "index", "cumsum", "where"]
 )
 def test_wrong_fake_of_builtin_operator_raises(name):
