@@ -200,6 +200,7 @@ class StagePrinter:
         self.updates = [s for s in stage.body if isinstance(s, Update)]
         self.bases, self.count = bases, math.prod(shape)
         self.has_index_maps, self.checks_each_position = stage.has_index_maps(), False
+        self.is_costly = not _COSTLY.isdisjoint(e.op for e in self.exprs)
         self.direct_dtype = self._direct_dtype()
         self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
 
@@ -210,7 +211,7 @@ class StagePrinter:
     @property
     def is_short(self) -> bool:
         """Whether the body of the stage may be written twice."""
-        return len(self.exprs) <= MOST_REPEATED and not _COSTLY.intersection(e.op for e in self.exprs)
+        return len(self.exprs) <= MOST_REPEATED and not self.is_costly
 
     def _direct_dtype(self) -> DType | None:
         """Return the dtype of ordered folds that can use the vectors of the stage's loop; None to buffer their rows."""
@@ -218,9 +219,7 @@ class StagePrinter:
         if len(dtypes) != 1 or self.kept():
             return None
         (dtype,) = dtypes
-        if _COSTLY.intersection(
-            e.op for e in self.exprs
-        ):  # no more vectors are computed together than otherwise
+        if self.is_costly:  # no more vectors are computed together than otherwise
             return dtype if len(self.shape) == 1 and self.count <= lane_count(dtype) else None
         return dtype if len(self.shape) == 1 or self.shape[-1] % block_length(dtype) == 0 else None
 
@@ -255,8 +254,8 @@ class StagePrinter:
             lanes = lanes_for(computed_roots(self), widest)
         else:
             lanes = lanes_for([root for s in self.stage.body for root in roots_of(s)], widest)
-        last, is_costly = self.shape[-1], _COSTLY.intersection(e.op for e in self.exprs)
-        if self.reduces and not is_costly and last >= 8 * lanes:
+        last = self.shape[-1]
+        if self.reduces and not self.is_costly and last >= 8 * lanes:
             lanes *= 4  # several accumulators hide the latency of adding
         while lanes > 1 and lanes >= 2 * last:
             lanes //= 2

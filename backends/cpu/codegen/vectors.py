@@ -106,8 +106,7 @@ class Access:
             self.pointer = f.address(self.here, str((f.lanes - 1) * step))
             self.mask = loop.reversed_mask()
             return
-        is_known = loop.tail == 0 or loop.exact > 0
-        self.by_element = self.copied and f.is_small and is_known and self.dtype not in PARTS
+        self.by_element = self.copied and f.is_small and loop.is_known and self.dtype not in PARTS
         if self.by_element:
             self.exact = loop.exact
             return
@@ -130,7 +129,7 @@ class Access:
     def _can_reverse(self, loop: VectorLoop) -> bool:
         """Return whether to load vectors from their last element on and reverse them; no other memory is read."""
         backwards = self.stride == -1 and not self.writes and self.dtype not in PARTS
-        return backwards and (loop.tail == 0 or loop.exact > 0 or vector_target().masks)
+        return backwards and (loop.is_known or vector_target().masks)
 
     def copy_tail(self, tail: int | None, count: str) -> None:
         """Copy the partial vector of a contiguous array, in or out."""
@@ -251,6 +250,11 @@ class VectorLoop:
             self.count = f.op(f"select i1 {self.last}, i64 {short}, i64 {f.lanes}")
             self.mask = lanes_below(f, self.count) if tail is None else self._constant_mask(range(tail))
         self._known_tail, self._reversed_mask = tail, ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the number of elements of this vector is known when it is written."""
+        return self.tail == 0 or self.exact > 0
 
     def reversed_mask(self) -> str | None:
         """Return the mask of the lanes that hold elements of a vector in reverse order, or None if all do.
