@@ -7,6 +7,7 @@ from tandem.backends.cpu import target
 from tandem.backends.cpu.codegen import elementwise, vectors
 from tandem.backends.cpu.codegen import fused as fused_module
 from tandem.backends.cpu.codegen.folds import adjacent, eager, nested, unordered
+from tandem.backends.cpu.codegen.functions import lookup
 from tandem.errors import UnsupportedError
 from tandem.lowering.fusion.loop_ir import FusedKernel, Stage, Store, load
 from tandem.operators.scalar_ir import nodes as s
@@ -24,7 +25,7 @@ NAMES = ["add", "floordiv", "remainder", "pow", "exp", "log", "erf", "tanh", "si
 
 @pytest.fixture(params=HOSTS)
 def other(request, monkeypatch):
-    for module in (elementwise, adjacent, eager, nested, unordered, vectors, fused_module, target):
+    for module in (elementwise, adjacent, eager, nested, unordered, vectors, fused_module, lookup, target):
         monkeypatch.setattr(module, "vector_target", lambda: HOSTS[request.param])
     return HOSTS[request.param]
 

@@ -1,12 +1,15 @@
 """Elementary functions as vector instructions: an element's bits do not depend on its position in an array.
 
-Polynomials were interpolated at Chebyshev nodes with 60 digits.
+Polynomials were interpolated at Chebyshev nodes with 60 digits. Scalar code and vectors use the same formulas. Those of
+exp, exp2, the logarithms, pow and atan2 hold for usual arguments; a vector with another one is computed by a function.
 
 complex_functions.py: abs and exp of complex numbers
+constants.py: tables of exponentials, logarithms, arctangents and coefficients of erf
 error_function.py: erf, erfc
 exponential.py: exp, exp2, expm1, sinh, cosh, tanh
 inverse.py: asin, acos, atan, atan2
 logarithm.py: log, log2, log10, log1p, asinh, acosh, atanh
+lookup.py: elements of tables
 pairs.py: double-double arithmetic
 power.py: pow, hypot
 single.py: functions of float32 in float32 arithmetic

@@ -74,11 +74,11 @@ def _scale_circle(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value)
     """Return the parts of e**x * (cosine + i sine), also where x or y is zero, infinite or NaN."""
     if m.exact:  # e**x may overflow where the product does not
         is_far = magnitude(x) > _HALVED
-        factor = exponential.exp(m, where(is_far, x * 0.5, x))
+        factor = exponential.exp_anywhere(m, where(is_far, x * 0.5, x))
         again = where(is_far, factor, factor.constant(1.0))
         real, imag = factor * cosine * again, factor * sine * again
     else:
-        factor = exponential.exp(m, x)
+        factor = exponential.exp_anywhere(m, x)
         real, imag = factor * cosine, factor * sine
     is_unknown = (y - y).is_nan()  # infinite or NaN
     real = where(x.equals(math.inf) & is_unknown, math.inf, real)

@@ -1,10 +1,27 @@
-"""erf and erfc: a polynomial near 0, exp(-x**2) * H(x) / (1 + 2 * x) further out."""
+"""erf: polynomials around 16 centers. erfc: a polynomial near 0, exp(-x**2) * H(x) / (1 + 2 * x) further out."""
 
 from __future__ import annotations
 
+import functools
+from fractions import Fraction
+
+from .constants import Table, economize, error_function_series
 from .exponential import exp_pair
+from .lookup import look_up
 from .pairs import Arithmetic, Pair
-from .values import Value, clamp, fma, magnitude, polynomial, power_of_two, scale, where, with_sign
+from .values import (
+    Value,
+    clamp,
+    fma,
+    magnitude,
+    nearest,
+    polynomial,
+    power_of_two,
+    scale,
+    split_polynomial,
+    where,
+    with_sign,
+)
 
 _TWO_OVER_SQRT_PI = (1.1283791670955126, 1.533545961316588e-17)  # a double-double
 # (erf(x) / x - 2 / sqrt(pi)) / x**2 as a polynomial of x**2, for |x| <= 1 / 2
@@ -26,6 +43,7 @@ _FAR = (
     0.09373283499828751, -0.10103906603625375, 0.0680970542546948, 0.015379652102619027,
     -0.13962111684056253, 1.2329951186255526,
 )  # fmt: skip
+_STEP, _TERMS, _DEGREE = Fraction(3, 8), 30, 13  # of the polynomials of erf
 _FAR_LAST_LOW = -4.3856181974946e-17  # low part of the last coefficient, which dominates the polynomial
 _FAR_DERIVATIVE = tuple(
     k * c for k, c in zip(range(8, 0, -1), _FAR[-9:-1], strict=True)
@@ -59,16 +77,29 @@ def _scaled_erfc(m: Arithmetic, abs_x: Value) -> tuple[Pair, Value]:
     return m.times(m.normal(power), ratio), n
 
 
+@functools.cache
+def _pieces() -> tuple[Table, ...]:
+    """Return polynomials of x - c that are erf around c = 0, 3/8, 3/4 ...: tables of coefficients, lowest first.
+
+    The first table is the low part of the second, which holds erf(c).
+    """
+    polynomials = [
+        economize(error_function_series(Fraction(k) * _STEP, _TERMS), _STEP / 2, _DEGREE) for k in range(16)
+    ]
+    constants = [coefficients[0] for coefficients in polynomials]
+    low = tuple(float(c - Fraction(float(c))) for c in constants)
+    return low, *[tuple(float(c[n]) for c in polynomials) for n in range(_DEGREE + 1)]
+
+
 def erf(m: Arithmetic, x: Value) -> Value:
     """The error function."""
-    abs_x = magnitude(x)
-    y, n = _scaled_erfc(m, clamp(abs_x, 0.5, 6.5))
-    one_minus_erfc = m.total(m.constant(x, 1.0, 0.0), -y.times(power_of_two(n))).value
-    return where(
-        abs_x > 0.5,
-        with_sign(one_minus_erfc, x),
-        where(abs_x < 2.0**-1000, x * _TWO_OVER_SQRT_PI[0], _erf_near_zero(m, x).value),
-    )
+    size = magnitude(x)
+    near, number = nearest(where(size > 5.8, 5.8, size) * float(1 / _STEP))
+    h = where(size > 6.0, 6.0, size) - near * float(_STEP)
+    low, high, slope, *others = (look_up(table, number) for table in _pieces())
+    square = h * h
+    rest = fma(split_polynomial(h, square, others[::-1]), square, low)
+    return with_sign(high + fma(slope, h, rest), x)
 
 
 def erfc(m: Arithmetic, x: Value) -> Value:

@@ -1,126 +1,148 @@
-"""Logarithms and inverse hyperbolic functions, from log(m) = 2 * atanh((m - 1) / (m + 1)) for m near 1."""
+"""Logarithms and inverse hyperbolic functions, from log(2**k * m) = k * log(2) + log(c) + log1p(m / c - 1).
+
+The table of :func:`~.lookup.log_table` holds 1 / c and log(c) for intervals of m around 1.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from .....named_tuple import NamedTuple
+from .constants import LogTable, log_table
+from .lookup import look_up
 from .pairs import Arithmetic, Pair, choose
-from .values import Value, magnitude, polynomial, power_of_two, to_float, where, with_sign
+from .values import Value, fma, magnitude, power_of_two, split_polynomial, to_float, where, with_sign
 
-_LN2_SHORT = (0.693147180559663, 2.8235290563031577e-13)  # the first has 41 bits: its multiples are exact
-_LOG2E = (1.4426950408889634, 2.0355273740931033e-17)
-_LOG10E = (0.4342944819032518, 1.098319650216765e-17)
-_LOG10_2 = (0.3010299956639812, -2.8037281277851704e-18)
-_TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
-# (2 * atanh(s) - 2 * s) / s**3 as a polynomial of s**2, for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)
+_COUNT = 16  # intervals
+# (log1p(r) - r) / r**2 for the r of 16 intervals
 _PRECISE = (
-    0.1461916477718642, 0.1533150172120742, 0.18182895746801428, 0.22222211043822487,
-    0.28571428626533335, 0.3999999999989827, 0.666666666666667,
+    -0.1004044466340341, 0.1113335184642177, -0.12499945268496064, 0.14285696161680156, -0.16666666693858237,
+    0.20000000005469967, -0.24999999999995576, 0.3333333333333289, -0.5,
 )  # fmt: skip
 _SHORT = (
-    0.19365116363462445,
-    0.22191273957130947,
-    0.28571756536232323,
-    0.399999987875307,
-    0.6666666666738229,
+    -0.16701130417552812,
+    0.20019414495484197,
+    -0.24999981148753403,
+    0.3333332805871082,
+    -0.5000000000128859,
 )
-# the same without its constant 2 / 3, divided by s**2
+_COUNT_FULLY = 32
+# (log1p(r) - r + r**2 / 2) / r**3 for the r of 32 intervals
 _BEYOND = (
-    0.11725603260192677, 0.11706004250300112, 0.13334813369111848, 0.15384594802856283,
-    0.18181818336888536, 0.22222222221649282, 0.28571428571429375, 0.4,
+    -0.09628520247427784, 0.11116039744035665, -0.12500301414364526, 0.14285713876500675, -0.16666666595352675,
+    0.19999999999952336, -0.25000000000004324, 0.33333333333333337,
 )  # fmt: skip
-_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-_TINY = 2.2250738585072014e-308
+TINY = 2.2250738585072014e-308
 
 
-def _split(u: Value) -> tuple[Value, Value]:
-    """Return (m, k) with u = m * 2**k and m from sqrt(1/2) to sqrt(2)."""
-    bits = u.bits()
-    k = (bits - _SQRT_HALF_BITS) >> 52
-    return (bits - (k << 52)).from_bits(), k
+class _Parts(NamedTuple):
+    """log(x) = high + low + unit * log1p(r), for m * inverse = 1 + r with a small r and x = m * 2**whole."""
+
+    whole: Value
+    high: Value
+    low: Value
+    r: Value
+    inverse: Value
 
 
-def _near_one(m: Arithmetic, f: Pair) -> Pair:
-    """Return log(1 + f)."""
-    s = m.quotient(f, m.ordered_sum(f.hi.constant(2.0), f.hi).plus(f.lo))
-    z = s.hi * s.hi
-    tail = polynomial(z, _PRECISE if m.exact else _SHORT) * (z * s.hi)
-    return m.normal(s.times(2.0).plus(tail))
+def _split(m: Arithmetic, x: Value, table: LogTable, shift: Value | None = None) -> _Parts:
+    """Split the logarithm of 2**shift * x, where x is positive and normal."""
+    bits = x.bits()
+    offset = bits - table.start
+    whole, interval = offset >> 52, offset >> table.shift
+    mantissa, inverse = (bits - (whole << 52)).from_bits(), look_up(table.inverses, interval)
+    power = to_float(whole) if shift is None else to_float(whole) + shift
+    high = fma(power, table.two[0], look_up(table.high, interval))  # exact
+    low = fma(power, table.two[1], look_up(table.low, interval)) if m.exact else high
+    return _Parts(whole, high, low, fma(mantissa, inverse, -1.0), inverse)
 
 
-def _near_one_fully(m: Arithmetic, f: Pair) -> Pair:
-    """Return log(1 + f) to about 2**-65."""
-    s = m.quotient(f, m.ordered_sum(f.hi.constant(2.0), f.hi).plus(f.lo))
-    z = m.times(s, s)
-    cubed = m.times(m.times(s, z), m.constant(f.hi, *_TWO_THIRDS))
-    rest = polynomial(z.hi, _BEYOND) * (z.hi * z.hi * s.hi)
-    return m.total(s.times(2.0), m.normal(cubed.plus(rest)))
+def _sum(m: Arithmetic, parts: _Parts, unit: tuple[float, float] = (1.0, 0.0)) -> Pair:
+    """Return high + low + unit * log1p(r)."""
+    r, square = parts.r, parts.r * parts.r
+    if not m.exact:
+        return Pair(fma(fma(split_polynomial(r, square, _SHORT), square, r), unit[0], parts.high))
+    slope = Pair(r) if unit == (1.0, 0.0) else m.product(r, unit[0]).plus(r * unit[1])
+    total = m.ordered_sum(parts.high, slope.hi).plus(slope.lo)  # high is 0 or larger than r
+    curve = split_polynomial(r, square, [c * unit[0] for c in _PRECISE])
+    return Pair(total.hi, fma(curve, square, total.low + parts.low))
 
 
-def _with_exponent(m: Arithmetic, near: Pair, k: Value) -> Pair:
-    """Return near + k * log(2)."""
-    result = m.sum(k * _LN2_SHORT[0], near.hi)
-    low = k * _LN2_SHORT[1]
-    return m.normal(result.plus(low if near.lo is None else low + near.lo))
+def log_pair(m: Arithmetic, x: Value, shift: Value | None = None) -> Pair:
+    """Return the logarithm of a positive normal number, as precise as a power needs it.
+
+    Args:
+        m: the arithmetic.
+        x: the number.
+        shift: a whole number k for the logarithm of 2**k * x.
+    """
+    if not m.exact:
+        return _sum(m, _split(m, x, log_table(_COUNT), shift))
+    parts = _split(m, x, log_table(_COUNT_FULLY), shift)
+    r, square = parts.r, m.product(parts.r, parts.r * -0.5)
+    total = m.ordered_sum(parts.high, r)
+    result = m.ordered_sum(total.hi, square.hi)
+    cube = r * r * r
+    low = total.low + parts.low + (square.low + result.low)
+    return m.ordered_sum(result.hi, fma(split_polynomial(r, r * r, _BEYOND), cube, low))
 
 
-def _positive(m: Arithmetic, x: Value) -> tuple[Pair, Value]:
-    """Return (f, k) with x = (1 + f) * 2**k, for a positive x."""
-    small = x < _TINY
-    mantissa, k = _split(where(small, x * 2.0**54, x) if m.exact else x)
-    power = to_float(k)
-    if m.exact:
-        power = where(small, power - 54.0, power)
-    return Pair(mantissa - 1.0), power
+def is_not_normal(m: Arithmetic, x: Value) -> Value:
+    """Return the lanes of subnormal and negative numbers, 0, infinity and NaN."""
+    return ((x >= TINY) & (x < math.inf)) ^ True
 
 
-def log_pair(m: Arithmetic, x: Value) -> Pair:
-    """Return log(x) of a positive finite x, as precise as a power needs it."""
-    f, k = _positive(m, x)
-    return _with_exponent(m, _near_one_fully(m, f) if m.exact else _near_one(m, f), k)
+def _anywhere(
+    formula: Callable[[Arithmetic, Value, Value | None], Value],
+) -> Callable[[Arithmetic, Value], Value]:
+    """Return a logarithm for any x, with the bits of a formula for normal numbers."""
+
+    def evaluate(m: Arithmetic, x: Value) -> Value:
+        small = x < TINY
+        value = formula(m, where(small, x * 2.0**54, x), where(small, -54.0, 0.0))
+        end = where(x.equals(0.0), -math.inf, where(x < 0.0, math.nan, x))
+        return where((x > 0.0) & (x < math.inf), value, end)
+
+    return evaluate
 
 
-def _at_ends(x: Value, value: Value) -> Value:
-    """Return ``value``, but -inf for 0, NaN for negative x, and inf and NaN unchanged."""
-    end = where(x.equals(0.0), -math.inf, where(x < 0.0, math.nan, x))
-    return where((x > 0.0) & (x < math.inf), value, end)
+def _in_base(m: Arithmetic, x: Value, shift: Value | None, base: int) -> Value:
+    table = log_table(_COUNT, base)
+    return _sum(m, _split(m, x, table, shift), table.unit).value
 
 
-def log(m: Arithmetic, x: Value) -> Value:
-    """Return the natural logarithm."""
-    f, k = _positive(m, x)
-    return _at_ends(x, _with_exponent(m, _near_one(m, f), k).value)
+def log(m: Arithmetic, x: Value, shift: Value | None = None) -> Value:
+    """Return the natural logarithm of a normal number."""
+    return _in_base(m, x, shift, 0)
 
 
-def log2(m: Arithmetic, x: Value) -> Value:
-    """Return the logarithm to base 2."""
-    f, k = _positive(m, x)
-    scaled = m.times(_near_one(m, f), m.constant(x, *_LOG2E))
-    return _at_ends(x, m.total(m.exactly(k), scaled).value)
+def log2(m: Arithmetic, x: Value, shift: Value | None = None) -> Value:
+    """Return the logarithm to base 2 of a normal number."""
+    return _in_base(m, x, shift, 2)
 
 
-def log10(m: Arithmetic, x: Value) -> Value:
-    """Return the logarithm to base 10."""
-    f, k = _positive(m, x)
-    scaled = m.times(_near_one(m, f), m.constant(x, *_LOG10E))
-    whole = m.product(k, k.constant(_LOG10_2[0]))
-    if m.exact:
-        whole = whole.plus(k * _LOG10_2[1])
-    return _at_ends(x, m.total(whole, scaled).value)
+def log10(m: Arithmetic, x: Value, shift: Value | None = None) -> Value:
+    """Return the logarithm to base 10 of a normal number."""
+    return _in_base(m, x, shift, 10)
+
+
+log_anywhere, log2_anywhere, log10_anywhere = _anywhere(log), _anywhere(log2), _anywhere(log10)
 
 
 def _one_plus(m: Arithmetic, x: Pair, doubled: Value | None = None) -> Pair:
     """Return log(1 + x) for x > -1, with small relative error also near 0; plus log(2) in the lanes of ``doubled``."""
     u = m.sum(x.hi.constant(1.0), x.hi).plus(x.lo)
-    mantissa, k = _split(u.hi)
+    shift = None if doubled is None else where(doubled, 1.0, 0.0)
+    near = magnitude(x.hi) < 1 / 64  # 1 + x is in the interval around 1
+    parts = _split(m, u.hi, log_table(_COUNT), shift)
+    parts = parts._replace(r=where(near, x.hi, parts.r))
     if u.lo is None:
-        f = Pair(where(k.equals(0), x.hi, mantissa - 1.0))
-    else:
-        f = m.sum(mantissa - 1.0, where(u.hi < 2.0**60, u.lo * power_of_two(-1 * k), 0.0))
-    power = to_float(k)
-    if doubled is not None:
-        power = where(doubled, power + 1.0, power)
-    return _with_exponent(m, _near_one(m, f), power)
+        return _sum(m, parts)
+    low = where(u.hi < 2.0**60, u.lo * power_of_two(-1 * parts.whole), 0.0)
+    rest = low * fma(-parts.r, parts.inverse, parts.inverse)  # the quotient u.lo / u.hi, approximately
+    rest = where(near, 0.0 if x.lo is None else x.lo, rest)
+    return m.normal(_sum(m, parts._replace(low=parts.low + rest)))
 
 
 def log1p(m: Arithmetic, x: Value) -> Value:

@@ -89,6 +89,10 @@ class Arithmetic:
         """Return a + b of pairs."""
         return self.normal(self.sum(a.hi, b.hi).plus(a.lo).plus(b.lo))
 
+    def ordered_total(self, a: Pair, b: Pair) -> Pair:
+        """Return a + b of pairs for |a| >= |b| or a = 0; the high part need not be the rounded sum."""
+        return self.ordered_sum(a.hi, b.hi).plus(a.lo).plus(b.lo)
+
     def normal(self, a: Pair) -> Pair:
         """Return the same sum with its rounded value as the high part."""
         return a if a.lo is None else self.ordered_sum(a.hi, a.lo)
@@ -105,10 +109,8 @@ class Arithmetic:
             return result
         return self.normal(result.plus(fma(a.hi, b.lo, a.lo * b.hi)))
 
-    def quotient(self, a: Pair, b: Pair) -> Pair:
-        """Return a / b of pairs."""
-        if not self.exact:
-            return Pair(a.hi / b.hi)
+    def _divide(self, a: Pair, b: Pair) -> tuple[Value, Value, Value]:
+        """Return a / b approximately, and what is left of a and the inverse of b: the product is the correction."""
         inverse = 1.0 / b.hi
         q = a.hi * inverse
         rest = fma(-q, b.hi, a.hi)
@@ -116,7 +118,21 @@ class Arithmetic:
             rest = rest + a.lo
         if b.lo is not None:
             rest = fma(-q, b.lo, rest)
+        return q, rest, inverse
+
+    def quotient(self, a: Pair, b: Pair) -> Pair:
+        """Return a / b of pairs."""
+        if not self.exact:
+            return Pair(a.hi / b.hi)
+        q, rest, inverse = self._divide(a, b)
         return self.ordered_sum(q, rest * inverse)
+
+    def divide(self, a: Pair, b: Pair) -> Value:
+        """Return a / b of pairs, rounded."""
+        if not self.exact:
+            return a.hi / b.hi
+        q, rest, inverse = self._divide(a, b)
+        return fma(rest, inverse, q)
 
     def root(self, a: Pair) -> Pair:
         """Return the square root; 0 for 0."""
@@ -124,4 +140,9 @@ class Arithmetic:
         if a.lo is None:
             return Pair(s)
         rest = fma(-s, s, a.hi) + a.lo
-        return Pair(s, where(s > 0.0, rest * (0.5 / s), 0.0))
+        return Pair(s, rest * (_guess_inverse_root(a.hi) * 0.5))
+
+
+def _guess_inverse_root(a: Value) -> Value:
+    """Return 1 / sqrt(a) to 4%, from half the exponent: enough for a correction, and cheaper than a division."""
+    return (0x5FE6EB50C7B537A9 - (a.bits() >> 1)).from_bits()

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import math
 
-from .exponential import exp_pair
-from .logarithm import log_pair
+from .exponential import exp_of, exp_of_any, is_beyond_exp
+from .logarithm import TINY, is_not_normal, log_pair
 from .pairs import Arithmetic, Pair
-from .values import Value, clamp, fma, magnitude, scale, square_root, truncate, where
+from .values import Value, clamp, fma, magnitude, square_root, truncate, where
 
 
-def _exponential(m: Arithmetic, x: Pair) -> Value:
-    """Return e**x for any x; 0 and infinity outside the range of float64."""
-    high = clamp(x.hi, -746.0, 710.0)
-    low = None if x.lo is None else where(magnitude(x.hi) < 746.0, x.lo, 0.0)
-    y, n = exp_pair(m, Pair(high, low))
-    return scale(y.value, n)
+def _product(m: Arithmetic, log: Pair, y: Value) -> Pair:
+    """Return y * log(x)."""
+    product = m.product(y, log.hi)
+    return product if log.lo is None else m.normal(product.plus(y * log.lo))
 
 
 def pow_(m: Arithmetic, x: Value, y: Value) -> Value:
-    """Return x**y, as C defines it."""
+    """Return x**y for a positive normal x and a result that is one."""
+    return exp_of(m, _product(m, log_pair(m, x), y))
+
+
+def pow_anywhere(m: Arithmetic, x: Value, y: Value) -> Value:
+    """Return x**y, as C defines it, with the bits of ``pow_`` in its range."""
     size = magnitude(x)
-    log = log_pair(m, size)
+    small = size < TINY
+    log = log_pair(m, where(small, size * 2.0**54, size), where(small, -54.0, 0.0))
     ends = where(size.equals(0.0), -math.inf, size)
     ordinary = (size > 0.0) & (size < math.inf)
-    product = m.product(y, where(ordinary, log.hi, ends))
-    if product.lo is not None and log.lo is not None:
-        product = product.plus(y * log.lo)
-    value = where(size.equals(1.0), 1.0, _exponential(m, product))
+    product = _product(m, log, clamp(y, -(2.0**100), 2.0**100))  # the logarithm is 0 or above 2**-54
+    high = where(ordinary, product.hi, y * ends)
+    low = None if product.lo is None else where(magnitude(high) < 746.0, product.lo, 0.0)
+    value = where(size.equals(1.0), 1.0, exp_of_any(m, Pair(clamp(high, -746.0, 710.0), low)))
     half = y * 0.5
     whole = truncate(y).equals(y)
     odd = whole & (truncate(half).equals(half) ^ True)
@@ -37,6 +41,12 @@ def pow_(m: Arithmetic, x: Value, y: Value) -> Value:
     value = where(undefined, math.nan, value)
     value = where(x.is_nan() | y.is_nan(), x + y, value)
     return where(x.equals(1.0) | y.equals(0.0), 1.0, value)
+
+
+def is_beyond_pow(m: Arithmetic, x: Value, y: Value) -> Value:
+    """Return the lanes that ``pow_`` cannot compute."""
+    product = _product(m, log_pair(m, x), y)
+    return is_not_normal(m, x) | is_beyond_exp(m, product.hi)
 
 
 def hypot(m: Arithmetic, x: Value, y: Value) -> Value:

@@ -39,6 +39,17 @@ FORMULAS: dict[str, Formula] = {
     "hypot": power.hypot,
 }
 """The nodes that are computed by formulas of float64 registers."""
+RARE: dict[str, tuple[Formula, Formula]] = {
+    "exp": (exponential.is_beyond_exp, exponential.exp_anywhere),
+    "exp2": (exponential.is_beyond_exp2, exponential.exp2_anywhere),
+    **{
+        name: (logarithm.is_not_normal, getattr(logarithm, f"{name}_anywhere"))
+        for name in ("log", "log2", "log10")
+    },
+    "atan2": (inverse.is_beyond_atan2, inverse.atan2_anywhere),
+    "pow": (power.is_beyond_pow, power.pow_anywhere),
+}
+"""Where a formula does not hold, and the formula for all lanes of such a vector."""
 _PERIODIC = ("sin", "cos", "tan")
 
 
@@ -66,6 +77,8 @@ def _helper(
         result = FORMULAS[name](Arithmetic(dtype is dt.float64), *operands)
         if name in _PERIODIC:
             _call_libm_where_huge(f, name, dtype, operands[0], result)
+        if name in RARE:
+            _call_where_rare(f, name, operands, dtype is dt.float64, dtype)
         value = narrow(f, dtype, result)
     f.do(f"ret {vec} {value}")
     params = ", ".join(f"{vec} {register}" for register in registers)
@@ -92,6 +105,24 @@ def _call_libm_where_huge(f: Function, name: str, dtype: DType, x: Value, value:
     with f.when(any_lane(huge)):
         exact = Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
         f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, where(huge, exact, value))}")
+        f.label(f.fresh("never"))
+
+
+def _call_where_rare(f: Function, name: str, operands: list[Value], is_exact: bool, dtype: DType) -> None:
+    """Return the results of the formula for all lanes if any lane needs it. It is a function: it is seldom called."""
+    is_rare, formula = RARE[name]
+    arithmetic, vec = Arithmetic(is_exact), f.vec("double")
+    with f.when(any_lane(is_rare(arithmetic, *operands))):
+        helper = f"{name}_anywhere_{f.lanes}{'' if is_exact else '_short'}"
+        if helper not in f.module.parts:
+            inner, names = Function(f.module, f.lanes), [f"%a{k}" for k in range(len(operands))]
+            value = formula(arithmetic, *[Value(inner, dt.float64, name) for name in names])
+            inner.do(f"ret {vec} {value.register}")
+            parameters = ", ".join(f"{vec} {name}" for name in names)
+            f.module.helper(helper, inner.text(f"internal {vec} @{helper}({parameters}) #1"))
+        arguments = ", ".join(f"{vec} {x.register}" for x in operands)
+        result = Value(f, dt.float64, f.op(f"call {vec} @{helper}({arguments})"))
+        f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, result)}")
         f.label(f.fresh("never"))
 
 

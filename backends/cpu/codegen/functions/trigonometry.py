@@ -86,5 +86,5 @@ def tan(m: Arithmetic, x: Value) -> Value:
     r, n = _reduce_argument(m, x)
     odd = (n & 1).equals(1)
     sine, cosine = m.normal(_sine(m, r)), m.normal(_cosine(m, r))
-    value = m.quotient(choose(odd, cosine, sine), choose(odd, sine, cosine)).value
+    value = m.divide(choose(odd, cosine, sine), choose(odd, sine, cosine))
     return where(magnitude(x) < 2.0**-28, x, _negate_where(value, n << 1))

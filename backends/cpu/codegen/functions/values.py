@@ -170,12 +170,25 @@ def clamp(x: Value, low: float, high: float) -> Value:
     return where(x < low, low, x)
 
 
-def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(x: Value, coefficients: Sequence[Operand]) -> Value:
     """Evaluate a polynomial of x; coefficients start with the highest power."""
-    value = x.constant(coefficients[0])
-    for c in coefficients[1:]:
+    first, *others = coefficients
+    value = first if isinstance(first, Value) else x.constant(first)
+    for c in others:
         value = fma(value, x, c)
     return value
+
+
+def split_polynomial(x: Value, square: Value, coefficients: Sequence[Operand]) -> Value:
+    """Evaluate a polynomial as two, of the even and of the odd powers, so that scalar code waits half as long.
+
+    Args:
+        x: the argument.
+        square: x * x.
+        coefficients: start with the highest power.
+    """
+    last, odd = polynomial(square, coefficients[::-2][::-1]), polynomial(square, coefficients[-2::-2][::-1])
+    return fma(odd, x, last)
 
 
 # float64 only: adding it leaves a small number's nearest integer in the low bits of the sum
