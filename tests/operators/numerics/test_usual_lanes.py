@@ -26,7 +26,7 @@ def drawn(rng, count, dtype):
 
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64], ids=str)
-@pytest.mark.parametrize("name", table.RARE)
+@pytest.mark.parametrize("name", [*table.RARE, "sin", "cos", "tan"])
 def test_neighbours_do_not_change_bits(name, dtype):
     rng = np.random.default_rng(SEED)
     arity = NODES[name].arity

@@ -6,10 +6,11 @@ Worst errors in units in the last place: exp, exp2, erf and tanh 1.0, logarithms
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 from .pairs import Arithmetic
-from .values import Value, clamp, fma, magnitude, polynomial, where, with_sign
+from .values import Value, clamp, fma, magnitude, polynomial, split_polynomial, where, with_sign
 
 _SUMS = Arithmetic(exact=True)
 _MAGIC = 12582912.0  # 1.5 * 2**23: adding it leaves a small number's nearest integer in the low bits
@@ -73,39 +74,44 @@ _SQRT_HALF_BITS = 0x3F3504F3
 _TINY = 1.1754943508222875e-38
 
 
-def _logarithm(x: Value, unit: Sequence[float], step: Sequence[float]) -> Value:
-    """Return a logarithm of x: ``unit`` is that of e, ``step`` that of 2, both as two numbers."""
-    small = x < _TINY
-    bits = where(small, x * 2.0**23, x).bits()
+_UNITS = {
+    "log": ((1.0, 0.0), (0.693145751953125, 1.4286068203094173e-06)),
+    "log2": ((1.4426950216293335, 1.9259629911266175e-08), (1.0, 0.0)),
+    "log10": ((0.4342944920063019, -1.0103050052231683e-08), (0.301025390625, 4.605038981195214e-06)),
+}
+"""The logarithms of e and of 2, each as two numbers; few bits of the first part of the latter."""
+
+
+def _logarithm(name: str, x: Value, shift: Value | None = None) -> Value:
+    """Return a logarithm of a normal number, or that of 2**shift * x."""
+    unit, step = _UNITS[name]
+    bits = x.bits()
     k = (bits - _SQRT_HALF_BITS) >> 23
     f = (bits - (k << 23)).from_bits() - 1.0
     power = (k + _MAGIC_BITS).from_bits() - _MAGIC
-    power = where(small, power - 23.0, power)
+    if shift is not None:
+        power = power + shift
     square = f * f
-    tail = fma(polynomial(f, _LOG) * f, square, square * -0.5)
+    tail = fma(split_polynomial(f, square, _LOG) * f, square, square * -0.5)
     if unit[0] != 1.0:
         scaled = _SUMS.product(f, unit[0])
         f, tail = scaled.hi, fma(tail, unit[0], fma(f, unit[1], scaled.low))
     total = _SUMS.ordered_sum(power * step[0], f)
-    value = total.hi + (total.low + fma(power, step[1], tail))
+    return total.hi + (total.low + fma(power, step[1], tail))
+
+
+def logarithm_anywhere(name: str, x: Value) -> Value:
+    """Return a logarithm of any x, with the bits of that of normal numbers."""
+    small = x < _TINY
+    shift = where(small, x.constant(-23.0), 0.0)
+    value = _logarithm(name, where(small, x * 2.0**23, x), shift)
     end = where(x.equals(0.0), x.constant(-math.inf), where(x < 0.0, math.nan, x))
     return where((x > 0.0) & (x < math.inf), value, end)
 
 
-def log(x: Value) -> Value:
-    """Return the natural logarithm."""
-    return _logarithm(x, (1.0, 0.0), (0.693145751953125, 1.4286068203094173e-06))
-
-
-def log2(x: Value) -> Value:
-    """Return the logarithm to base 2."""
-    return _logarithm(x, (1.4426950216293335, 1.9259629911266175e-08), (1.0, 0.0))
-
-
-def log10(x: Value) -> Value:
-    """Return the logarithm to base 10."""
-    unit = (0.4342944920063019, -1.0103050052231683e-08)
-    return _logarithm(x, unit, (0.301025390625, 4.605038981195214e-06))
+def is_not_normal(x: Value) -> Value:
+    """Return the lanes of subnormal and negative numbers, 0, infinity and NaN."""
+    return ((x >= _TINY) & (x < math.inf)) ^ True
 
 
 # -- erf and tanh ------------------------------------------------------------------------------------------------------
@@ -145,9 +151,7 @@ def tanh(x: Value) -> Value:
 TABLE: dict[str, Callable[[Value], Value]] = {
     "exp": exp,
     "exp2": exp2,
-    "log": log,
-    "log2": log2,
-    "log10": log10,
+    **{name: partial(_logarithm, name) for name in _UNITS},
     "erf": erf,
     "tanh": tanh,
 }

@@ -22,6 +22,7 @@ inverse = lazy.Functions(".backends.cpu.codegen.functions.inverse")
 logarithm = lazy.Functions(".backends.cpu.codegen.functions.logarithm")
 power = lazy.Functions(".backends.cpu.codegen.functions.power")
 trigonometry = lazy.Functions(".backends.cpu.codegen.functions.trigonometry")
+single_circular = lazy.Functions(".backends.cpu.codegen.functions.single_circular")
 libm = lazy.Module(".backends.cpu.codegen.libm")
 _trigonometry = lazy.Module(".backends.cpu.codegen.functions.trigonometry")
 
@@ -51,13 +52,29 @@ RARE: dict[str, tuple[Formula, Formula]] = {
 }
 """Where a formula does not hold, and the formula for all lanes of such a vector."""
 _PERIODIC = ("sin", "cos", "tan")
+_SINGLE: dict[str, Callable[[Value], Value]] = {
+    **single.TABLE,
+    **{name: getattr(single_circular, name) for name in _PERIODIC},
+}
+"""The functions that are computed in float32."""
+_SINGLE_RARE = {
+    **{
+        name: (single.is_not_normal, partial(single.logarithm_anywhere, name))
+        for name in ("log", "log2", "log10")
+    },
+}
+"""Like ``RARE``, for functions that are computed in float32."""
 
 
 def emit(name: str, f: Function, dtype: DType, *registers: str) -> str:
     """Return a call of a function on vectors of float32 or float64."""
     is_shared = name in f.shared
-    if dtype is dt.float32 and name in single.TABLE and not is_shared:
-        return single.TABLE[name](*[Value(f, dtype, register) for register in registers]).register
+    if (
+        dtype is dt.float32
+        and name in _SINGLE
+        and not (is_shared or name in _PERIODIC or name in _SINGLE_RARE)
+    ):
+        return _SINGLE[name](*[Value(f, dtype, register) for register in registers]).register
     vec = f.vec(REGISTER[dtype])
     helper = f"{name}_{REGISTER[dtype]}_{f.lanes}{'_shared' if is_shared else ''}"
     if helper not in f.module.parts:
@@ -70,19 +87,54 @@ def _helper(
 ) -> str:
     f = Function(module, lanes)
     vec, registers = f.vec(REGISTER[dtype]), [f"%a{k}" for k in range(arity)]
-    if dtype is dt.float32 and name in single.TABLE:
-        value = single.TABLE[name](*[Value(f, dtype, register) for register in registers]).register
+    if dtype is dt.float32 and name in _SINGLE:
+        value = _write_single(f, name, *[Value(f, dtype, register) for register in registers])
     else:
-        operands = [widen(f, dtype, register) for register in registers]
-        result = FORMULAS[name](Arithmetic(dtype is dt.float64), *operands)
-        if name in _PERIODIC:
-            _call_libm_where_huge(f, name, dtype, operands[0], result)
-        if name in RARE:
-            _call_where_rare(f, name, operands, dtype is dt.float64, dtype)
-        value = narrow(f, dtype, result)
+        value = _write_double(f, name, dtype, [widen(f, dtype, register) for register in registers])
     f.do(f"ret {vec} {value}")
     params = ", ".join(f"{vec} {register}" for register in registers)
     return f.text(f"internal {vec} @{helper}({params}) {'#1' if is_shared else '#0'}")
+
+
+def _write_double(f: Function, name: str, dtype: DType, operands: list[Value]) -> str:
+    """Write a function of float64 registers; return the result in the dtype."""
+    arithmetic = Arithmetic(dtype is dt.float64)
+    result = FORMULAS[name](arithmetic, *operands)
+    if name in _PERIODIC:
+        _call_libm_where_huge(f, name, dtype, operands[0], result)
+    if name in RARE:
+        is_rare, anywhere = (partial(formula, arithmetic) for formula in RARE[name])
+        key = f"{name}_anywhere_{f.lanes}{'' if arithmetic.exact else '_short'}"
+        rare = is_rare(*operands)
+        with f.when(any_lane(rare)):
+            value = _call_seldom(f, key, anywhere, operands)
+            f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, value)}")
+            f.label(f.fresh("never"))
+    return narrow(f, dtype, result)
+
+
+def _write_single(f: Function, name: str, x: Value) -> str:
+    """Write a function of float32 registers; large arguments of periodic functions are computed in float64."""
+    result, vec = _SINGLE[name](x), f.vec("float")
+    if name in _SINGLE_RARE:
+        is_rare, anywhere = _SINGLE_RARE[name]
+        with f.when(any_lane(is_rare(x))):
+            value = _call_seldom(f, f"{name}_anywhere_{f.lanes}_float", anywhere, [x])
+            f.do(f"ret {vec} {value.register}")
+            f.label(f.fresh("never"))
+    if name in _PERIODIC:
+        large = single_circular.is_large(x)
+        with f.when(any_lane(large)):
+            helper = f"{name}_large_{f.lanes}"
+            if helper not in f.module.parts:
+                inner = Function(f.module, f.lanes)
+                wide = _write_double(inner, name, dt.float32, [widen(inner, dt.float32, "%a0")])
+                inner.do(f"ret {vec} {wide}")
+                f.module.helper(helper, inner.text(f"internal {vec} @{helper}({vec} %a0) #1"))
+            precise = Value(f, dt.float32, f.op(f"call {vec} @{helper}({vec} {x.register})"))
+            f.do(f"ret {vec} {where(large, precise, result).register}")
+            f.label(f.fresh("never"))
+    return result.register
 
 
 def widen(f: Function, dtype: DType, register: str) -> Value:
@@ -108,22 +160,17 @@ def _call_libm_where_huge(f: Function, name: str, dtype: DType, x: Value, value:
         f.label(f.fresh("never"))
 
 
-def _call_where_rare(f: Function, name: str, operands: list[Value], is_exact: bool, dtype: DType) -> None:
-    """Return the results of the formula for all lanes if any lane needs it. It is a function: it is seldom called."""
-    is_rare, formula = RARE[name]
-    arithmetic, vec = Arithmetic(is_exact), f.vec("double")
-    with f.when(any_lane(is_rare(arithmetic, *operands))):
-        helper = f"{name}_anywhere_{f.lanes}{'' if is_exact else '_short'}"
-        if helper not in f.module.parts:
-            inner, names = Function(f.module, f.lanes), [f"%a{k}" for k in range(len(operands))]
-            value = formula(arithmetic, *[Value(inner, dt.float64, name) for name in names])
-            inner.do(f"ret {vec} {value.register}")
-            parameters = ", ".join(f"{vec} {name}" for name in names)
-            f.module.helper(helper, inner.text(f"internal {vec} @{helper}({parameters}) #1"))
-        arguments = ", ".join(f"{vec} {x.register}" for x in operands)
-        result = Value(f, dt.float64, f.op(f"call {vec} @{helper}({arguments})"))
-        f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, result)}")
-        f.label(f.fresh("never"))
+def _call_seldom(f: Function, name: str, formula: Formula, operands: list[Value]) -> Value:
+    """Call a function that evaluates a formula; it is not inlined, as it is called for few vectors."""
+    vec, dtype = operands[0].vec, operands[0].dtype
+    if name not in f.module.parts:
+        inner, names = Function(f.module, f.lanes), [f"%a{k}" for k in range(len(operands))]
+        value = formula(*[Value(inner, dtype, register) for register in names])
+        inner.do(f"ret {vec} {value.register}")
+        parameters = ", ".join(f"{vec} {register}" for register in names)
+        f.module.helper(name, inner.text(f"internal {vec} @{name}({parameters}) #1"))
+    arguments = ", ".join(f"{vec} {x.register}" for x in operands)
+    return Value(f, dtype, f.op(f"call {vec} @{name}({arguments})"))
 
 
 def any_lane(mask: Value) -> str:
