@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -295,10 +296,10 @@ def power(a: Operand, b: Operand) -> Expr:
 
 
 def uniform_power(a: Expr, b: Expr) -> Expr:
-    """``a ** b`` for one exponent for all elements: a product, quotient or square root where NumPy uses one.
+    """``a ** b`` for one exponent for all elements: a product, quotient or square root where it is one.
 
-    The cube of float32 is the product of float64 numbers, rounded once. The cube of float64 is left to the node
-    ``uniform_pow``, which is more accurate than the plain product.
+    Products are those of repeated squaring, as ``jax.lax.integer_pow`` has them. Those of float32 are products of
+    float64 numbers, rounded once.
     """
     if a.dtype.kind not in "iuf":
         return power(a, b)
@@ -309,12 +310,36 @@ def uniform_power(a: Expr, b: Expr) -> Expr:
         return a
     if number == 2:
         return apply("mul", a, a)
-    if number == 3 and a.dtype is not dt.float64:
-        wide = cast(a, dt.float64) if a.dtype is dt.float32 else a
-        return cast(apply("mul", apply("mul", wide, wide), wide), a.dtype)
     if number == -1 and a.dtype.kind == "f":
         return apply("truediv", 1, a)
-    return apply("sqrt", a) if number == 0.5 else apply("uniform_pow", a, b)
+    if number == 0.5:
+        return apply("sqrt", a)
+    if isinstance(number, complex) or number is None:
+        return apply("uniform_pow", a, b)
+    if number == 3 or (a.dtype in (dt.float32, dt.float64) and is_product(number)):
+        wide = cast(a, dt.float64) if a.dtype is dt.float32 else a
+        product = _multiply(wide, abs(int(number)))
+        return cast(product if number > 0 else apply("truediv", 1, product), a.dtype)
+    return apply("uniform_pow", a, b)
+
+
+LARGEST_PRODUCT = 16
+"""Powers of float32 and float64 with a whole exponent up to this size are products."""
+
+
+def is_product(number: float) -> bool:
+    """Whether a power is a product of few factors, or the inverse of one."""
+    return math.isfinite(number) and number == int(number) and abs(number) <= LARGEST_PRODUCT
+
+
+def _multiply(x: Expr, count: int) -> Expr:
+    """The product of ``count`` factors ``x``, with the lowest bits of ``count`` first."""
+    product = None
+    while count:
+        if count & 1:
+            product = x if product is None else apply("mul", product, x)
+        x, count = apply("mul", x, x), count >> 1
+    return product if product is not None else const(1, x.dtype)
 
 
 def _constant_number(x: Expr) -> Number | None:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 
 from .... import lazy
 from ....errors import UnsupportedError
-from ....operators.scalar_ir.expr import Expr, arg, const, order, uniform_power
+from ....operators.scalar_ir.expr import LARGEST_PRODUCT, Expr, arg, const, order, uniform_power
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from ..target import vector_target
 from . import integers
 from .casts import emit_cast
 from .complex_nodes import emit_complex
-from .functions import table
+from .functions import table, values
 from .text import REGISTER, Function, Module, literal
 
 _lazy_operands = lazy.Module(".backends.cpu.codegen.lazy_operands")
@@ -137,37 +136,50 @@ def _uniform_power_helper(module: Module, name: str, dtype: DType, lanes: int) -
     vec = f.vec(REGISTER[dtype])
     exponent = f.op(f"extractelement {vec} %b, i64 0")
     operand = arg(0, dtype)
-    for number in (2.0, 1.0, 3.0, 0.5, -1.0, 0.0):
+    for number in (2.0, 1.0, 3.0, 4.0, 0.5, -1.0, 0.0):
         special = uniform_power(operand, const(number, dtype))
-        if special.op == "uniform_pow" and not vector_target().fma:
-            continue  # the cube of float64
         case, other = f.fresh("case"), f.fresh("other")
         f.branch(f.op(f"fcmp oeq {REGISTER[dtype]} {exponent}, {literal(number, dtype)}"), case, other)
         f.label(case)
         known = {operand: "%a"}
-        if special.op == "uniform_pow":
-            known[special] = _cube(f, dtype, "%a")
         emit_exprs(f, [special], known)
         f.do(f"ret {vec} {known[special]}")
         f.label(other)
+    with f.when(_is_product(f, dtype, exponent)):
+        f.do(f"ret {vec} {_multiply(f, dtype, '%a', exponent)}")
+        f.label(f.fresh("never"))
     f.do(f"ret {vec} {EMIT['pow'](f, dtype, '%a', '%b')}")
     return f.text(f"internal {vec} @{name}({vec} %a, {vec} %b) #0")
 
 
-def _cube(f: Function, dtype: DType, x: str) -> str:
-    """Return the cube with compensated rounding errors: as accurate as ``pow``."""
-    element, vec = REGISTER[dtype], f.vec(REGISTER[dtype])
-    square = f.op(f"fmul {vec} {x}, {x}")
-    square_error = f.intrinsic("fma", element, x, x, f.op(f"fneg {vec} {square}"))
-    result = f.op(f"fmul {vec} {square}, {x}")
-    error = f.intrinsic("fma", element, square, x, f.op(f"fneg {vec} {result}"))
-    error = f.intrinsic("fma", element, square_error, x, error)
-    # a result of 0 keeps its sign; the error of an infinite one is NaN
-    magnitude = f.intrinsic("fabs", element, error)
-    finite = f.op(f"fcmp olt {vec} {magnitude}, {f.splat(float('inf'), dtype)}")
-    usable = f.op(f"and {f.vec('i1')} {finite}, {f.op(f'fcmp one {vec} {magnitude}, zeroinitializer')}")
-    corrected = f.op(f"fadd {vec} {result}, {error}")
-    return f.op(f"select {f.vec('i1')} {usable}, {vec} {corrected}, {vec} {result}")
+def _is_product(f: Function, dtype: DType, exponent: str) -> str:
+    """Return whether a scalar exponent is whole and small, as ``expr.is_product`` does."""
+    element = REGISTER[dtype]
+    with f.width(1):
+        vector = f.op(f"insertelement <1 x {element}> poison, {element} {exponent}, i64 0")
+        x = values.Value(f, dtype, vector)
+        answer = values.truncate(x).equals(x) & (values.magnitude(x) <= float(LARGEST_PRODUCT))
+        return f.op(f"extractelement <1 x i1> {answer.register}, i64 0")
+
+
+def _multiply(f: Function, dtype: DType, x: str, exponent: str) -> str:
+    """Return a power with a whole scalar exponent: the product of ``expr.uniform_power``, in a loop over its bits."""
+    base, vec = table.widen(f, dtype, x), f.vec("double")
+    number = f.op(f"fptosi {REGISTER[dtype]} {exponent} to i64")
+    negative = f.op(f"icmp slt i64 {number}, 0")
+    count = f.op(f"select i1 {negative}, i64 {f.op(f'sub i64 0, {number}')}, i64 {number}")
+    one = f.splat(1.0, dt.float64)
+    with f.loop("0", str(LARGEST_PRODUCT.bit_length()), "1", [(vec, one), (vec, base.register)]) as loop:
+        product, square = loop.carried
+        bit = f.op(f"trunc i64 {f.op(f'lshr i64 {count}, {loop.index}')} to i1")
+        longer = f.op(f"fmul {vec} {product}, {square}")
+        loop.next = [
+            f.op(f"select i1 {bit}, {vec} {longer}, {vec} {product}"),
+            f.op(f"fmul {vec} {square}, {square}"),
+        ]
+    product = loop.carried[0]
+    result = f.op(f"select i1 {negative}, {vec} {f.op(f'fdiv {vec} {one}, {product}')}, {vec} {product}")
+    return table.narrow(f, dtype, values.Value(f, dt.float64, result))
 
 
 EMIT: dict[str, Emit] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ....operators.scalar_ir.expr import LARGEST_PRODUCT
+
 Sources = dict[str, tuple[tuple[str, ...], str]]
 
 _HALF = """\
@@ -112,28 +114,20 @@ template <class T> __device__ inline T power_signed(T base, T exponent) {
 }
 """
 
-_CUBE = """\
-// ---- x * x * x as accurate as a power ----
-__device__ inline float cube(float x) { return (float)((double)x * (double)x * (double)x); }
-
-__device__ inline double cube(double x) {
-    const double square = x * x, result = square * x;
-    const double error = fma(fma(x, x, -square), x, fma(square, x, -result));
-    return error != 0 && fabs(error) <= 1.7976931348623157e308 ? result + error : result;
-}
-"""
-
 _UNIFORM_POWER = """\
-// ---- powers of one exponent for all elements: products, quotients and roots where NumPy has them ----
+// ---- powers of one exponent for all elements: products, quotients and roots where they are ----
 __device__ inline TYPE uniform_power_TYPE(TYPE a, TYPE b) {
     if (b == 2) return a * a;
     if (b == -1) return 1 / a;
     if (b == (TYPE)0.5) return sqrtSUFFIX(a);
     if (b == 1) return a;
-    if (b == 3) return cube(a);
-    return powSUFFIX(a, b);
+    if (b != truncSUFFIX(b) || fabsSUFFIX(b) > LARGEST) return powSUFFIX(a, b);
+    double square = a, product = 1;
+    for (int rest = (int)fabsSUFFIX(b); rest != 0; rest >>= 1, square *= square)
+        if (rest & 1) product *= square;
+    return (TYPE)(b < 0 ? 1 / product : product);
 }
-"""
+""".replace("LARGEST", str(LARGEST_PRODUCT))
 
 _EXTREMA = """\
 // ---- NaN if either is ----
@@ -234,9 +228,8 @@ SOURCES: Sources = {
     "extrema": ((), _EXTREMA),
     "divisor": ((), _DIVISOR),
     "truncation": ((), _TRUNCATION),
-    "cube": ((), _CUBE),
-    "uniform_power_float": (("cube",), _typed(_UNIFORM_POWER, "float", "f")),
-    "uniform_power_double": (("cube",), _typed(_UNIFORM_POWER, "double", "")),
+    "uniform_power_float": ((), _typed(_UNIFORM_POWER, "float", "f")),
+    "uniform_power_double": ((), _typed(_UNIFORM_POWER, "double", "")),
     "remainder_float": ((), _typed(_REMAINDERS, "float", "f")),
     "remainder_double": ((), _typed(_REMAINDERS, "double", "")),
 }
