@@ -105,7 +105,7 @@ def economize(series: list[Fraction], reach: Fraction, degree: int) -> list[Frac
 
 
 class LogTable(NamedTuple):
-    """How a logarithm splits a number: x = 2**k * m, with m in one of the table's intervals around 1.
+    """The constants that split a logarithm: x = 2**k * m, with m in one of the table's intervals around 1.
 
     Attributes:
         start: bits of the least m, as a float64.
@@ -127,7 +127,7 @@ class LogTable(NamedTuple):
 
 @functools.cache
 def log_table(count: int, base: int = 0) -> LogTable:
-    """Return the table of 16 or 32 intervals of the logarithm to a base; 0 stands for the base e."""
+    """Return the table of 16 or 32 intervals of the logarithm to a base, or of the natural one for the base 0."""
     start, shift = (
         0x3FE6800000000000,
         52 - (count.bit_length() - 1),

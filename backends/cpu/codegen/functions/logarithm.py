@@ -1,6 +1,6 @@
 """Logarithms and inverse hyperbolic functions, from log(2**k * m) = k * log(2) + log(c) + log1p(m / c - 1).
 
-The table of :func:`~.lookup.log_table` holds 1 / c and log(c) for intervals of m around 1.
+The table of :func:`~.constants.log_table` holds 1 / c and log(c) for intervals of m around 1.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def _gather(f: Function, name: str, offsets: str) -> str:
     vec, pointers, mask = f.vec("double"), f.vec("ptr"), f.vec("i1")
     symbol = f"llvm.masked.gather.v{f.lanes}f64.v{f.lanes}p0"
     f.module.declare(symbol, vec, pointers, mask, vec)
-    places = f.op(f"getelementptr i8, ptr @{name}, {f.vec('i64')} {offsets}")
-    lanes = f"{pointers} align 8 {places}, {mask} splat (i1 true), {vec} poison"
+    addresses = f.op(f"getelementptr i8, ptr @{name}, {f.vec('i64')} {offsets}")
+    lanes = f"{pointers} align 8 {addresses}, {mask} splat (i1 true), {vec} poison"
     return f.op(f"call {vec} @{symbol}({lanes})")
 
 
