@@ -23,6 +23,7 @@ prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
 hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
 write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
+sink_ranges = lazy.Functions(".lowering.passes.sink_ranges").sink_ranges
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
 split_stacks = lazy.Functions(".lowering.passes.split_stacks").split_stacks
 MAX_FOLDED_SIZE = 1024  # elements; storing larger constants costs more than computing them
@@ -204,6 +205,7 @@ Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     inline_calls,
     remove_dead_code,
+    sink_ranges,
     fold_constants,
     simplify,
     canonicalize_views,
@@ -221,7 +223,9 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
 )
 """The passes of lowering, in order."""
-CONTROL_PASSES = frozenset((inline_calls, prune_control, hoist_products, hoist_scatters, hoist_invariants))
+CONTROL_PASSES = frozenset(
+    (inline_calls, sink_ranges, prune_control, hoist_products, hoist_scatters, hoist_invariants)
+)
 """The passes that change loops, branches and calls only."""
 
 

@@ -60,8 +60,8 @@ def _permute(table: Table, index: Value) -> Value:
     f, lanes = index.f, index.f.lanes
     parts = [f.extract_lanes(index.register, "i64", start, _PERMUTED) for start in range(0, lanes, _PERMUTED)]
     with f.width(_PERMUTED):
-        found = [_permute_part(f, table, part) for part in parts]
-        joined, size = f.concatenate("double", found)
+        elements = [_permute_part(f, table, part) for part in parts]
+        joined, size = f.concatenate("double", elements)
     with f.width(size):
         return Value(f, dt.float64, f.extract_lanes(joined, "double", 0, lanes))
 
@@ -73,11 +73,11 @@ def _permute_part(f: Function, table: Table, index: str) -> str:
         f"<{', '.join(f'double {literal(x, dt.float64)}' for x in table[start : start + _PERMUTED])}>"
         for start in range(0, len(table), _PERMUTED)
     ]
-    found = [
+    elements = [
         f.op(f"call {vec} @{symbol}({vec} {one}, {f.vec('i64')} {index}, {vec} {two})")
         for one, two in zip(registers[::2], registers[1::2])
     ]
-    if len(found) == 1:
-        return found[0]
+    if len(elements) == 1:
+        return elements[0]
     upper = Value(f, dt.int64, index) & (2 * _PERMUTED)
-    return f.op(f"select {f.vec('i1')} {upper.equals(0).register}, {vec} {found[0]}, {vec} {found[1]}")
+    return f.op(f"select {f.vec('i1')} {upper.equals(0).register}, {vec} {elements[0]}, {vec} {elements[1]}")
