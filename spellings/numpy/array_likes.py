@@ -83,6 +83,7 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
 
     Attributes:
         own_names: the keywords that it handles itself, or that :attr:`function` does where it is written in Python.
+        values_start: the first of the arguments of which numbers take the dtype of another one; 0 if there are none.
     """
 
     def __init__(self, function: Function, operator: Operator) -> None:
@@ -93,6 +94,7 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         self._takes_list = bool(types) and types[0].is_list and self._tensors[0]
         target = getattr(function, "without_options", function)
         self.own_names = ("dtype", *getattr(function, "options", ()))
+        self.values_start: int = getattr(function, "values_start", 0)
         if isinstance(target, OperatorFunction):
             add_wrapper(self, target)
 
@@ -138,14 +140,19 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         return str(self.__qualname__)  # pickled by its name
 
 
-def name_operator(target: Any, *options: str) -> Callable[[F], F]:  # noqa: ANN401
+def name_operator(target: Any, *options: str, values_start: int = 0) -> Callable[[F], F]:  # noqa: ANN401
     """Mark a function written in Python: calls without these options are calls of an operator's function.
 
     The native entry passes such calls to the operator, which refuses arguments that it does not take by position.
+
+    Args:
+        target: the operator's function.
+        options: the keywords that the Python function handles.
+        values_start: the first of the arguments of which numbers take the dtype of another one; 0 if there are none.
     """
 
     def mark(function: F) -> F:
-        vars(function).update(without_options=target, options=options)
+        vars(function).update(without_options=target, options=options, values_start=values_start)
         return function
 
     return mark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor import construct
 from ..errors import DTypeError, ValueArgumentError
@@ -15,6 +15,7 @@ from ..operators.shape import joining, rearrange, stacking, views
 from ..registry.dtype_functions import can_cast
 from ..registry.dtypes import as_dtype
 from .array_likes import name_operator
+from .creation import asarray
 
 if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor
@@ -128,10 +129,39 @@ def take(
     return taking.take(a, indices, axis, out=out)
 
 
-@name_operator(selection.where)
-def where(condition: Tensor, *values: Tensor) -> Tensor | tuple[Tensor, ...]:
+@name_operator(selection.where, values_start=1)
+def where(condition: Tensor, x: Tensor | None = None, y: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
     """Elements of one of two tensors; of the condition alone, the indices of its true elements.
+
+    A number takes the dtype of the other operand; two numbers have NumPy's dtypes.
+
+    Raises:
+        ValueArgumentError: one of the two tensors is missing.
 
     Source: ``numpy.where``.
     """
-    return selection.where(condition, *values) if values else taking.nonzero(condition)
+    if x is None and y is None:
+        return taking.nonzero(condition)
+    if x is None or y is None:
+        raise ValueArgumentError("where: give both x and y, or neither")
+    one, other = _kind_of(x), _kind_of(y)
+    if _needs_dtype(one, other) and (other >= 0 or one >= other):
+        x = asarray(x)
+    elif _needs_dtype(other, one):
+        y = asarray(y)
+    return selection.where(condition, x, y)
+
+
+_NUMBERS, _KINDS = (bool, int, float, complex), {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+def _kind_of(value: Any) -> int:  # noqa: ANN401
+    """The kind of a value's dtype: bool, integer, floating-point or complex; below 0 for numbers."""
+    if type(value) in _NUMBERS:
+        return _NUMBERS.index(type(value)) - len(_NUMBERS)
+    return _KINDS.get(value.dtype.kind, 2) if hasattr(value, "dtype") else 2
+
+
+def _needs_dtype(kind: int, other: int) -> bool:
+    """Whether a value of a kind is a number that does not take the precision of the other operand."""
+    return kind < 0 and kind + len(_NUMBERS) > other and other != _KINDS["f"]

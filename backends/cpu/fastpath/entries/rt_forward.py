@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, unlikely
-from ..runtime import capi, rt_arguments, rt_entry, rt_lists
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, unlikely
+from ..runtime import capi, rt_arguments, rt_entry, rt_lists, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
@@ -14,6 +14,7 @@ class ForwardEntry(base.OperatorEntry):
     target: ptr  # what is called
     refusal: ptr  # the class of the exception with which it refuses arguments
     own_names: ptr  # the keywords that Python handles, a tuple
+    values_start: i64  # the first of the arguments of which which numbers take the dtype; 0 if there are none
 
 
 @rt_entry.entry(records=False)
@@ -33,6 +34,8 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
     first = load(ptr, args, 0)
     if unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):
         return Outcome.FALL_BACK
+    if unlikely(entry.values_start > 0 and not take_dtypes(g, args, entry.values_start, count, flags)):
+        return Outcome.FALL_BACK
     result = capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
     if likely(result != NULL):
         entry.calls += 1
@@ -50,6 +53,35 @@ def is_list_of_objects(x: capi.PyVarObject) -> bool:
         return False
     kind = ptr(0) if x.size == 0 else capi.type_of(load(ptr, capi.sequence_items(x), 0))
     return kind not in (capi.PyFloat_Type, capi.PyLong_Type, capi.PyComplex_Type)
+
+
+@native
+def take_dtypes(g: base.Globals, args: ptr, start: i64, stop: i64, flags: i64) -> bool:
+    """Return whether all numbers among some arguments take the precision of another one.
+
+    It is of their kind or a later one (bool, integer, floating-point, complex), or floating-point.
+    """
+    number, kind, where = i64(0), i64(-1), stack(8)
+    for k in range(start, stop):
+        code = rt_operands.operand_code(g, load(ptr, args, k * 8), flags, where)
+        if code == base.FOREIGN:
+            return False
+        if code >= base.WEAK_BOOL:
+            if code - base.WEAK_BOOL > number:
+                number = code - base.WEAK_BOOL
+        elif kind_of(code) > kind:
+            kind = kind_of(code)
+    return bool(number <= kind or kind == 2)
+
+
+@native
+def kind_of(code: i64) -> i64:
+    """Return the number of the kind of a dtype."""
+    if code == base.BOOL:
+        return 0
+    if code < base.FLOAT16:
+        return 1
+    return 2 if code < base.COMPLEX64 else 3
 
 
 @noinline

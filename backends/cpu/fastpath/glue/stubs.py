@@ -193,7 +193,12 @@ class ColdCallable:
         for wrapper in self.wrappers:
             if not native_type.entry_of(wrapper):
                 fall_back = MethodType(type(wrapper).__call__, wrapper)
-                fields = {"target": self.function, "refusal": ArgumentError, "own_names": wrapper.own_names}
+                fields = {
+                    "target": self.function,
+                    "refusal": ArgumentError,
+                    "own_names": wrapper.own_names,
+                    "values_start": wrapper.values_start,
+                }
                 record = EntryStruct(rt_forward.ForwardEntry, self.runtime.process, fall_back, **fields)
                 wrapper.native_record = record
                 native_type.set_entry(wrapper, self.runtime.entry("forward"), record.address)
@@ -359,8 +364,15 @@ class Stub(ColdCallable):
         return OperatorStruct(self.runtime.process, fall_back, miss, NAMES, write_out=writer)
 
     def add_wrapper(self, wrapper: Any) -> None:
-        """Let a callable that converts arguments share the entry, which leaves calls on numbers alone to it."""
-        self.add_method(wrapper, False, takes_numbers=False)
+        """Let a callable that converts arguments share the entry, which leaves calls on numbers alone to it.
+
+        One that converts some numbers only passes the other calls on: operand types that the entry does not know yet
+        are then those of the function's calls.
+        """
+        if wrapper.values_start:
+            super().add_wrapper(wrapper)
+        else:
+            self.add_method(wrapper, False, takes_numbers=False)
 
     def add_method(self, method: Any, swapped: bool, takes_numbers: bool = True) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
@@ -395,6 +407,7 @@ class Stub(ColdCallable):
         for listener in self.runtime.install_listeners:
             listener(self)
         self.function.target = self.python
+        self.install_wrappers()
 
     def _store_last_names(self) -> None:
         """Let the function's entry take more arguments; special methods have none: that of `__pow__` is a modulus."""
