@@ -8,6 +8,7 @@ hoist_scatter_add.py: hoisting of scatter-adds into an accumulator out of scans
 licm.py: loop-invariant code motion
 loop_dce.py: dead-code elimination for loops and branches
 inline_producers.py: duplicating cheap producers into the kernels that read them
+sink_ranges.py: counting captured ranges inside loops
 sink_selects.py: choosing the number that a scalar is updated by, and not the result
 short_dots.py: dot products of short vectors as sums of products
 split_stacks.py: elementwise operators on the parts of stacks

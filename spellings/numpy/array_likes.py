@@ -82,8 +82,8 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
     It has the native entry of the operator's function, and converts the arguments of calls that were refused.
 
     Attributes:
-        own_names: the keywords that it handles itself, or that :attr:`function` does where it is written in Python.
-        values_start: the first of the arguments of which numbers take the dtype of another one; 0 if there are none.
+        passing_rules: which calls native code passes on: ``own_names``, the keywords of calls that it handles itself,
+            or :attr:`function` where that is written in Python; and ``values_start``, see :func:`name_operator`.
     """
 
     def __init__(self, function: Function, operator: Operator) -> None:
@@ -93,8 +93,8 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         self._tensors = [kind.core == "Tensor" for kind in types]
         self._takes_list = bool(types) and types[0].is_list and self._tensors[0]
         target = getattr(function, "without_options", function)
-        self.own_names = ("dtype", *getattr(function, "options", ()))
-        self.values_start: int = getattr(function, "values_start", 0)
+        own_names = ("dtype", *getattr(function, "options", ()))
+        self.passing_rules = {"own_names": own_names, "values_start": getattr(function, "values_start", 0)}
         if isinstance(target, OperatorFunction):
             add_wrapper(self, target)
 

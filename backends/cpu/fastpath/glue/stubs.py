@@ -193,12 +193,7 @@ class ColdCallable:
         for wrapper in self.wrappers:
             if not native_type.entry_of(wrapper):
                 fall_back = MethodType(type(wrapper).__call__, wrapper)
-                fields = {
-                    "target": self.function,
-                    "refusal": ArgumentError,
-                    "own_names": wrapper.own_names,
-                    "values_start": wrapper.values_start,
-                }
+                fields = {"target": self.function, "refusal": ArgumentError, **wrapper.passing_rules}
                 record = EntryStruct(rt_forward.ForwardEntry, self.runtime.process, fall_back, **fields)
                 wrapper.native_record = record
                 native_type.set_entry(wrapper, self.runtime.entry("forward"), record.address)
@@ -364,12 +359,8 @@ class Stub(ColdCallable):
         return OperatorStruct(self.runtime.process, fall_back, miss, NAMES, write_out=writer)
 
     def add_wrapper(self, wrapper: Any) -> None:
-        """Let a callable that converts arguments share the entry, which leaves calls on numbers alone to it.
-
-        One that converts some numbers only passes the other calls on: operand types that the entry does not know yet
-        are then those of the function's calls.
-        """
-        if wrapper.values_start:
+        """Let a callable that converts arguments share the entry, or pass calls on if it converts some numbers only."""
+        if wrapper.passing_rules["values_start"]:
             super().add_wrapper(wrapper)
         else:
             self.add_method(wrapper, False, takes_numbers=False)
