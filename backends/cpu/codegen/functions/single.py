@@ -1,6 +1,6 @@
 """The common functions of float32 in float32 arithmetic, which takes half as long as float64's.
 
-Worst errors in units in the last place: exp, exp2, erf and tanh 1.0, logarithms 0.95.
+Worst errors in units in the last place: exp, exp2, erf and tanh 1.0, logarithms 0.95, expm1 1.3, log1p and cosh 1.0.
 """
 
 from __future__ import annotations
@@ -45,17 +45,69 @@ def _scale(y: Value, n: Value) -> Value:
     return (y * _power_of_two(half)) * _power_of_two(n - half)
 
 
+def _shift(y: Value, n: Value) -> Value:
+    """Return y * 2**n if it is a normal number."""
+    return (y.bits() + (n << 23)).from_bits()
+
+
 def exp(x: Value) -> Value:
-    """Return e**x."""
+    """Return e**x for |x| < 87."""
+    return _shift(*_reduce_exp(x))
+
+
+def exp_anywhere(x: Value) -> Value:
+    """Return e**x for any x, with the bits of ``exp`` in its range."""
     return _scale(*_reduce_exp(clamp(x, -104.0, 89.0)))
 
 
-def exp2(x: Value) -> Value:
-    """Return 2**x."""
-    x = clamp(x, -151.0, 129.0)
+def is_beyond_exp(x: Value) -> Value:
+    """Return the lanes that ``exp`` cannot compute."""
+    return (magnitude(x) < 87.0) ^ True
+
+
+def _reduce_exp2(x: Value) -> tuple[Value, Value]:
+    """Return (2**r, n) with x = n + r."""
     shifted = x + _MAGIC
     r = (x - (shifted - _MAGIC)) * _LN2
-    return _scale(fma(polynomial(r, _EXP), r * r, r) + 1.0, shifted.bits() - _MAGIC_BITS)
+    return fma(polynomial(r, _EXP), r * r, r) + 1.0, shifted.bits() - _MAGIC_BITS
+
+
+def exp2(x: Value) -> Value:
+    """Return 2**x for |x| < 125."""
+    return _shift(*_reduce_exp2(x))
+
+
+def exp2_anywhere(x: Value) -> Value:
+    """Return 2**x for any x, with the bits of ``exp2`` in its range."""
+    return _scale(*_reduce_exp2(clamp(x, -151.0, 129.0)))
+
+
+def is_beyond_exp2(x: Value) -> Value:
+    """Return the lanes that ``exp2`` cannot compute."""
+    return (magnitude(x) < 125.0) ^ True
+
+
+def expm1(x: Value) -> Value:
+    """Return e**x - 1, as twice half of it: 2**n / 2 may be a number where 2**n is not."""
+    n, whole = _nearest(clamp(x, -18.0, 89.0))
+    first = fma(n, -_LN2_HIGH, clamp(x, -18.0, 89.0))
+    r = fma(n, -_LN2_LOW, first)
+    beyond = fma(polynomial(r, _EXP), r * r, fma(n, -_LN2_LOW, first - r))
+    half = _power_of_two(whole - 1)
+    value = fma(half, beyond, fma(half, r, half - 0.5)) * 2.0
+    return where(magnitude(x) < 2.0**-25, x, value)
+
+
+def cosh(x: Value) -> Value:
+    """Return e / 2 + 1 / (2 * e) for e = exp(|x|)."""
+    size = magnitude(x)
+    size = where(size > 89.5, 89.5, size)
+    n, whole = _nearest(size)
+    r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, size))
+    y = _SUMS.ordered_sum(x.constant(1.0), fma(polynomial(r, _EXP), r * r, r))
+    scale = _power_of_two(whole - 2)  # 2**n / 2 is a number for every n then
+    half, low = (y.hi + y.hi) * scale, (y.low + y.low) * scale
+    return half + (low + 0.25 / half)
 
 
 def _normal_exp(x: Value) -> Value:
@@ -98,6 +150,23 @@ def _logarithm(name: str, x: Value, shift: Value | None = None) -> Value:
         f, tail = scaled.hi, fma(tail, unit[0], fma(f, unit[1], scaled.low))
     total = _SUMS.ordered_sum(power * step[0], f)
     return total.hi + (total.low + fma(power, step[1], tail))
+
+
+def log1p(x: Value) -> Value:
+    """Return log(1 + x): the logarithm of the rounded sum, whose rounding error is added to its fraction."""
+    step = _UNITS["log"][1]
+    u = x + 1.0
+    bits = u.bits()
+    k = (bits - _SQRT_HALF_BITS) >> 23
+    error = where(u < 2.0**60, _SUMS.sum(x.constant(1.0), x).low * _power_of_two(-1 * k), 0.0)
+    fraction = _SUMS.ordered_sum((bits - (k << 23)).from_bits() - 1.0, error)
+    f = fraction.hi
+    power, square = (k + _MAGIC_BITS).from_bits() - _MAGIC, f * f
+    tail = fma(split_polynomial(f, square, _LOG) * f, square, square * -0.5)
+    total = _SUMS.ordered_sum(power * step[0], f)
+    value = total.hi + ((total.low + fraction.low) + fma(power, step[1], tail))
+    end = where(x.equals(-1.0), x.constant(-math.inf), where(x < -1.0, math.nan, x))
+    return where((x > -1.0) & (x < math.inf) & (magnitude(x) >= 2.0**-25), value, end)
 
 
 def logarithm_anywhere(name: str, x: Value) -> Value:
@@ -151,6 +220,9 @@ def tanh(x: Value) -> Value:
 TABLE: dict[str, Callable[[Value], Value]] = {
     "exp": exp,
     "exp2": exp2,
+    "expm1": expm1,
+    "cosh": cosh,
+    "log1p": log1p,
     **{name: partial(_logarithm, name) for name in _UNITS},
     "erf": erf,
     "tanh": tanh,

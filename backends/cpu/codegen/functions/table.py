@@ -57,7 +57,9 @@ _SINGLE: dict[str, Callable[[Value], Value]] = {
     **{name: getattr(single_circular, name) for name in _PERIODIC},
 }
 """The functions that are computed in float32."""
-_SINGLE_RARE = {
+_SINGLE_RARE: dict[str, tuple[Callable[[Value], Value], Callable[[Value], Value]]] = {
+    "exp": (single.is_beyond_exp, single.exp_anywhere),
+    "exp2": (single.is_beyond_exp2, single.exp2_anywhere),
     **{
         name: (single.is_not_normal, partial(single.logarithm_anywhere, name))
         for name in ("log", "log2", "log10")
