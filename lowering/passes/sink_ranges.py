@@ -12,7 +12,7 @@ from ...tracer.graph import Graph, Node, Value
 from ..fusion.ranges import match_range
 from ..kernel_selection import uniform_constant
 from .loop_passes import Rewritten, replace_scans, scan_node, scan_of, substitute
-from .rewrite import copy_node, has_effects
+from .rewrite import copy_node, empty_like, has_effects
 
 MAX_SIZE, MAX_NODES = 1024, 8  # elements and nodes of what is computed again
 _ELEMENTWISE = ("unary", "binary", "comparison", "ternary", "cast", "view")
@@ -31,19 +31,16 @@ def _sink_into_scan(node: Node) -> Rewritten | None:
     sunk = {k: nodes for k, nodes in sunk.items() if scan.body.inputs[first + k] not in readers}
     if not sunk:
         return None
-    body, env = Graph(), {}
-    for k, nodes in sunk.items():
-        copies: dict[Value, Value] = {}
-        for inner in nodes:
-            copy = copy_node(inner, lambda value: copies.get(value, value))  # noqa: B023
-            copies.update(zip(inner.outputs, copy.outputs))
-            body.nodes.append(copy)
-        env[scan.body.inputs[first + k]] = copies[scan.consts[k]]
+    body, copies = empty_like(scan.body), dict[Value, Value]()
+    for inner in dict.fromkeys(inner for nodes in sunk.values() for inner in nodes):
+        copy = copy_node(inner, copies.__getitem__)
+        copies.update(zip(inner.outputs, copy.outputs))
+        body.nodes.append(copy)
+    env = {scan.body.inputs[first + k]: copies[scan.consts[k]] for k in sunk}
     kept = [k for k in range(len(scan.consts)) if k not in sunk]
-    body.inputs = [*scan.body.inputs[:first], *(scan.body.inputs[first + k] for k in kept)]
+    body.inputs = [value for value in scan.body.inputs if value not in env]
     body.nodes += scan.body.nodes
-    body.captured, body.constants = list(scan.body.captured), list(scan.body.constants)
-    body.derived, body.outputs = list(scan.body.derived), list(scan.body.outputs)
+    body.outputs = list(scan.body.outputs)
     made = scan._replace(body=substitute(body, env), consts=tuple(scan.consts[k] for k in kept))
     result = scan_node(made, node.source)
     return [result], dict(zip(node.outputs, result.outputs))

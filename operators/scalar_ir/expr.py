@@ -318,7 +318,7 @@ def uniform_power(a: Expr, b: Expr) -> Expr:
         return apply("uniform_pow", a, b)
     if number == 3 or (a.dtype in (dt.float32, dt.float64) and is_product(number)):
         wide = cast(a, dt.float64) if a.dtype is dt.float32 else a
-        product = _multiply(wide, abs(int(number)))
+        product = multiply_repeatedly(wide, abs(int(number)))
         return cast(product if number > 0 else apply("truediv", 1, product), a.dtype)
     return apply("uniform_pow", a, b)
 
@@ -332,14 +332,14 @@ def is_product(number: float) -> bool:
     return math.isfinite(number) and number == int(number) and abs(number) <= LARGEST_PRODUCT
 
 
-def _multiply(x: Expr, count: int) -> Expr:
-    """The product of ``count`` factors ``x``, with the lowest bits of ``count`` first."""
+def multiply_repeatedly(x: Any, count: int) -> Any:  # noqa: ANN401
+    """The product of ``count`` > 0 factors ``x``, an expression or an array: the lowest bits of ``count`` first."""
     product = None
     while count:
         if count & 1:
-            product = x if product is None else apply("mul", product, x)
-        x, count = apply("mul", x, x), count >> 1
-    return product if product is not None else const(1, x.dtype)
+            product = x if product is None else product * x
+        x, count = x * x, count >> 1
+    return product
 
 
 def _constant_number(x: Expr) -> Number | None:

@@ -11,7 +11,7 @@ from ... import lazy
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ..declare.quiet import call_quietly
-from .expr import NODES, Expr, constant_value, is_product, order
+from .expr import NODES, Expr, constant_value, is_product, multiply_repeatedly, order
 
 scipy_special = lazy.Module("scipy.special")
 
@@ -59,16 +59,11 @@ def _uniform_pow(a: Array, b: Array) -> Array:
     number = float(np.ravel(b)[0])
     if number in _BY_EXPONENT:
         return _BY_EXPONENT[number](a)
-    return _multiply(a, int(number)) if a.dtype.itemsize > 2 and is_product(number) else _pow(a, b)
-
-
-def _multiply(a: Array, exponent: int) -> Array:
-    """The power by repeated squaring; see ``expr.uniform_power``."""
-    square, product, count = a.astype(np.float64), np.ones(a.shape), abs(exponent)
-    while count:
-        product = product * square if count & 1 else product
-        square, count = square * square, count >> 1
-    return (product if exponent > 0 else 1 / product).astype(a.dtype)
+    if a.dtype.itemsize == 2 or not is_product(number):
+        return _pow(a, b)
+    product: Array = multiply_repeatedly(a.astype(np.float64), abs(int(number)))
+    result: Array = product if number > 0 else 1 / product
+    return result.astype(a.dtype)
 
 
 def _complex(real: Array, imag: Array) -> Array:

@@ -128,10 +128,8 @@ class LogTable(NamedTuple):
 @functools.cache
 def log_table(count: int, base: int = 0) -> LogTable:
     """Return the table of 16 or 32 intervals of the logarithm to a base, or of the natural one for the base 0."""
-    start, shift = (
-        0x3FE6800000000000,
-        52 - (count.bit_length() - 1),
-    )  # 0.703125: 1 is then well inside an interval
+    start = 0x3FE6800000000000  # 0.703125: 1 is then well inside an interval
+    shift = 52 - (count.bit_length() - 1)
     edges = [_from_bits(start + (i << shift)) for i in range(count + 1)]
     unit = 1 / log_of(Fraction(base)) if base else Fraction(1)
     inverses, logs = [], []

@@ -36,12 +36,6 @@ _SHORT_ASIN = (
 )  # fmt: skip
 
 
-def _with_cube(m: Arithmetic, u: Pair, precise: tuple[float, ...], short: tuple[float, ...]) -> Pair:
-    """Return u + u**3 * P(u**2)."""
-    z = u.hi * u.hi
-    return u.plus(split_polynomial(z, z * z, precise if m.exact else short) * (z * u.hi))
-
-
 @functools.cache
 def _directions() -> tuple[Table, Table, Table, Table]:
     """Return the components (x, y) of the table's directions, and their angles as high and low parts."""
@@ -124,7 +118,8 @@ def _half_angle(m: Arithmetic, size: Value, large: Value) -> Pair:
     """Return asin(|x|) for |x| <= 1/2; asin(sqrt((1 - |x|) / 2)) in the other lanes."""
     half = fma(size, -0.5, 0.5)
     root = choose(large, m.root(m.exactly(half)), m.exactly(size))
-    return _with_cube(m, root, _ASIN, _SHORT_ASIN)
+    z = root.hi * root.hi
+    return root.plus(split_polynomial(z, z * z, _ASIN if m.exact else _SHORT_ASIN) * (z * root.hi))
 
 
 def asin(m: Arithmetic, x: Value) -> Value:

@@ -12,7 +12,17 @@ from .....named_tuple import NamedTuple
 from .constants import LogTable, log_table
 from .lookup import look_up
 from .pairs import Arithmetic, Pair, choose
-from .values import Value, fma, magnitude, power_of_two, split_polynomial, to_float, where, with_sign
+from .values import (
+    Value,
+    end_logarithm,
+    fma,
+    magnitude,
+    power_of_two,
+    split_polynomial,
+    to_float,
+    where,
+    with_sign,
+)
 
 _COUNT = 16  # intervals
 # (log1p(r) - r) / r**2 for the r of 16 intervals
@@ -101,8 +111,7 @@ def _anywhere(
     def evaluate(m: Arithmetic, x: Value) -> Value:
         small = x < TINY
         value = formula(m, where(small, x * 2.0**54, x), where(small, -54.0, 0.0))
-        end = where(x.equals(0.0), -math.inf, where(x < 0.0, math.nan, x))
-        return where((x > 0.0) & (x < math.inf), value, end)
+        return end_logarithm(x, value)
 
     return evaluate
 
@@ -147,9 +156,8 @@ def _one_plus(m: Arithmetic, x: Pair, doubled: Value | None = None) -> Pair:
 
 def log1p(m: Arithmetic, x: Value) -> Value:
     """Return log(1 + x)."""
-    value = _one_plus(m, Pair(x)).value
-    end = where(x.equals(-1.0), -math.inf, where(x < -1.0, math.nan, x))
-    return where((x > -1.0) & (x < math.inf) & (magnitude(x) >= 2.0**-54), value, end)
+    value = end_logarithm(x, _one_plus(m, Pair(x)).value, -1.0)
+    return where(magnitude(x) < 2.0**-54, x, value)
 
 
 def asinh(m: Arithmetic, x: Value) -> Value:

@@ -10,7 +10,17 @@ from collections.abc import Callable
 from functools import partial
 
 from .pairs import Arithmetic
-from .values import Value, clamp, fma, magnitude, polynomial, split_polynomial, where, with_sign
+from .values import (
+    Value,
+    clamp,
+    end_logarithm,
+    fma,
+    magnitude,
+    polynomial,
+    split_polynomial,
+    where,
+    with_sign,
+)
 
 _SUMS = Arithmetic(exact=True)
 _MAGIC = 12582912.0  # 1.5 * 2**23: adding it leaves a small number's nearest integer in the low bits
@@ -28,11 +38,21 @@ def _nearest(x: Value) -> tuple[Value, Value]:
     return shifted - _MAGIC, shifted.bits() - _MAGIC_BITS
 
 
+def _minus_one(r: Value) -> Value:
+    """Return e**r - 1 for a reduced argument."""
+    return fma(polynomial(r, _EXP), r * r, r)
+
+
+def _reduce_argument(x: Value) -> tuple[Value, Value]:
+    """Return (r, n) with x = n * log(2) + r."""
+    n, whole = _nearest(x)
+    return fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, x)), whole
+
+
 def _reduce_exp(x: Value) -> tuple[Value, Value]:
     """Return (e**r, n) with x = n * log(2) + r; the first is NaN for NaN."""
-    n, whole = _nearest(x)
-    r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, x))
-    return fma(polynomial(r, _EXP), r * r, r) + 1.0, whole
+    r, whole = _reduce_argument(x)
+    return _minus_one(r) + 1.0, whole
 
 
 def _power_of_two(n: Value) -> Value:
@@ -69,7 +89,7 @@ def _reduce_exp2(x: Value) -> tuple[Value, Value]:
     """Return (2**r, n) with x = n + r."""
     shifted = x + _MAGIC
     r = (x - (shifted - _MAGIC)) * _LN2
-    return fma(polynomial(r, _EXP), r * r, r) + 1.0, shifted.bits() - _MAGIC_BITS
+    return _minus_one(r) + 1.0, shifted.bits() - _MAGIC_BITS
 
 
 def exp2(x: Value) -> Value:
@@ -89,8 +109,9 @@ def is_beyond_exp2(x: Value) -> Value:
 
 def expm1(x: Value) -> Value:
     """Return e**x - 1, as twice half of it: 2**n / 2 may be a number where 2**n is not."""
-    n, whole = _nearest(clamp(x, -18.0, 89.0))
-    first = fma(n, -_LN2_HIGH, clamp(x, -18.0, 89.0))
+    limited = clamp(x, -18.0, 89.0)
+    n, whole = _nearest(limited)
+    first = fma(n, -_LN2_HIGH, limited)
     r = fma(n, -_LN2_LOW, first)
     beyond = fma(polynomial(r, _EXP), r * r, fma(n, -_LN2_LOW, first - r))
     half = _power_of_two(whole - 1)
@@ -102,10 +123,9 @@ def cosh(x: Value) -> Value:
     """Return e / 2 + 1 / (2 * e) for e = exp(|x|)."""
     size = magnitude(x)
     size = where(size > 89.5, 89.5, size)
-    n, whole = _nearest(size)
-    r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, size))
-    y = _SUMS.ordered_sum(x.constant(1.0), fma(polynomial(r, _EXP), r * r, r))
-    scale = _power_of_two(whole - 2)  # 2**n / 2 is a number for every n then
+    r, n = _reduce_argument(size)
+    y = _SUMS.ordered_sum(x.constant(1.0), _minus_one(r))
+    scale = _power_of_two(n - 2)  # 2**n / 2 is a number for every n then
     half, low = (y.hi + y.hi) * scale, (y.low + y.low) * scale
     return half + (low + 0.25 / half)
 
@@ -124,8 +144,6 @@ _LOG = (
 )  # fmt: skip
 _SQRT_HALF_BITS = 0x3F3504F3
 _TINY = 1.1754943508222875e-38
-
-
 _UNITS = {
     "log": ((1.0, 0.0), (0.693145751953125, 1.4286068203094173e-06)),
     "log2": ((1.4426950216293335, 1.9259629911266175e-08), (1.0, 0.0)),
@@ -134,48 +152,51 @@ _UNITS = {
 """The logarithms of e and of 2, each as two numbers; few bits of the first part of the latter."""
 
 
-def _logarithm(name: str, x: Value, shift: Value | None = None) -> Value:
-    """Return a logarithm of a normal number, or that of 2**shift * x."""
-    unit, step = _UNITS[name]
+def _split(x: Value) -> tuple[Value, Value]:
+    """Return (f, k) with x = (1 + f) * 2**k and 1 + f from sqrt(1/2) to sqrt(2)."""
     bits = x.bits()
     k = (bits - _SQRT_HALF_BITS) >> 23
-    f = (bits - (k << 23)).from_bits() - 1.0
-    power = (k + _MAGIC_BITS).from_bits() - _MAGIC
-    if shift is not None:
-        power = power + shift
+    return (bits - (k << 23)).from_bits() - 1.0, k
+
+
+def _to_float(n: Value) -> Value:
+    """Return a small int32 as float32."""
+    return (n + _MAGIC_BITS).from_bits() - _MAGIC
+
+
+def _sum_parts(name: str, f: Value, power: Value, rest: Value | None = None) -> Value:
+    """Return a logarithm of (1 + f + rest) * 2**power, for a rest that is the rounding error of f."""
+    unit, step = _UNITS[name]
     square = f * f
     tail = fma(split_polynomial(f, square, _LOG) * f, square, square * -0.5)
     if unit[0] != 1.0:
         scaled = _SUMS.product(f, unit[0])
         f, tail = scaled.hi, fma(tail, unit[0], fma(f, unit[1], scaled.low))
-    total = _SUMS.ordered_sum(power * step[0], f)
+    total = _SUMS.ordered_sum(power * step[0], f).plus(rest)
     return total.hi + (total.low + fma(power, step[1], tail))
+
+
+def _logarithm(name: str, x: Value, shift: Value | None = None) -> Value:
+    """Return a logarithm of a normal number, or that of 2**shift * x."""
+    f, k = _split(x)
+    return _sum_parts(name, f, _to_float(k) if shift is None else _to_float(k) + shift)
 
 
 def log1p(x: Value) -> Value:
     """Return log(1 + x): the logarithm of the rounded sum, whose rounding error is added to its fraction."""
-    step = _UNITS["log"][1]
-    u = x + 1.0
-    bits = u.bits()
-    k = (bits - _SQRT_HALF_BITS) >> 23
-    error = where(u < 2.0**60, _SUMS.sum(x.constant(1.0), x).low * _power_of_two(-1 * k), 0.0)
-    fraction = _SUMS.ordered_sum((bits - (k << 23)).from_bits() - 1.0, error)
-    f = fraction.hi
-    power, square = (k + _MAGIC_BITS).from_bits() - _MAGIC, f * f
-    tail = fma(split_polynomial(f, square, _LOG) * f, square, square * -0.5)
-    total = _SUMS.ordered_sum(power * step[0], f)
-    value = total.hi + ((total.low + fraction.low) + fma(power, step[1], tail))
-    end = where(x.equals(-1.0), x.constant(-math.inf), where(x < -1.0, math.nan, x))
-    return where((x > -1.0) & (x < math.inf) & (magnitude(x) >= 2.0**-25), value, end)
+    u = _SUMS.sum(x.constant(1.0), x)
+    f, k = _split(u.hi)
+    error = where(u.hi < 2.0**60, u.low * _power_of_two(-1 * k), 0.0)
+    fraction = _SUMS.ordered_sum(f, error)
+    value = _sum_parts("log", fraction.hi, _to_float(k), fraction.low)
+    return where(magnitude(x) < 2.0**-25, x, end_logarithm(x, value, -1.0))
 
 
 def logarithm_anywhere(name: str, x: Value) -> Value:
     """Return a logarithm of any x, with the bits of that of normal numbers."""
     small = x < _TINY
     shift = where(small, x.constant(-23.0), 0.0)
-    value = _logarithm(name, where(small, x * 2.0**23, x), shift)
-    end = where(x.equals(0.0), x.constant(-math.inf), where(x < 0.0, math.nan, x))
-    return where((x > 0.0) & (x < math.inf), value, end)
+    return end_logarithm(x, _logarithm(name, where(small, x * 2.0**23, x), shift))
 
 
 def is_not_normal(x: Value) -> Value:

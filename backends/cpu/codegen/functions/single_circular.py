@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .values import Value, fma, magnitude, polynomial, where
+from .values import Value, fma, magnitude, negate_where, polynomial, where
 
 LARGEST = 8192.0
 """For smaller arguments the first subtraction of a multiple of pi/2 is exact."""
@@ -39,11 +39,6 @@ def _cosine(r: Value, rest: Value) -> Value:
     return 1.0 + fma(z, -0.5, fma(polynomial(z, _COS), z * z, -(r * rest)))
 
 
-def _negate_where(x: Value, quadrant: Value) -> Value:
-    """Return x with the other sign in the lanes where the quadrant's second bit is set."""
-    return (x.bits() ^ ((quadrant & 2) << 30)).from_bits()
-
-
 def is_large(x: Value) -> Value:
     """Return the lanes that sin, cos and tan cannot compute."""
     return (magnitude(x) < LARGEST) ^ True
@@ -53,14 +48,14 @@ def sin(x: Value) -> Value:
     """Return the sine for |x| below LARGEST."""
     r, rest, n = _reduce_argument(x)
     picked = where((n & 1).equals(1), _cosine(r, rest), _sine(r, rest))
-    return where(magnitude(x) < 2.0**-13, x, _negate_where(picked, n))
+    return where(magnitude(x) < 2.0**-13, x, negate_where(picked, n))
 
 
 def cos(x: Value) -> Value:
     """Return the cosine for |x| below LARGEST."""
     r, rest, n = _reduce_argument(x)
     picked = where((n & 1).equals(1), _sine(r, rest), _cosine(r, rest))
-    return _negate_where(picked, n + 1)
+    return negate_where(picked, n + 1)
 
 
 def tan(x: Value) -> Value:

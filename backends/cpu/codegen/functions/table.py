@@ -103,40 +103,41 @@ def _write_double(f: Function, name: str, dtype: DType, operands: list[Value]) -
     arithmetic = Arithmetic(dtype is dt.float64)
     result = FORMULAS[name](arithmetic, *operands)
     if name in _PERIODIC:
-        _call_libm_where_huge(f, name, dtype, operands[0], result)
+        huge = magnitude(operands[0]) >= _trigonometry.LARGEST
+        _return_where(f, huge, dtype, lambda: where(huge, _call_libm(f, name, operands[0]), result))
     if name in RARE:
         is_rare, anywhere = (partial(formula, arithmetic) for formula in RARE[name])
         key = f"{name}_anywhere_{f.lanes}{'' if arithmetic.exact else '_short'}"
-        rare = is_rare(*operands)
-        with f.when(any_lane(rare)):
-            value = _call_seldom(f, key, anywhere, operands)
-            f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, value)}")
-            f.label(f.fresh("never"))
+        _return_where(f, is_rare(*operands), dtype, lambda: _call_seldom(f, key, anywhere, operands))
     return narrow(f, dtype, result)
 
 
 def _write_single(f: Function, name: str, x: Value) -> str:
     """Write a function of float32 registers; large arguments of periodic functions are computed in float64."""
-    result, vec = _SINGLE[name](x), f.vec("float")
+    result = _SINGLE[name](x)
+
+    def compute_widely(x: Value) -> Value:
+        return Value(x.f, x.dtype, _write_double(x.f, name, x.dtype, [widen(x.f, x.dtype, x.register)]))
+
     if name in _SINGLE_RARE:
         is_rare, anywhere = _SINGLE_RARE[name]
-        with f.when(any_lane(is_rare(x))):
-            value = _call_seldom(f, f"{name}_anywhere_{f.lanes}_float", anywhere, [x])
-            f.do(f"ret {vec} {value.register}")
-            f.label(f.fresh("never"))
+        key = f"{name}_anywhere_{f.lanes}_float"
+        _return_where(f, is_rare(x), x.dtype, lambda: _call_seldom(f, key, anywhere, [x]))
     if name in _PERIODIC:
-        large = single_circular.is_large(x)
-        with f.when(any_lane(large)):
-            helper = f"{name}_large_{f.lanes}"
-            if helper not in f.module.parts:
-                inner = Function(f.module, f.lanes)
-                wide = _write_double(inner, name, dt.float32, [widen(inner, dt.float32, "%a0")])
-                inner.do(f"ret {vec} {wide}")
-                f.module.helper(helper, inner.text(f"internal {vec} @{helper}({vec} %a0) #1"))
-            precise = Value(f, dt.float32, f.op(f"call {vec} @{helper}({vec} {x.register})"))
-            f.do(f"ret {vec} {where(large, precise, result).register}")
-            f.label(f.fresh("never"))
+        large, key = single_circular.is_large(x), f"{name}_large_{f.lanes}"
+        _return_where(
+            f, large, x.dtype, lambda: where(large, _call_seldom(f, key, compute_widely, [x]), result)
+        )
     return result.register
+
+
+def _return_where(f: Function, mask: Value, dtype: DType, evaluate: Callable[[], Value]) -> None:
+    """Return other results if a mask is set in any lane; they are written inside of the branch."""
+    with f.when(any_lane(mask)):
+        value = evaluate()
+        register = value.register if value.dtype is dtype else narrow(f, dtype, value)
+        f.do(f"ret {f.vec(REGISTER[dtype])} {register}")
+        f.label(f.fresh("never"))
 
 
 def widen(f: Function, dtype: DType, register: str) -> Value:
@@ -153,13 +154,8 @@ def narrow(f: Function, dtype: DType, x: Value) -> str:
     return f.op(f"fptrunc {x.vec} {x.register} to {f.vec('float')}")
 
 
-def _call_libm_where_huge(f: Function, name: str, dtype: DType, x: Value, value: Value) -> None:
-    """Return libm's results if any lane has a huge argument."""
-    huge = magnitude(x) >= _trigonometry.LARGEST
-    with f.when(any_lane(huge)):
-        exact = Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
-        f.do(f"ret {f.vec(REGISTER[dtype])} {narrow(f, dtype, where(huge, exact, value))}")
-        f.label(f.fresh("never"))
+def _call_libm(f: Function, name: str, x: Value) -> Value:
+    return Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
 
 
 def _call_seldom(f: Function, name: str, formula: Formula, operands: list[Value]) -> Value:

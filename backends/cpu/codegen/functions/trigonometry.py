@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .pairs import Arithmetic, Pair, choose
-from .values import Value, fma, magnitude, nearest, polynomial, where
+from .values import Value, fma, magnitude, nearest, negate_where, polynomial, where
 
 LARGEST = 2.0**30
 """Reduced arguments below this are as precise as those of small ones."""
@@ -53,23 +53,18 @@ def _cosine(m: Arithmetic, r: Pair) -> Pair:
     return result.plus(fma(r.hi, -r.lo, fma(z.lo, -0.5, tail)))
 
 
-def _negate_where(x: Value, quadrant: Value) -> Value:
-    """Return x with the other sign in the lanes where the quadrant's second bit is set."""
-    return (x.bits() ^ ((quadrant & 2) << 62)).from_bits()
-
-
 def sin(m: Arithmetic, x: Value) -> Value:
     """Return the sine for |x| up to LARGEST."""
     r, n = _reduce_argument(m, x)
     picked = choose((n & 1).equals(1), _cosine(m, r), _sine(m, r))
-    return where(magnitude(x) < 2.0**-28, x, _negate_where(picked.value, n))
+    return where(magnitude(x) < 2.0**-28, x, negate_where(picked.value, n))
 
 
 def cos(m: Arithmetic, x: Value) -> Value:
     """Return the cosine for |x| up to LARGEST."""
     r, n = _reduce_argument(m, x)
     picked = choose((n & 1).equals(1), _sine(m, r), _cosine(m, r))
-    return _negate_where(picked.value, n + 1)
+    return negate_where(picked.value, n + 1)
 
 
 def sin_and_cos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
@@ -77,8 +72,8 @@ def sin_and_cos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
     r, n = _reduce_argument(m, x)
     odd = (n & 1).equals(1)
     sine, cosine = _sine(m, r), _cosine(m, r)
-    first = where(magnitude(x) < 2.0**-28, x, _negate_where(choose(odd, cosine, sine).value, n))
-    return first, _negate_where(choose(odd, sine, cosine).value, n + 1)
+    first = where(magnitude(x) < 2.0**-28, x, negate_where(choose(odd, cosine, sine).value, n))
+    return first, negate_where(choose(odd, sine, cosine).value, n + 1)
 
 
 def tan(m: Arithmetic, x: Value) -> Value:
@@ -87,4 +82,4 @@ def tan(m: Arithmetic, x: Value) -> Value:
     odd = (n & 1).equals(1)
     sine, cosine = m.normal(_sine(m, r)), m.normal(_cosine(m, r))
     value = m.divide(choose(odd, cosine, sine), choose(odd, sine, cosine))
-    return where(magnitude(x) < 2.0**-28, x, _negate_where(value, n << 1))
+    return where(magnitude(x) < 2.0**-28, x, negate_where(value, n << 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -215,3 +216,14 @@ def scale(x: Value, n: Value) -> Value:
     """Return x * 2**n, in two factors, so that overflow and subnormal results are right."""
     half = n >> 1
     return (x * power_of_two(half)) * power_of_two(n - half)
+
+
+def end_logarithm(x: Value, value: Value, pole: float = 0.0) -> Value:
+    """Return a logarithm's value, but -inf at its pole, NaN for x below, and inf and NaN unchanged."""
+    end = where(x.equals(pole), x.constant(-math.inf), where(x < pole, math.nan, x))
+    return where((x > pole) & (x < math.inf), value, end)
+
+
+def negate_where(x: Value, quadrant: Value) -> Value:
+    """Return x with the other sign in the lanes where the second bit of a quadrant's number is set."""
+    return (x.bits() ^ ((quadrant & 2) << (x.dtype.bits - 2))).from_bits()

@@ -14,7 +14,9 @@ class ForwardEntry(base.OperatorEntry):
     target: ptr  # what is called
     refusal: ptr  # the class of the exception with which it refuses arguments
     own_names: ptr  # the keywords that Python handles, a tuple
-    values_start: i64  # the first of the arguments of which which numbers take the dtype; 0 if there are none
+    values_start: (
+        i64  # the first of the arguments of which numbers take the dtype of another one; 0 if there are none
+    )
 
 
 @rt_entry.entry(records=False)
