@@ -103,6 +103,10 @@ class Part(NamedTuple):
         """Whether the positions from ``low`` to ``high`` along an axis belong to the part."""
         return self.starts[axis] <= low and high < self.starts[axis] + self.sizes[axis]
 
+    def has_gathers(self) -> bool:
+        """Whether the elements are read at integer positions, which are checked."""
+        return any(e.op == "gather" for e in order(self.expr))
+
 
 def make_part(
     shape: Dims, kernel: FusedKernel, values: tuple[Value, ...], target: Buffer, expr: Expr

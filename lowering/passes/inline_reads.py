@@ -119,13 +119,20 @@ class _Steps:
         ):
             return []
         reads: dict[int, list[Reads]] = {}
+        takes_rows = is_position or len(parts) == 1
         for position in readers:
-            by_step = [_find_reads(step, value, is_position) for step in self.steps[position]]
+            by_step = [_find_reads(step, value, takes_rows) for step in self.steps[position]]
             reads[position] = [one for one in by_step if one is not None]
             if len(reads[position]) < len(by_step):
                 return []
         if not is_position and not self._recomputing_pays(value, parts, reads):
             return []
+        if any(part.has_gathers() for part in parts) and not all(
+            _reads_all(step, one, value)
+            for position, by_step in reads.items()
+            for step, one in zip(self.steps[position], by_step, strict=True)
+        ):
+            return []  # an index that no kernel reads would not be checked
         merged = self._merge_readers(value, parts, reads)
         if merged is None:
             return []
@@ -220,7 +227,7 @@ class _Steps:
 
 def _parts_of_step(step: KernelThunk, value: Value) -> list[Part] | None:
     kernel = step.kernel
-    if len(kernel.stages) != 1 or kernel.stages[0].has_index_maps() or step.temporaries:
+    if len(kernel.stages) != 1 or step.temporaries:
         return None
     if step.updated is not None and step.updated.out is not value:
         return None
@@ -266,16 +273,19 @@ def _remove_store(step: Thunk, value: Value) -> Thunk | None:
 
 
 # -- readers -----------------------------------------------------------------------------------------------------------
-def _find_reads(step: Thunk, value: Value, is_position: bool) -> Reads | None:
+def _find_reads(step: Thunk, value: Value, takes_rows: bool) -> Reads | None:
     """Find the reads of a value in a step; None if the step is not a kernel that can compute the elements.
 
-    Positions are computed by any kernel that uses them as indices, others by kernels of elements.
+    Args:
+        step: the step.
+        value: the value.
+        takes_rows: whether kernels with reductions can compute it too.
     """
     if value not in reads_and_writes(step)[0]:
         return []
     if not isinstance(step, KernelThunk):
         return None
-    if not is_position and not _computes_elements(step):
+    if not takes_rows and not _computes_elements(step):
         return None
     kernel, exprs = step.kernel, [e for stage in step.kernel.stages for e in stage.exprs()]
     own = _find_buffers(step, value)
@@ -292,6 +302,18 @@ def _find_reads(step: Thunk, value: Value, is_position: bool) -> Reads | None:
                 return None
             result.append((b, axes))
     return result
+
+
+def _reads_all(step: Thunk, reads: Reads, value: Value) -> bool:
+    """Whether each read of a value by a step is of all of its elements."""
+    if not isinstance(step, KernelThunk):
+        return not reads
+    sizes = (*step.kernel.outer, *step.kernel.inner)
+    return all(
+        size == 1 or (axis.step in (1, -1) and sizes[axis.dim] == size)
+        for _, axes in reads
+        for size, axis in zip(value.shape, axes, strict=True)
+    )
 
 
 def _computes_elements(step: KernelThunk) -> bool:
@@ -326,7 +348,10 @@ def _count_reads(step: Thunk, reads: Reads) -> Dim:
     """Return the number of times that a kernel reads elements of a value."""
     if not isinstance(step, KernelThunk):
         return 0
-    return len(reads) * math.prod((*step.kernel.outer, *step.kernel.inner))
+    stages = [set(stage.buffers()) for stage in step.kernel.stages]
+    return sum(b.name in names for b, _ in reads for names in stages) * math.prod(
+        (*step.kernel.outer, *step.kernel.inner)
+    )
 
 
 def _split(step: Thunk, reads: Reads, value: Value, parts: list[Part]) -> list[Thunk] | None:
@@ -338,7 +363,8 @@ def _split(step: Thunk, reads: Reads, value: Value, parts: list[Part]) -> list[T
     if has_maps and any(not is_cheap(part.expr) for part in parts):
         return None  # elements at integer positions are computed one by one
     regions = list(split_space(sizes, parts, [axes for _, axes in reads]))
-    if len(regions) > (1 if has_maps or step.updated is not None else MAX_REGIONS):
+    is_whole = has_maps or step.updated is not None or not _computes_elements(step)
+    if len(regions) > (1 if is_whole else MAX_REGIONS):
         return None
     made = [_merge(step, reads, value, parts, region) for region in regions]
     return None if any(one is None for one in made) else [one for one in made if one is not None]

@@ -8,6 +8,7 @@ import tandem as td
 from movement_programs import draw_program
 from tandem import config
 from tandem.backends.cpu.codegen import vectors
+from tandem.jax import lax
 from tandem.lowering import cost_model
 from tandem.lowering.fusion.affine_reads import AffineAxis, find_positions
 from tandem.lowering.passes import inline_reads
@@ -50,6 +51,10 @@ PROGRAMS = {
     "a result too": (lambda a: (lambda b: (b, b[1:] - b[:-1]))(a * 3), 2),
     "a sum too": (lambda a: (lambda b: (b[1:] - b[:-1], b.sum(0)))(a * 3), 2),
     "reshaped": (lambda a: (lambda b: b.reshape((30, 40)) + b[:30, :1])(a * 3), 2),
+    "sum of a flip": (lambda a: ((a * 2 + 1)[::-1] * a).sum(1), 1),
+    "softmax of a transpose": (lambda a: td.softmax((a * 2).T, -1), 1),
+    "gathered rows backwards": (lambda a: a[td.argsort(a[:, 0])][::-1] * 2, 2),
+    "sum of gathered rows backwards": (lambda a: (a[td.argsort(a[:, 0])][:, ::-1] * a).sum(1), 2),
 }
 
 
@@ -73,6 +78,28 @@ def test_random_programs_have_the_bits_of_eager_calls(part, always):
         for one, other in zip(found, want, strict=True):
             assert one.shape == other.shape, seed
             assert one.numpy().tobytes() == other.numpy().tobytes(), seed
+
+
+@native
+def test_reversed_windows_are_not_stored():
+    def step(k, out):
+        window = lax.dynamic_slice(x, (k,), (7,))[::-1]
+        return out.at[k].set((window * h).sum())
+
+    x, h = td.asarray(np.random.default_rng(0).normal(size=50)), td.asarray(np.arange(7.0))
+    loop = td.jit(lambda: td.fori_loop(0, 44, step, td.zeros(50, dtype=td.float64)))
+    want = np.append(np.convolve(x.numpy(), h.numpy(), "valid"), np.zeros(6))
+    np.testing.assert_allclose(loop().numpy(), want, rtol=1e-13)
+    assert "b0_k1" not in loop.lower().llvm_ir()  # the kernel that would store the window
+
+
+@pytest.mark.parametrize("view", [np.s_[::-1], np.s_[1:], np.s_[::2]])
+def test_positions_that_are_not_used_are_checked(view):
+    read = td.jit(lambda x, at: (x[at][view] * 2).sum())
+    x = td.arange(5.0)
+    np.testing.assert_allclose(read(x, td.asarray([4, 0, 1])).numpy(), (x.numpy()[[4, 0, 1]][view] * 2).sum())
+    with pytest.raises(IndexError, match="7"):
+        read(x, td.asarray([7, 0, 1]))
 
 
 @native
