@@ -11,6 +11,7 @@ inline_producers.py: duplicating cheap producers into the kernels that read them
 sink_ranges.py: counting captured ranges inside loops
 sink_selects.py: choosing the number that a scalar is updated by, and not the result
 short_dots.py: dot products of short vectors as sums of products
+short_sorts.py: sorts of few elements as comparisons
 split_stacks.py: elementwise operators on the parts of stacks
 affine_gathers.py: gathers at positions that are affine functions of the point as loads
 inline_gathers.py: computing elements at integer positions where kernels read them

@@ -23,9 +23,12 @@ prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
 hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
 write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
+write_short_sorts = lazy.Functions(".lowering.passes.short_sorts").write_short_sorts
 sink_ranges = lazy.Functions(".lowering.passes.sink_ranges").sink_ranges
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
 split_stacks = lazy.Functions(".lowering.passes.split_stacks").split_stacks
+SORTS = frozenset(("td::argsort", "td::argtopk", "td::sort_values"))
+"""The operators that sort."""
 MAX_FOLDED_SIZE = 1024  # elements; storing larger constants costs more than computing them
 
 
@@ -181,6 +184,8 @@ def _is_needed(run: Pass, graph: Graph) -> bool:
         return config.flags.native and any(node.op.name == "td::concat" for node in graph.nodes)
     if run is write_short_dots:
         return config.flags.native and any(node.op.name == "td::matmul" for node in graph.nodes)
+    if run is write_short_sorts:
+        return config.flags.native and any(node.op.name in SORTS for node in graph.nodes)
     if run is sink_selects:
         return any(node.op.name == "td::where" and node.outputs[0].spec.size == 1 for node in graph.nodes)
     return run not in CONTROL_PASSES or _has_control(graph)
@@ -211,6 +216,7 @@ PASSES: tuple[Pass, ...] = (
     canonicalize_views,
     merge_common_subexpressions,
     write_short_dots,
+    write_short_sorts,
     sink_selects,
     split_stacks,
     remove_dead_code,

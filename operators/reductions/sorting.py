@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import ValueArgumentError
-from ...registry.dtypes import DEFAULT_INT, REAL, bfloat16, bool_, float32, is_half
+from ...registry.dtypes import DEFAULT_INT, REAL, bfloat16, bool_, is_half
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims
 from ..declare.declaration import ErrorInput, TensorSample
@@ -180,10 +182,32 @@ def _values_shape_rule(self: TensorSpec, *, axis: int = -1, descending: bool = F
     return spec
 
 
+def _has_different_equals(xp: ArrayModule, self: Array) -> bool:
+    """Whether NumPy may exchange floats that are equal to others but have other bits; CuPy does not."""
+    is_float = is_half(self.dtype) or self.dtype.kind == "f"
+    return is_float and xp is np and bool((np.isnan(self) | (np.signbit(self) & (self == 0))).any())
+
+
 def _values_kernel(xp: ArrayModule, self: Array, *, axis: int, descending: bool) -> Array:
-    values = xp.sort(self.astype(xp.float32) if is_half(self.dtype) else self, axis).astype(self.dtype)
-    result: Array = xp.flip(values, axis) if descending else values
-    return result
+    if _has_different_equals(xp, self):
+        order = _kernel(xp, self, axis=axis, descending=descending, stable=True)
+        result: Array = xp.take_along_axis(self, order, axis)
+        return result
+    values = self.astype(xp.float32) if is_half(self.dtype) else self
+    if descending:
+        values = xp.flip(values, axis)
+    values = xp.sort(values, axis).astype(self.dtype)
+    return xp.flip(values, axis) if descending else values
+
+
+def _values_loop(name: str, has_function: bool, is_descending: bool) -> NativeLoop:
+    """Declare a loop; NumPy has no function for bfloat16, and elements of one byte are sorted faster by counting."""
+
+    def computes(self: TensorSpec, *, descending: bool, **options: object) -> bool:
+        by_function = self.dtype.itemsize > 1 and self.dtype is not bfloat16
+        return (by_function, descending) == (has_function, is_descending)
+
+    return NativeLoop("tandem", name, computes)
 
 
 def _values_vjp(g: Tensor, self: Tensor, axis: int, descending: bool) -> Tensor:
@@ -196,7 +220,7 @@ sort_values = array_op(
     "sort_values(Tensor self, *, int axis=-1, bool descending=False) -> Tensor",
     _values_shape_rule,
     _values_kernel,
-    doc="""The elements in sorted order along an axis; numbers that compare equal are in any order.
+    doc="""The elements in sorted order along an axis; equal elements keep their order.
 
     Args:
         self: a real tensor of at least one axis; NaN is the largest number.
@@ -225,12 +249,14 @@ sort_values = array_op(
     ),
     native=NativeKernel(
         (
-            NativeLoop("tandem", "sort_values", lambda self, *, descending, **options: not descending),
-            NativeLoop("tandem", "sort_values_descending", lambda self, *, descending, **options: descending),
+            _values_loop("sort_keys", False, False),
+            _values_loop("sort_keys_descending", False, True),
+            _values_loop("sort_values", True, False),
+            _values_loop("sort_values_descending", True, True),
         ),
         failure="sort: there is no memory for the elements",
-        widen={bfloat16: float32},
         error=MemoryError,
+        is_exact=True,
         axis=lambda self, *, axis, **options: axis,
     ),
     batching=_batched,
@@ -245,7 +271,7 @@ sort_values = array_op(
     doc="The elements in sorted order along an axis."
     + _TEXT.format(
         dtype=" and dtype",
-        stable="False is several times faster, and\n            may exchange 0.0 and -0.0, and different NaNs.",
+        stable="they always do.",
     )
     + "\n    >>> td.sort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 3]\n",
     reference="references.arrays.sort",
@@ -254,11 +280,7 @@ sort_values = array_op(
     dtypes=_ORDERED,
 )
 def sort(self: Tensor, *, axis: int, descending: bool, stable: bool) -> Tensor:
-    dtype = spec_of(self).dtype
-    # equal integers are the same; those of one byte are sorted faster by counting
-    if not stable or (dtype.is_integer and dtype.itemsize > 1):
-        return sort_values(self, axis=axis, descending=descending)
-    return take_along_axis(self, argsort(self, axis=axis, descending=descending, stable=stable), axis)
+    return sort_values(self, axis=axis, descending=descending)
 
 
 @composite(

@@ -39,7 +39,7 @@ def sort(
     Args:
         a: a tensor of real dtype.
         axis: the axis, or None.
-        kind, order, stable: accepted for compatibility with NumPy; the order is always stable.
+        kind, order, stable: accepted for compatibility with NumPy; the order is always stable, which takes no longer.
         descending: whether the largest element is first.
 
     >>> import tandem.numpy as np

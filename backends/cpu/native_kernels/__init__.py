@@ -2,7 +2,7 @@
 
 - providers.py: find and verify the loops of NumPy's and SciPy's ufuncs; call a loop from Python
 - emitted.py: the loops of this package, compiled for dtypes and sizes
-- rt_solvers.py, rt_sorting.py, rt_extrema.py, rt_lapack.py: their code
+- rt_solvers.py, rt_sorting.py, rt_numpy_sorts.py, rt_extrema.py, rt_lapack.py: their code
 - convolutions.py, rt_convolution.py, rt_geometry.py, rt_planes.py, rt_shifted.py, rt_windows.py: convolutions, one for
   all geometries
 - rt_integers.py: the smaller and the larger of two integers, for both

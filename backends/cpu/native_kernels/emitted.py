@@ -21,6 +21,7 @@ from . import (
     rt_extrema,
     rt_geometry,
     rt_lapack,
+    rt_numpy_sorts,
     rt_planes,
     rt_shifted,
     rt_solvers,
@@ -100,8 +101,12 @@ def _argsort_function(dtype: DType) -> dict[str, int]:
     return {"NUMPY_argsort": address} if address else {}
 
 
+def _is_ordered_alike(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0].kind != "c" and len({*dtypes}) == 1
+
+
 def _is_sorted_by_numpy(dtypes: tuple[DType, ...]) -> bool:
-    return dtypes[0].kind != "c" and dtypes[0] is not dt.bfloat16 and len({*dtypes}) == 1
+    return _is_ordered_alike(dtypes) and dtypes[0] is not dt.bfloat16
 
 
 _INFINITY_BITS = {dt.float16: 0x7C00, dt.bfloat16: 0x7F80, dt.float32: 0x7F800000, dt.float64: 0x7FF << 52}
@@ -123,9 +128,9 @@ def _key_constants(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[st
     }
 
 
-def _variant(name: str) -> Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]]:
-    """Return `_key_constants` with one more parameter that is 1."""
-    return lambda dtypes, sizes: _key_constants(dtypes, sizes) | {name: 1}
+def _variant(*names: str) -> Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]]:
+    """Return `_key_constants` with more parameters that are 1."""
+    return lambda dtypes, sizes: _key_constants(dtypes, sizes) | dict.fromkeys(names, 1)
 
 
 LOOPS = {
@@ -141,13 +146,13 @@ LOOPS = {
         rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, _upper, rt_loops.Failures.COUNT
     ),
     "argsort": EmittedLoop(
-        rt_sorting.argsort, "(n)->(n)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
+        rt_sorting.sort_keys, "(n)->(n)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
     ),
     "argsort_descending": EmittedLoop(
-        rt_sorting.argsort, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+        rt_sorting.sort_keys, "(n)->(n)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
     "argsort_any": EmittedLoop(
-        rt_sorting.argsort_any,
+        rt_numpy_sorts.argsort_any,
         "(n)->(n)",
         _is_ordered,
         _key_constants,
@@ -155,7 +160,7 @@ LOOPS = {
         _argsort_function,
     ),
     "argsort_any_descending": EmittedLoop(
-        rt_sorting.argsort_any,
+        rt_numpy_sorts.argsort_any,
         "(n)->(n)",
         _is_ordered,
         _variant("DESCENDING"),
@@ -168,8 +173,18 @@ LOOPS = {
     "argtopk_descending": EmittedLoop(
         rt_sorting.argtopk, "(n)->(k)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
     ),
+    "sort_keys": EmittedLoop(
+        rt_sorting.sort_keys, "(n)->(n)", _is_ordered_alike, _variant("VALUES"), rt_loops.Failures.COUNT
+    ),
+    "sort_keys_descending": EmittedLoop(
+        rt_sorting.sort_keys,
+        "(n)->(n)",
+        _is_ordered_alike,
+        _variant("VALUES", "DESCENDING"),
+        rt_loops.Failures.COUNT,
+    ),
     "sort_values": EmittedLoop(
-        rt_sorting.sort_values,
+        rt_numpy_sorts.sort_values,
         "(n)->(n)",
         _is_sorted_by_numpy,
         _key_constants,
@@ -177,7 +192,7 @@ LOOPS = {
         _sort_function,
     ),
     "sort_values_descending": EmittedLoop(
-        rt_sorting.sort_values,
+        rt_numpy_sorts.sort_values,
         "(n)->(n)",
         _is_sorted_by_numpy,
         _variant("DESCENDING"),
@@ -270,6 +285,7 @@ def sources() -> str:
         rt_planes,
         rt_lapack,
         rt_solvers,
+        rt_numpy_sorts,
         rt_sorting,
         rt_loops,
         rt_windows,

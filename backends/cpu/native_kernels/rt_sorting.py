@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 from ..fastpath.compiler.dsl import (
     NULL,
-    extern,
-    i32,
     i64,
     load,
     native,
@@ -26,14 +24,12 @@ from ..fastpath.compiler.dsl import (
 )
 from ..fastpath.runtime import capi
 
-sort_numbers = extern("NUMPY_sort", "i32(ptr, i64, ptr)")  # sorts contiguous elements where they are
-sort_positions = extern("NUMPY_argsort", "i32(ptr, ptr, i64, ptr)")  # sorts positions of contiguous elements
-
 T: TypeAlias = int  # type parameters
 U: TypeAlias = int
 FLOAT: i64 = template(0)
 SIGNED: i64 = template(0)
 DESCENDING: i64 = template(0)
+VALUES: i64 = template(0)  # whether elements are written, and not their positions
 SIZE: i64 = template(4)  # bytes of an element
 INFINITY_BITS: i64 = template(0)  # of positive infinity, where elements are floats
 FEW: i64 = 32  # numbers that are sorted by insertion
@@ -157,8 +153,8 @@ def merge_sort(keys: ptr, order: ptr, to: ptr, to_order: ptr, count: i64) -> boo
 
 
 @native
-def sort_line(source: ptr, step: i64, out: ptr, out_step: i64, count: i64, room: ptr) -> None:
-    """Write the positions of one line's elements in sorted order."""
+def order_line(source: ptr, step: i64, count: i64, room: ptr) -> ptr:
+    """Return the positions of one line's elements in sorted order, which are in the room."""
     keys, order = room, room + count * 8
     to, to_order = room + count * 16, room + count * 24
     for i in range(count):
@@ -171,22 +167,27 @@ def sort_line(source: ptr, step: i64, out: ptr, out_step: i64, count: i64, room:
         swapped = merge_sort(keys, order, to, to_order, count)
     else:
         swapped = radix_sort(keys, order, to, to_order, count)
-    result = to_order if swapped else order
-    for i in range(count):
-        store(i64, out, i * out_step, load(i64, result, i * 8))
+    return to_order if swapped else order
 
 
 @native
-def argsort(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of `argsort`, (n)->(n); it counts a failure if an allocation fails."""
+def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `argsort`, (n)->(n), with `VALUES` of `sort_values`; it counts a failure if an allocation fails."""
     source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
+    step, out_step = load(i64, steps, 16), load(i64, steps, 24)
     small = stack(FEW * 32)
     room = small if count <= FEW else capi.malloc(count * 32)
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
     for _ in range(load(i64, dims, 0)):
-        sort_line(source, load(i64, steps, 16), out, load(i64, steps, 24), count, room)
+        order = order_line(source, step, count, room)
+        for i in range(count):
+            position = load(i64, order, i * 8)
+            if VALUES:
+                store(U, out, i * out_step, load(U, source, position * step))
+            else:
+                store(i64, out, i * out_step, position)
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
         capi.free(room)
@@ -275,108 +276,21 @@ def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     if k == 0:
         return
     selects = k * FEW_OF <= count
-    size, small = k * 16 if selects else count * 40, stack(FEW * 40)
-    room = small if size <= FEW * 40 else capi.malloc(size)
+    size, small = k * 16 if selects else count * 32, stack(FEW * 32)
+    room = small if size <= FEW * 32 else capi.malloc(size)
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
     for _ in range(load(i64, dims, 0)):
-        order = room + k * 8 if selects else room + count * 32
+        order = room + k * 8
         if selects:
             select_line(source, load(i64, steps, 16), count, k, room, order)
         else:
-            sort_line(source, load(i64, steps, 16), order, 8, count, room)
+            order = order_line(source, load(i64, steps, 16), count, room)
         for i in range(k):
             store(i64, out, i * load(i64, steps, 24), load(i64, order, i * 8))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
-        capi.free(room)
-
-
-@native
-def copy_line(source: ptr, step: i64, to: ptr, to_step: i64, count: i64) -> None:
-    """Copy elements with the given distances in bytes."""
-    if step == SIZE and to_step == SIZE:
-        capi.memcpy(to, source, count * SIZE)
-        return
-    for i in range(count):
-        store(U, to, i * to_step, load(U, source, i * step))
-
-
-@native
-def reverse_line(line: ptr, count: i64) -> None:
-    """Reverse contiguous elements."""
-    for i in range(count // 2):
-        last = count - 1 - i
-        element = load(U, line, i * SIZE)
-        store(U, line, i * SIZE, load(U, line, last * SIZE))
-        store(U, line, last * SIZE, element)
-
-
-@native
-def sort_values(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of `sort_values`, (n)->(n), by NumPy's function; it counts a failure if an allocation fails."""
-    source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
-    step, out_step = load(i64, steps, 16), load(i64, steps, 24)
-    room: ptr = NULL
-    if out_step != SIZE and count > 1:
-        room = capi.malloc(count * SIZE)
-        if room == NULL:
-            store(i64, data, 0, load(i64, data, 0) + 1)
-            return
-    for _ in range(load(i64, dims, 0)):
-        line = out if room == NULL else room
-        copy_line(source, step, line, SIZE, count)
-        if sort_numbers(line, count, NULL) != i32(0):
-            store(i64, data, 0, load(i64, data, 0) + 1)
-        if DESCENDING:
-            reverse_line(line, count)
-        if room != NULL:
-            copy_line(room, SIZE, out, out_step, count)
-        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
-    if room != NULL:
-        capi.free(room)
-
-
-@native
-def reverse_positions(order: ptr, count: i64) -> None:
-    for i in range(count // 2):
-        last = count - 1 - i
-        position = load(i64, order, i * 8)
-        store(i64, order, i * 8, load(i64, order, last * 8))
-        store(i64, order, last * 8, position)
-
-
-@native
-def argsort_any(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of `argsort` without the order of equal elements, (n)->(n), by NumPy's function.
-
-    It counts a failure if an allocation fails.
-    """
-    source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
-    step, out_step = load(i64, steps, 16), load(i64, steps, 24)
-    room: ptr = NULL
-    if (step != SIZE or out_step != 8) and count > 1:
-        room = capi.malloc(count * (SIZE + 8))
-        if room == NULL:
-            store(i64, data, 0, load(i64, data, 0) + 1)
-            return
-    for _ in range(load(i64, dims, 0)):
-        line, order = source, out
-        if room != NULL:
-            order, line = room, room + count * 8
-            copy_line(source, step, line, SIZE, count)
-        for i in range(count):
-            store(i64, order, i * 8, i)
-        if sort_positions(line, order, count, NULL) != i32(0):
-            store(i64, data, 0, load(i64, data, 0) + 1)
-        if DESCENDING:
-            reverse_positions(order, count)
-        if room != NULL:
-            for i in range(count):
-                store(i64, out, i * out_step, load(i64, order, i * 8))
-        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
-    if room != NULL:
         capi.free(room)
 
 
