@@ -26,6 +26,7 @@ write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dot
 write_short_sorts = lazy.Functions(".lowering.passes.short_sorts").write_short_sorts
 sink_ranges = lazy.Functions(".lowering.passes.sink_ranges").sink_ranges
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
+tile_loops = lazy.Functions(".lowering.passes.tile_loops").tile_loops
 split_stacks = lazy.Functions(".lowering.passes.split_stacks").split_stacks
 SORTS = frozenset(("td::argsort", "td::argtopk", "td::sort_values"))
 """The operators that sort."""
@@ -226,11 +227,12 @@ PASSES: tuple[Pass, ...] = (
     hoist_scatters,
     prune_control,
     hoist_invariants,
+    tile_loops,
     remove_dead_code,
 )
 """The passes of lowering, in order."""
 CONTROL_PASSES = frozenset(
-    (inline_calls, sink_ranges, prune_control, hoist_products, hoist_scatters, hoist_invariants)
+    (inline_calls, sink_ranges, prune_control, hoist_products, hoist_scatters, hoist_invariants, tile_loops)
 )
 """The passes that change loops, branches and calls only."""
 
