@@ -49,7 +49,7 @@ def _tile(node: Node) -> Rewritten | None:
 
 # -- which loops -------------------------------------------------------------------------------------------------------
 class Tiling(NamedTuple):
-    """How a scan is tiled.
+    """The tiles of a scan.
 
     Attributes:
         shape: the shape of the carries that are tiled, and of all values of the body that have many elements.
