@@ -1733,7 +1733,7 @@ def fmod(
 def frac(
     self: _TensorLike,
 ) -> Tensor:
-    """The fractional part of each element, with its sign."""
+    """The fractional part of each element, with its sign; 0 for integers."""
 
 def frexp(
     self: _TensorLike,
@@ -3666,7 +3666,7 @@ def sort_values(
     axis: _b.int = -1,
     descending: _b.bool = False,
 ) -> Tensor:
-    """The elements in sorted order along an axis; numbers that compare equal are in any order."""
+    """The elements in sorted order along an axis; equal elements keep their order."""
 
 @overload
 def sort_values(
@@ -3675,7 +3675,7 @@ def sort_values(
     dim: _b.int = -1,
     descending: _b.bool = False,
 ) -> Tensor:
-    """The elements in sorted order along an axis; numbers that compare equal are in any order."""
+    """The elements in sorted order along an axis; equal elements keep their order."""
 
 def spacing(
     self: _TensorLike,

@@ -62,9 +62,10 @@ entr = unary(
 
 
 def _logit(x: s.Expr) -> s.Expr:
-    """log(x / (1 - x)); near 1/2 by atanh, which is accurate there."""
-    is_near = s.logical_and(s.gt(x, 0.3), s.lt(x, 0.65))
-    return s.select(is_near, 2 * s.atanh(2 * x - 1), s.log(x / (1 - x)))
+    """log(x / (1 - x)), as a logarithm of 1 + |2 * x - 1| / min(x, 1 - x), which is accurate near 1/2 too."""
+    excess = 2 * x - 1
+    smaller = s.minimum(x, 1 - x) + 0  # 0 for -0.0
+    return s.copysign(s.log1p(abs(excess) / smaller), excess)
 
 
 logit = unary(

@@ -24,7 +24,8 @@ NAMESPACED = ("random_", "linalg_", "fft_", "special_")
 INTERNAL = frozenset(
     (
         "atleast_1d atleast_2d atleast_3d basic_index basic_put cast clip_max clip_min fill_diagonal gelu_erf "
-        "gelu_tanh index index_put put_along_axis random_bits running_max running_min"
+        "gelu_tanh hardsigmoid hardswish index index_put put_along_axis random_bits relu_with_slope running_max "
+        "running_min"
     ).split()
 )
 

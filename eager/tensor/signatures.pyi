@@ -1159,11 +1159,11 @@ class TensorMethods(TensorBase):
     def frac(
         self,
     ) -> Tensor:
-        """The fractional part of each element, with its sign."""
+        """The fractional part of each element, with its sign; 0 for integers."""
     def frac_(
         self,
     ) -> Tensor:
-        """The fractional part of each element, with its sign."""
+        """The fractional part of each element, with its sign; 0 for integers."""
     def frexp(
         self,
     ) -> tuple[Tensor, Tensor]:

@@ -130,20 +130,12 @@ def _mish(input: Tensor) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``(x + 3) / 6`` clipped to the interval from 0 to 1."""
-    return _apply(_hardsigmoid, input, inplace)
-
-
-def _hardsigmoid(input: Tensor) -> Tensor:
-    return clip(input + 3.0, 0.0, 6.0) / 6.0
+    return _apply(activation.hardsigmoid, input, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x`` times :func:`hardsigmoid`."""
-    return _apply(_hardswish, input, inplace)
-
-
-def _hardswish(input: Tensor) -> Tensor:
-    return input * _hardsigmoid(input)
+    return _apply(activation.hardswish, input, inplace)
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -179,7 +171,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """:func:`leaky_relu` with one slope, or one for each channel, axis 1."""
     if weight.ndim and weight.shape[0] > 1:
         weight = weight.reshape((-1, *(1,) * (input.ndim - 2)))
-    return where(input > 0, input, input * weight)
+    return activation.relu_with_slope(input, weight)
 
 
 def softmin(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:

@@ -20,6 +20,7 @@ LAZY_OPERATORS: dict[str, str] = {
         "linalg_lu_permuted linalg_cond linalg_lstsq linalg_multi_dot linalg_tensorinv linalg_tensorsolve"
     ),
     ".operators.elementwise.activation": (
+        "relu_with_slope hardsigmoid hardswish "
         "gelu_erf gelu_tanh .relu .sigmoid .silu .softplus .gelu .leaky_relu .elu .relu_ .sigmoid_ .silu_ "
         ".softplus_ .leaky_relu_ .elu_"
     ),

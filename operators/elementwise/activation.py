@@ -13,9 +13,10 @@ from ...registry.dtypes import FLOATS, REAL, bool_
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Partials
 from ..declare.docstrings import make_docstring
-from ..declare.kinds import composite, unary
+from ..declare.kinds import binary, composite, unary
 from ..scalar_ir import nodes as s
-from .comparison import gt
+from .arithmetic import abs
+from .comparison import ge, gt
 from .exponential import erf, exp, expm1
 from .selection import minimum, where
 from .trigonometry import tanh
@@ -67,7 +68,7 @@ silu = unary(
 )
 softplus = unary(
     "softplus",
-    lambda x: s.maximum(x, 0) + s.log1p(s.exp(-abs(x))),
+    lambda x: s.maximum(x, 0) + s.log1p(s.exp(-s.abs(x))),
     doc="log(1 + exp(self)), without intermediate overflow.",
     example="td.softplus(td.asarray([float('-inf'), 100.0])) -> [0.0, 100.0]",
     reference=lambda x: np.logaddexp(x, x.dtype.type(0)),
@@ -160,6 +161,52 @@ def gelu(self: Tensor, *, approximate: str) -> Tensor:
     return gelu_tanh(self) if approximate == "tanh" else gelu_erf(self)
 
 
+relu_with_slope = binary(
+    "relu_with_slope",
+    lambda x, slope: s.select(s.gt(x, 0), x, x * slope),
+    doc="The positive elements, and the others times `other`.",
+    example="td.ops.td.relu_with_slope(td.asarray([-2.0, 2.0]), 0.5) -> [-1.0, 2.0]",
+    reference=lambda x, slope: np.where(x > 0, x, x * slope),
+    dtypes=FLOATS,
+    derivative=Partials(
+        {
+            "self": lambda g, self, other: where(gt(self, 0), g, g * other),
+            "other": lambda g, self, other: where(gt(self, 0), 0.0, g * self),
+        }
+    ),
+    method=False,
+)
+
+
+def _hardswish_derivative(g: Tensor, self: Tensor) -> Tensor:
+    inside = where(gt(3.0, abs(self)), g * (self / 3 + 0.5), 0.0)
+    return where(ge(self, 3.0), g, inside)
+
+
+hardsigmoid = unary(
+    "hardsigmoid",
+    lambda x: s.minimum(s.maximum(x + 3, 0), 6) / 6,
+    doc="(self + 3) / 6, limited to the interval from 0 to 1.",
+    example="td.ops.td.hardsigmoid(td.asarray([-4.0, 0.0])) -> [0.0, 0.5]",
+    reference=lambda x: np.clip(x + x.dtype.type(3), 0, 6) / x.dtype.type(6),
+    dtypes=FLOATS,
+    domain=(-5.0, 5.0),
+    derivative=Partials({"self": lambda g, self: where(gt(3.0, abs(self)), g / 6, 0.0)}),
+    method=False,
+)
+hardswish = unary(
+    "hardswish",
+    lambda x: x * (s.minimum(s.maximum(x + 3, 0), 6) / 6),
+    doc="self * hardsigmoid(self).",
+    example="td.ops.td.hardswish(td.asarray([-4.0, 3.0])) -> [-0.0, 3.0]",
+    reference=lambda x: x * (np.clip(x + x.dtype.type(3), 0, 6) / x.dtype.type(6)),
+    dtypes=FLOATS,
+    domain=(-5.0, 5.0),
+    derivative=Partials({"self": _hardswish_derivative}),
+    method=False,
+)
+
+
 @composite(
     "leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor",
     doc=make_docstring(
@@ -178,7 +225,7 @@ Returns:
     inplace=True,
 )
 def leaky_relu(self: Tensor, negative_slope: float) -> Tensor:
-    return where(gt(self, 0), self, self * negative_slope)
+    return relu_with_slope(self, negative_slope)
 
 
 @composite(

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from ...registry.dtypes import COMPLEX, FLOATS, NUMERIC, REAL
 from ...registry.values import SCALARS
+from ..declare.derivatives import Partials
 from ..declare.docstrings import make_docstring
-from ..declare.kinds import composite
+from ..declare.kinds import composite, unary
 from ..declare.shape_rules import is_known
+from ..scalar_ir import nodes as s
 from .arithmetic import abs as magnitude
 from .arithmetic import sub
 from .comparison import lt
-from .rounding import trunc
 from .selection import clip_max, clip_min, where
 
 if TYPE_CHECKING:
@@ -121,24 +122,15 @@ _BOUND = """Args:
     {name}: the bound: a tensor or a number."""
 
 
-@composite(
-    "frac(Tensor self) -> Tensor",
-    doc=make_docstring(
-        "The fractional part of each element, with its sign.",
-        """Args:
-    self: tensor of integer or real floating dtype, any shape.
-
-Returns:
-    A tensor of the same shape and dtype.""",
-        "td.frac(td.asarray([1.5, -2.25])) -> [0.5, -0.25]",
-    ),
+frac = unary(
+    "frac",
+    lambda x: x - s.trunc(x),
+    doc="The fractional part of each element, with its sign; 0 for integers.",
+    example="td.frac(td.asarray([1.5, -2.25])) -> [0.5, -0.25]",
     reference="references.torch_functions.frac",
-    samples=("samples.kinds.unary_samples", (-3.0, 3.0), ()),
     dtypes=REAL,
-    inplace=True,
+    derivative=Partials({"self": lambda g: g}),
 )
-def frac(self: Tensor) -> Tensor:
-    return sub(self, trunc(self))
 
 
 @composite(

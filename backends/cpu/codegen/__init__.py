@@ -12,7 +12,7 @@ fused.py: fused kernels and their stages, from loop IR
 integers.py: integer division, remainders, shifts, powers
 intervals.py: interval arithmetic on integer expressions
 lazy_operands.py: branches around costly operands in code that computes single numbers
-libm.py: scalar calls of libm per lane: nextafter, fmod; sin, cos and tan of huge arguments
+libm.py: scalar calls of libm per lane: fmod; sin, cos and tan of huge arguments
 nodes.py: nodes of the scalar IR
 remainders.py: remainders and floor division of floats
 scalars.py: vectors of one element as scalars

@@ -1,4 +1,4 @@
-"""Scalar calls of libm, one per lane: nextafter, fmod, and sin, cos and tan of huge arguments."""
+"""Scalar calls of libm, one per lane: fmod, and sin, cos and tan of huge arguments."""
 
 from __future__ import annotations
 

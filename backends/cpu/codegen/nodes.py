@@ -116,6 +116,17 @@ def _compare_with_infinity(predicate: str) -> Emit:
     return emit
 
 
+def _nextafter(f: Function, dtype: DType, a: str, b: str) -> str:
+    """Emit a step of the bits of a float, away from 0 if that is where the other one is."""
+    x, y = (values.Value(f, dtype, register) for register in (a, b))
+    away = (x < y) ^ (x < 0.0)
+    step = values.where(away, x.bits().constant(1), -1)
+    smallest = values.with_sign(x.bits().constant(1).from_bits(), y)
+    stepped = values.where(x.equals(0.0), smallest, (x.bits() + step).from_bits())
+    result = values.where(x.equals(y), y, stepped)
+    return values.where(x.is_nan() | y.is_nan(), x + y, result).register
+
+
 def _by_kind(name: str, on_float: Emit) -> Emit:
     on_integer = integers.TABLE[name]
     return lambda f, dtype, *args: (on_float if dtype.kind == "f" else on_integer)(f, dtype, *args)
@@ -196,7 +207,7 @@ EMIT: dict[str, Emit] = {
     "minimum": _extremum("min", "and", "olt"),
     "maximum": _extremum("max", "or", "ogt"),
     "copysign": _intrinsic("copysign"),
-    "nextafter": lambda f, dtype, a, b: str(libm.call_lanes(f, "nextafter", dtype, a, b)),
+    "nextafter": _nextafter,
     "neg": _neg,
     "abs": _abs,
     **{name: _compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},

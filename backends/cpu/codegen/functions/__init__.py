@@ -13,6 +13,7 @@ lookup.py: elements of tables
 pairs.py: double-double arithmetic
 power.py: pow, hypot
 single.py: functions of float32 in float32 arithmetic
+single_inverse.py: asin, acos and atan of float32 in float32 arithmetic
 single_circular.py: sin, cos and tan of float32 in float32 arithmetic
 table.py: all functions as nodes of the scalar IR
 trigonometry.py: sin, cos, tan

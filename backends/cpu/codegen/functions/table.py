@@ -23,6 +23,7 @@ logarithm = lazy.Functions(".backends.cpu.codegen.functions.logarithm")
 power = lazy.Functions(".backends.cpu.codegen.functions.power")
 trigonometry = lazy.Functions(".backends.cpu.codegen.functions.trigonometry")
 single_circular = lazy.Functions(".backends.cpu.codegen.functions.single_circular")
+single_inverse = lazy.Functions(".backends.cpu.codegen.functions.single_inverse")
 libm = lazy.Module(".backends.cpu.codegen.libm")
 _trigonometry = lazy.Module(".backends.cpu.codegen.functions.trigonometry")
 
@@ -55,6 +56,7 @@ _PERIODIC = ("sin", "cos", "tan")
 _SINGLE: dict[str, Callable[[Value], Value]] = {
     **single.TABLE,
     **{name: getattr(single_circular, name) for name in _PERIODIC},
+    **{name: getattr(single_inverse, name) for name in ("asin", "acos", "atan")},
 }
 """The functions that are computed in float32."""
 _SINGLE_RARE: dict[str, tuple[Callable[[Value], Value], Callable[[Value], Value]]] = {
