@@ -7,6 +7,7 @@ loop_passes.py: tools for passes on scans; hoisting of accumulated products
 hoist_scatter_add.py: hoisting of scatter-adds into an accumulator out of scans
 licm.py: loop-invariant code motion
 loop_dce.py: dead-code elimination for loops and branches
+carry_rows.py: carrying one row of an array through a loop, and not the array
 inline_producers.py: duplicating cheap producers into the kernels that read them
 sink_ranges.py: counting captured ranges inside loops
 sink_selects.py: choosing the number that a scalar is updated by, and not the result

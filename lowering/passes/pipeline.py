@@ -17,6 +17,7 @@ from .rewrite import Replacement, empty_like, has_effects, new_node, replace_arg
 from .simplify import simplify_node
 
 _verifier = lazy.Module(".tracer.verify")
+carry_rows = lazy.Functions(".lowering.passes.carry_rows").carry_rows
 hoist_scatters = lazy.Functions(".lowering.passes.hoist_scatter_add").hoist_scatters
 hoist_invariants = lazy.Functions(".lowering.passes.licm").hoist_invariants
 prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
@@ -227,12 +228,22 @@ PASSES: tuple[Pass, ...] = (
     hoist_scatters,
     prune_control,
     hoist_invariants,
+    carry_rows,
     tile_loops,
     remove_dead_code,
 )
 """The passes of lowering, in order."""
 CONTROL_PASSES = frozenset(
-    (inline_calls, sink_ranges, prune_control, hoist_products, hoist_scatters, hoist_invariants, tile_loops)
+    (
+        inline_calls,
+        sink_ranges,
+        prune_control,
+        hoist_products,
+        hoist_scatters,
+        carry_rows,
+        hoist_invariants,
+        tile_loops,
+    )
 )
 """The passes that change loops, branches and calls only."""
 

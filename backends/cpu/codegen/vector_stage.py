@@ -15,7 +15,7 @@ from ....operators.scalar_ir.expr import Expr, order
 from .casts import emit_cast
 from .index_maps import update_row
 from .interleaving import interleave
-from .nodes import emit_exprs, has_costly, load_scalar
+from .nodes import emit_exprs, emit_node, has_costly, load_scalar
 from .text import REGISTER
 from .vectors import Access, Body, Pairs, Use, VectorLoop, vector_loop
 
@@ -235,7 +235,7 @@ class VectorStage:
 
     def hoist_invariants(self) -> tuple[dict[Expr, str], dict[Expr, Use]]:
         """Return the registers of values constant along the last dimension, and the uses that are read along it."""
-        stage, fixed = self.stage, dict[Expr, str]()
+        stage, fixed, single = self.stage, dict[Expr, str](), dict[Expr, str]()
         read: dict[Expr, Use] = {}
         computed = self._hoisted_exprs()
         for e in stage.exprs:
@@ -249,11 +249,31 @@ class VectorStage:
                     fixed[e] = self.f.load_splat(e.dtype, use.base)
             elif e.op in ("row", "scalar"):
                 fixed[e] = load_leaf(stage, e)
+                if e.dtype.kind != "c":
+                    with self.f.width(1):
+                        single[e] = load_leaf(stage, e)
+            elif e.op == "const" and e.dtype.kind != "c":
+                fixed[e] = emit_node(self.f, e, [])
+                with self.f.width(1):
+                    single[e] = emit_node(self.f, e, [])
             elif e.op == "index" and e.payload != stage.dims[-1]:
                 fixed[e] = self.f.broadcast(stage.indices[e.payload], "i64")
+            elif (
+                e in computed and e.dtype.kind != "c" and e.op != "call" and all(a in single for a in e.args)
+            ):
+                with self.f.width(1):  # a division of one number takes half the time of one of a short vector
+                    single[e] = emit_node(self.f, e, [single[a] for a in e.args])
+                fixed[e] = self._spread(e, single[e])
             elif e in computed and all(a in fixed for a in e.args):
                 emit_exprs(self.f, [e], fixed)
         return fixed, read
+
+    def _spread(self, e: Expr, register: str) -> str:
+        """Return the value of an expression, a vector of one lane, in every lane."""
+        one, lanes = f"<1 x {REGISTER[e.dtype]}>", self.f.lanes
+        if lanes == 1:
+            return register
+        return self.f.op(f"shufflevector {one} {register}, {one} poison, <{lanes} x i32> zeroinitializer")
 
     def _hoisted_exprs(self) -> set[Expr]:
         """Return the expressions that may be computed before the loop.
