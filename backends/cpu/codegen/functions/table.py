@@ -103,6 +103,8 @@ def _helper(
 def _write_double(f: Function, name: str, dtype: DType, operands: list[Value]) -> str:
     """Write a function of float64 registers; return the result in the dtype."""
     arithmetic = Arithmetic(dtype is dt.float64)
+    if name in _PERIODIC and f.lanes == 1:
+        _return_early(f, name, dtype, arithmetic, operands[0])
     result = FORMULAS[name](arithmetic, *operands)
     if name in _PERIODIC:
         huge = magnitude(operands[0]) >= _trigonometry.LARGEST
@@ -112,6 +114,15 @@ def _write_double(f: Function, name: str, dtype: DType, operands: list[Value]) -
         key = f"{name}_anywhere_{f.lanes}{'' if arithmetic.exact else '_short'}"
         _return_where(f, is_rare(*operands), dtype, lambda: _call_seldom(f, key, anywhere, operands))
     return narrow(f, dtype, result)
+
+
+def _return_early(f: Function, name: str, dtype: DType, arithmetic: Arithmetic, x: Value) -> None:
+    """Return a periodic function of a small number: the next step of a loop does not wait for a reduction then."""
+    size = magnitude(x)
+    if name != "cos":
+        _return_where(f, size < _trigonometry.TINY, dtype, lambda: x)
+    near = _trigonometry.NEAR_ZERO[name]
+    _return_where(f, size < _trigonometry.SMALL, dtype, lambda: near(arithmetic, x))
 
 
 def _write_single(f: Function, name: str, x: Value) -> str:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from .pairs import Arithmetic, Pair, choose
-from .values import Value, fma, magnitude, nearest, negate_where, polynomial, where
+from .values import Value, fma, magnitude, nearest, negate_where, split_polynomial, where
+
+Reduction = Callable[[Arithmetic, Value], tuple[Pair, Value]]
 
 LARGEST = 2.0**30
 """Reduced arguments below this are as precise as those of small ones."""
+SMALL, TINY = 0.78, 2.0**-28
+"""Arguments below SMALL are not reduced, and those below TINY are their own sine."""
 _TWO_OVER_PI = 0.6366197723675814
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4 as polynomials of r**2, for |r| <= pi / 4
@@ -20,6 +27,11 @@ _COS = (
 )  # fmt: skip
 _SHORT_SIN = (2.72493143604168e-06, -0.00019840082015127998, 0.008333331865963797, -0.16666666663832777)
 _SHORT_COS = (-2.73004488746506e-07, 2.4800596437593728e-05, -0.0013888887664717277, 0.04166666666430242)
+
+
+def _take_argument(m: Arithmetic, x: Value) -> tuple[Pair, Value]:
+    """Return (r, n) of ``_reduce_argument`` for an argument below SMALL: the argument and 0."""
+    return Pair(x, x.constant(0.0) if m.exact else None), x.bits().constant(0)
 
 
 def _reduce_argument(m: Arithmetic, x: Value) -> tuple[Pair, Value]:
@@ -37,7 +49,7 @@ def _sine(m: Arithmetic, r: Pair) -> Pair:
     z = m.product(r.hi, r.hi)
     cube = m.product(z.hi, r.hi)
     *upper, sixth = _SIN if m.exact else _SHORT_SIN
-    beyond = polynomial(z.hi, upper) * (z.hi * cube.hi)
+    beyond = split_polynomial(z.hi, z.hi * z.hi, upper) * (z.hi * cube.hi)
     if r.lo is None or z.lo is None or cube.lo is None:
         return Pair(r.hi + fma(cube.hi, sixth, beyond))
     beyond = fma(fma(z.lo, r.hi, cube.lo), sixth, beyond)
@@ -46,23 +58,24 @@ def _sine(m: Arithmetic, r: Pair) -> Pair:
 
 def _cosine(m: Arithmetic, r: Pair) -> Pair:
     z = m.product(r.hi, r.hi)
-    tail = polynomial(z.hi, _COS if m.exact else _SHORT_COS) * (z.hi * z.hi)
+    square = z.hi * z.hi
+    tail = split_polynomial(z.hi, square, _COS if m.exact else _SHORT_COS) * square
     result = m.ordered_sum(z.hi.constant(1.0), z.hi * -0.5)
     if z.lo is None or r.lo is None:
         return result.plus(tail)
     return result.plus(fma(r.hi, -r.lo, fma(z.lo, -0.5, tail)))
 
 
-def sin(m: Arithmetic, x: Value) -> Value:
+def sin(m: Arithmetic, x: Value, reduce: Reduction = _reduce_argument) -> Value:
     """Return the sine for |x| up to LARGEST."""
-    r, n = _reduce_argument(m, x)
+    r, n = reduce(m, x)
     picked = choose((n & 1).equals(1), _cosine(m, r), _sine(m, r))
-    return where(magnitude(x) < 2.0**-28, x, negate_where(picked.value, n))
+    return where(magnitude(x) < TINY, x, negate_where(picked.value, n))
 
 
-def cos(m: Arithmetic, x: Value) -> Value:
+def cos(m: Arithmetic, x: Value, reduce: Reduction = _reduce_argument) -> Value:
     """Return the cosine for |x| up to LARGEST."""
-    r, n = _reduce_argument(m, x)
+    r, n = reduce(m, x)
     picked = choose((n & 1).equals(1), _sine(m, r), _cosine(m, r))
     return negate_where(picked.value, n + 1)
 
@@ -72,14 +85,20 @@ def sin_and_cos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
     r, n = _reduce_argument(m, x)
     odd = (n & 1).equals(1)
     sine, cosine = _sine(m, r), _cosine(m, r)
-    first = where(magnitude(x) < 2.0**-28, x, negate_where(choose(odd, cosine, sine).value, n))
+    first = where(magnitude(x) < TINY, x, negate_where(choose(odd, cosine, sine).value, n))
     return first, negate_where(choose(odd, sine, cosine).value, n + 1)
 
 
-def tan(m: Arithmetic, x: Value) -> Value:
+def tan(m: Arithmetic, x: Value, reduce: Reduction = _reduce_argument) -> Value:
     """Return the tangent for |x| up to LARGEST."""
-    r, n = _reduce_argument(m, x)
+    r, n = reduce(m, x)
     odd = (n & 1).equals(1)
     sine, cosine = m.normal(_sine(m, r)), m.normal(_cosine(m, r))
     value = m.divide(choose(odd, cosine, sine), choose(odd, sine, cosine))
-    return where(magnitude(x) < 2.0**-28, x, negate_where(value, n << 1))
+    return where(magnitude(x) < TINY, x, negate_where(value, n << 1))
+
+
+NEAR_ZERO: dict[str, Callable[[Arithmetic, Value], Value]] = {
+    function.__name__: partial(function, reduce=_take_argument) for function in (sin, cos, tan)
+}
+"""The functions of arguments below SMALL, with the same bits."""
