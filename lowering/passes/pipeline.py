@@ -25,6 +25,7 @@ hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
 write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
 write_short_sorts = lazy.Functions(".lowering.passes.short_sorts").write_short_sorts
+sink_updates = lazy.Functions(".lowering.passes.sink_updates").sink_updates
 sink_ranges = lazy.Functions(".lowering.passes.sink_ranges").sink_ranges
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
 tile_loops = lazy.Functions(".lowering.passes.tile_loops").tile_loops
@@ -188,6 +189,9 @@ def _is_needed(run: Pass, graph: Graph) -> bool:
         return config.flags.native and any(node.op.name == "td::matmul" for node in graph.nodes)
     if run is write_short_sorts:
         return config.flags.native and any(node.op.name in SORTS for node in graph.nodes)
+    if run is sink_updates:
+        operators = {node.op.name for node in graph.nodes}
+        return "td::where" in operators and not operators.isdisjoint(("td::index_put", "td::basic_put"))
     if run is sink_selects:
         return any(node.op.name == "td::where" and node.outputs[0].spec.size == 1 for node in graph.nodes)
     return run not in CONTROL_PASSES or _has_control(graph)
@@ -219,6 +223,7 @@ PASSES: tuple[Pass, ...] = (
     merge_common_subexpressions,
     write_short_dots,
     write_short_sorts,
+    sink_updates,
     sink_selects,
     split_stacks,
     remove_dead_code,
