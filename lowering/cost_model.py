@@ -27,7 +27,7 @@ GATHER_COST = 8
 """Instructions per element of a read at integer positions."""
 MAX_GROUP_NODES = 256
 """Nodes of a fusion group: the time to compile a kernel grows faster than its nodes."""
-CELL_BYTES = 64
+CELL_BYTES = 128
 """An intermediate of at most this size is stored on the stack, where LLVM replaces it by a register."""
 MAX_ROW_BUFFER_BYTES = 64 * 1024
 """A row buffer beyond this is an intermediate of its own, not scratch memory of the kernel."""

@@ -120,8 +120,8 @@ def test_layouts_with_symbols():
 
 
 # -- loops and the memory plan -----------------------------------------------------------------------------------------
-ROWS, COLUMNS = symbol("rows", minimum=16), symbol("columns", minimum=17)
-LARGER = [{"rows": 16, "columns": 17}, {"rows": 100, "columns": 33}, {"rows": 17, "columns": 1024}]
+ROWS, COLUMNS = symbol("rows", minimum=16), symbol("columns", minimum=33)
+LARGER = [{"rows": 16, "columns": 33}, {"rows": 100, "columns": 47}, {"rows": 17, "columns": 1024}]
 MATRIX = (ROWS, COLUMNS)
 LARGE = (1100 + ROWS, 1100 + COLUMNS)  # ranges of known sizes up to 1,024 are constants
 WITH_MEMORY = {
