@@ -19,13 +19,11 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 TESTED_MINORS = (11, 12, 13)
-TP_DEALLOC, AS_SEQUENCE, AS_BUFFER, TP_FLAGS, TP_DESCR_GET = (
-    48,
-    104,
-    160,
-    168,
-    272,
-)  # offsets in a type object
+# Offsets in a type object; those of tables of slots are of the address of the table.
+TP_DEALLOC, AS_NUMBER, AS_SEQUENCE, AS_MAPPING, AS_BUFFER = 48, 96, 104, 112, 160
+TP_FLAGS, TP_RICHCOMPARE, TP_ITER, TP_DESCR_GET = 168, 200, 216, 272
+# Offsets of slots in the table of numbers.
+NB_BOOL, NB_INT, NB_FLOAT = 72, 128, 144
 ENTRY, DATA = 16, 24  # offsets in an instance
 _HAVE_VECTORCALL, _METHOD_DESCRIPTOR, _BASETYPE = 1 << 11, 1 << 17, 1 << 10
 _PY_TP_MEMBERS, _T_PYSSIZET, _READONLY = 72, 19, 1
@@ -176,17 +174,19 @@ def deallocator_slot(cls: type) -> ctypes.c_void_p:
 
 def buffer_slot(cls: type) -> ctypes.c_void_p:
     """The slot ``bf_getbuffer`` of a class that is defined in Python; its ``value`` is the address of the function."""
-    return _first_slot(cls, AS_BUFFER)
+    return find_slot(cls, AS_BUFFER, 0)
 
 
-def length_slot(cls: type) -> ctypes.c_void_p:
-    """The slot ``sq_length`` of a class that is defined in Python; its ``value`` is the address of the function."""
-    return _first_slot(cls, AS_SEQUENCE)
+def find_slot(cls: type, protocol: int, offset: int) -> ctypes.c_void_p:
+    """A slot of a class that is defined in Python; its ``value`` is the address of the function.
 
-
-def _first_slot(cls: type, protocol: int) -> ctypes.c_void_p:
-    table = ctypes.c_void_p.from_address(id(cls) + protocol).value or 0
-    return ctypes.c_void_p.from_address(table)
+    Args:
+        cls: the class.
+        protocol: the offset in a type of the address of a table of slots; 0 for the type itself.
+        offset: the offset of the slot in that table.
+    """
+    table = ctypes.c_void_p.from_address(id(cls) + protocol).value or 0 if protocol else id(cls)
+    return ctypes.c_void_p.from_address(table + offset)
 
 
 def add_buffer_protocol(

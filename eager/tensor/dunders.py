@@ -18,7 +18,7 @@ from ...operators.indexing.masks import MaskedElements
 from ...registry.dispatch.keys import CPU_KEYS
 from ...registry.function import functions
 from ...registry.lazy_operators import is_lazy, materialize
-from ...registry.native_type import NativeCallable, accept_entries
+from ...registry.native_type import NativeCallable, accept_entries, accept_entry
 from ...registry.native_type import fault as no_native_code
 from ...registry.schemas.binding import WEAK
 from ...registry.values import SCALARS, TensorBase, converters
@@ -181,8 +181,12 @@ def attach() -> None:
 MOST_AT_ONCE = 256  # rows; their views are made by one call
 
 
+@accept_entry("iterate")
 def iterate(self: Tensor) -> Iterator[Tensor]:
-    """The sub-tensors along the first axis."""
+    """The sub-tensors along the first axis.
+
+    Native twin: backends/cpu/fastpath/entries/rt_attributes.py:iterate
+    """
     if not self.shape:
         raise ArgumentError("iteration over a 0-d tensor")
     if type(self) is Tensor and self._meta is None and self.shape[0] <= MOST_AT_ONCE:

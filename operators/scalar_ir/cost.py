@@ -19,7 +19,7 @@ def cost(root: Expr) -> int:
 
 def cost_without_reads(root: Expr) -> int:
     """The cost of an expression but for its reads of memory."""
-    return sum(_cost_of_node(e) for e in order(root) if e.op not in ("load", "gather"))
+    return sum(_cost_of_node(e) for e in order(root) if e.op not in ("arg", "load", "gather"))
 
 
 def _cost_of_node(e: Expr) -> int:

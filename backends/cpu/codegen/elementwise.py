@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .... import lazy
+from ....operators.scalar_ir.cost import cost_without_reads
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
@@ -74,6 +75,8 @@ def pack_helper(module: Module, itemsize: int, unpack: bool = False) -> str:
     return name
 
 
+MOST_COST_OF_ONE = 12
+"""The cost of an expression up to which a loop has code for a single element."""
 LONG_ROW = 512
 """Elements of a row from which on its stores are aligned."""
 
@@ -173,6 +176,32 @@ def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType]
             x.begin_row(row.index)
         output.base = f.address(output.start, f.op(f"mul i64 {row.index}, {output.outer}"))
         _row(f, body, inputs, output, count, limit)
+    f.do("ret void")
+    parameters = "(ptr %ptrs, ptr %dims, ptr %strides)"
+    if out_dtype.kind == "c" or cost_without_reads(body) > MOST_COST_OF_ONE:
+        module.helper(name, f.text(f"void @{name}{parameters} #0"))
+    else:
+        module.helper(f"{name}.rows", f.text(f"internal void @{name}.rows{parameters} #1"))
+        _write_element(module, name, body, in_dtypes, out_dtype)
+
+
+def _write_element(
+    module: Module, name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType
+) -> None:
+    """Add the loop ``name``: it computes a single element without vectors, and leaves others to ``name.rows``."""
+    f = Function(module, 1)
+    sizes = f.op(f"mul i64 {f.load('i64', '%dims')}, {f.load('i64', f.address('%dims', '8'))}")
+    f.branch(f.op(f"icmp eq i64 {sizes}, 1"), "one", "many")
+    f.label("many")
+    f.do(f"call void @{name}.rows(ptr %ptrs, ptr %dims, ptr %strides)")
+    f.do("ret void")
+    f.label("one")
+    starts = [f.load("ptr", f.address("%ptrs", str(8 * k))) for k in range(len(in_dtypes) + 1)]
+    leaves = {e: e.payload for e in order(body) if e.op == "arg"}
+    registers = {k: f.load_splat(in_dtypes[k], starts[k]) for k in sorted(set(leaves.values()))}
+    known = {e: registers[k] for e, k in leaves.items()}
+    emit_exprs(f, [body], known)
+    f.store_vector(out_dtype, known[body], starts[-1])
     f.do("ret void")
     module.helper(name, f.text(f"void @{name}(ptr %ptrs, ptr %dims, ptr %strides) #0"))
 

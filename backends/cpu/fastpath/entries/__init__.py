@@ -20,11 +20,12 @@ rt_joins.py: ``concat``, ``stack``
 rt_kernels.py: operators with a Python kernel
 rt_loop_calls.py: operators with a native kernel
 rt_matmul.py: ``matmul``
+rt_operator_slots.py: slots of the type Tensor that call special methods: ``x + y``, ``x[i]``
 rt_protocols.py: ``__array_ufunc__``, ``__array_function__``
 rt_reduce.py: reductions
 rt_results.py: results of jitted functions that are views or copies, and writes into arguments
 rt_scans.py: scans
 rt_subscript.py: ``x[key]``, ``basic_index``
-rt_type_slots.py: slots of the type Tensor: its deallocator, buffer and length
+rt_type_slots.py: slots of the type Tensor: its deallocator, buffer, length, numbers and iterator
 rt_views.py: ``reshape``, ``permute``, ``broadcast_to``, ``x.T``, ``clone``, ``contiguous``, ``stop_gradient``
 """

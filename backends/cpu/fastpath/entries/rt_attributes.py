@@ -195,22 +195,16 @@ def has_axes(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fla
 
 # Numbers --------------------------------------------------------------------------------------------------------------
 @native
-def only_element(entry: base.OperatorEntry, args: ptr, where: ptr) -> i64:
+def argument_element(entry: base.OperatorEntry, args: ptr, where: ptr) -> i64:
     """Return the code of the dtype of a tensor of one element, and its address in `where`; FOREIGN otherwise."""
-    array: capi.Ndarray = array_of(entry, args)
-    if unlikely(array == NULL) or (array.flags & capi.ALIGNED) == 0:
-        return base.FOREIGN
-    if unlikely(rt_layouts.count_elements(array.dims, i64(array.ndim)) != 1):
-        return base.FOREIGN
-    store(ptr, where, 0, array.data)
-    return rt_operands.array_code(entry.globals_, array)
+    return rt_numbers.only_element(entry.globals_, array_of(entry, args), where)
 
 
 @rt_entry.entry(records=False, count=1)
 def to_float(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`float(x)`."""
     where = stack(8)
-    code = only_element(entry, args, where)
+    code = argument_element(entry, args, where)
     if unlikely(code < 0 or code >= base.COMPLEX64):
         return Outcome.FALL_BACK
     return capi.PyFloat_FromDouble(rt_numbers.read_real(load(ptr, where, 0), code))
@@ -220,7 +214,7 @@ def to_float(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fla
 def to_complex(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`complex(x)`."""
     where = stack(8)
-    code = only_element(entry, args, where)
+    code = argument_element(entry, args, where)
     if unlikely(code < 0):
         return Outcome.FALL_BACK
     if code >= base.COMPLEX64:
@@ -232,21 +226,17 @@ def to_complex(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, f
 def to_int(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`int(x)`."""
     where = stack(8)
-    code = only_element(entry, args, where)
+    code = argument_element(entry, args, where)
     if unlikely(code < 0 or code >= base.COMPLEX64):
         return Outcome.FALL_BACK
-    if code >= base.FLOAT16:
-        return capi.PyLong_FromDouble(rt_numbers.read_real(load(ptr, where, 0), code))
-    if code == base.BOOL:
-        return capi.PyLong_FromLongLong(rt_numbers.read_whole(load(ptr, where, 0), code))
-    return rt_numbers.read_element(load(ptr, where, 0), code)
+    return rt_numbers.read_int(load(ptr, where, 0), code)
 
 
 @rt_entry.entry(records=False, count=1)
 def to_index(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`operator.index(x)`."""
     where = stack(8)
-    code = only_element(entry, args, where)
+    code = argument_element(entry, args, where)
     if unlikely(code <= base.BOOL or code >= base.FLOAT16):
         return refuse_index(entry, args)
     return rt_numbers.read_element(load(ptr, where, 0), code)
@@ -276,7 +266,7 @@ def refuse_index(entry: base.FunctionEntry, args: ptr) -> ptr:
 def to_bool(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """`bool(x)`."""
     where = stack(8)
-    code = only_element(entry, args, where)
+    code = argument_element(entry, args, where)
     if unlikely(code < 0 or code >= base.COMPLEX64):
         return Outcome.FALL_BACK
     is_true = rt_numbers.read_real(load(ptr, where, 0), code) != 0.0
@@ -289,7 +279,7 @@ def read_item(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
     where = stack(8)
     if unlikely(count < 1 or kwnames != NULL):
         return Outcome.FALL_BACK
-    code = only_element(entry, args, where) if count == 1 else element_at(entry, args, count - 1, where)
+    code = argument_element(entry, args, where) if count == 1 else element_at(entry, args, count - 1, where)
     if unlikely(code < 0):
         return Outcome.FALL_BACK
     return rt_numbers.read_element(load(ptr, where, 0), code)
@@ -297,7 +287,7 @@ def read_item(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fl
 
 @native
 def element_at(entry: base.OperatorEntry, args: ptr, rank: i64, where: ptr) -> i64:
-    """Return as `only_element` the code and the address of the element at an index for each axis."""
+    """Return as `argument_element` the code and the address of the element at an index for each axis."""
     array: capi.Ndarray = array_of(entry, args)
     if unlikely(array == NULL) or i64(array.ndim) != rank or (array.flags & capi.ALIGNED) == 0:
         return base.FOREIGN
@@ -381,6 +371,19 @@ def reshape_or_bitcast(entry: base.FunctionEntry, args: ptr, count: i64, kwnames
         return Outcome.FALL_BACK
     values = stack_of(load(ptr, args, 0), load(ptr, g.types, code * 8))
     return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), values, 2, NULL)
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+@rt_entry.entry(records=False, count=1)
+def iterate(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`iter(x)`: an iterator that selects a row at each step.
+
+    Python twin: eager/tensor/dunders.py:iterate
+    """
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL) or array.ndim == 0:
+        return Outcome.FALL_BACK
+    return capi.PySeqIter_New(load(ptr, args, 0))
 
 
 # Several tensors ------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ..runtime import (
     rt_operands,
     rt_outputs,
     rt_record,
+    rt_spare_numbers,
     rt_temporaries,
 )
 from ..runtime import rt_base as base
@@ -106,7 +107,11 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     if unlikely(variant.number != 0):
         entry.calls += 1
         return compute_number(variant, pointers, g)
-    tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g, flags, args))
+    tensor = ptr(Outcome.FALL_BACK)
+    if have_no_axes(arrays):
+        tensor = compute_element(entry, variant, pointers)
+    if i64(tensor) == Outcome.FALL_BACK:
+        tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g, flags, args))
     if unlikely(rt_record.is_recorded(g, flags, args, base.NIN)):
         return record_elementwise(entry, g, args, tensor)
     return tensor
@@ -175,6 +180,43 @@ def compute_number(variant: base.Variant, pointers: ptr, g: ptr) -> ptr:
     store(ptr, pointers, base.NIN * 8, value)
     dsl.call_void(variant.loop, pointers, sizes, strides, variant)
     return rt_numbers.make_weak(g, value, variant.number, variant.descr)
+
+
+@native
+def have_no_axes(arrays: ptr) -> bool:
+    """Return whether all operands are tensors without axes, or numbers."""
+    for i in range(base.NIN):
+        array: capi.Ndarray = load(ptr, arrays, i * 8)
+        if array != NULL and array.ndim != 0:
+            return False
+    return True
+
+
+@native
+def compute_element(entry: base.OperatorEntry, variant: base.Variant, pointers: ptr) -> ptr:
+    """Return the result for operands without axes in a spare tensor; FALL_BACK if there is none."""
+    g = entry.globals_
+    tensor: base.TensorObject = rt_spare_numbers.take_owner_of(g, variant.descr)
+    if unlikely(tensor == NULL):
+        return Outcome.FALL_BACK
+    array: capi.Ndarray = tensor.array
+    store(ptr, pointers, base.NIN * 8, array.data)
+    run_once(variant, pointers)
+    entry.calls += 1
+    return rt_spare_numbers.report(g, tensor)
+
+
+@native
+def run_once(variant: base.Variant, pointers: ptr) -> None:
+    """Run a loop for one element."""
+    strides = stack(base.NARGS * 16)
+    for i in range(base.NARGS):
+        store(i64, strides, i * 16, 0)
+        size = variant.itemsize
+        if i < base.NIN:
+            size = load(i64, variant, base.Variant.sizes + i * 8)
+        store(i64, strides, i * 16 + 8, size)
+    dsl.call_void(variant.loop, pointers, stack_of(1, 1), strides, variant)
 
 
 @native

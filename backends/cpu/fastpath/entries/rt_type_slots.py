@@ -1,4 +1,4 @@
-"""Slots of the type Tensor: its deallocator, the buffer of its memory, and its length.
+"""Slots of the type Tensor: its deallocator, the buffer of its memory, its length, its value as a number, its iterator.
 
 CPython's deallocator of classes looks for what a class may have, such as a dictionary; this one knows the slots of
 Tensor. Most tensors of a loop live for one step: their memory goes from one to the next.
@@ -20,11 +20,12 @@ from ..compiler.dsl import (
     native,
     noinline,
     ptr,
+    stack,
     stack_of,
     store,
     unlikely,
 )
-from ..runtime import capi, rt_operands, rt_spare_arrays
+from ..runtime import capi, rt_numbers, rt_operands, rt_spare_arrays, rt_spare_numbers
 from ..runtime import rt_base as base
 
 PROCESS = extern_object("tandem_process")  # the process struct: a slot is called with objects only
@@ -44,9 +45,12 @@ def deallocate(x: base.TensorObject) -> None:
     capi.PyObject_GC_UnTrack(x)
     if unlikely(load(ptr, x, g.weak_references) != NULL):
         capi.PyObject_ClearWeakRefs(x)
-    array, held = x.array, stack_of(x.storage, x.meta, x.keys)
+    array: capi.Ndarray = x.array
+    held = stack_of(x.storage, x.meta, x.keys)
     x.array, x.storage, x.meta, x.keys = NULL, NULL, NULL, NULL
     capi.release_all(held, 3)
+    if is_plain and array != NULL and array.ndim == 0 and rt_spare_numbers.keep_number(g, x, array):
+        return
     if likely(array != NULL) and not rt_spare_arrays.keep_array(g, array):
         capi.decref(array)
     free: base.FreeList = g.free_list
@@ -99,3 +103,52 @@ def get_length(x: ptr) -> i64:
     if likely(array != NULL) and array.ndim > 0:
         return load(i64, array.dims, 0)
     return i64(call_ptr(g.get_length, x))
+
+
+@native
+def get_iterator(x: ptr) -> ptr:
+    """The slot of Tensor that `iter(x)` calls: an iterator that selects a row at each step."""
+    g: base.Globals = PROCESS
+    array: capi.Ndarray = array_of_operand(g, x, base.RECORD)
+    if likely(array != NULL) and array.ndim > 0:
+        return capi.PySeqIter_New(x)
+    return call_ptr(g.get_iterator, x)
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+@native
+def code_of_number(g: ptr, x: ptr, where: ptr) -> i64:
+    """Return the code of the dtype of a tensor of one real number, and its address in `where`; FOREIGN otherwise."""
+    code = rt_numbers.only_element(g, array_of_operand(g, x, base.RECORD), where)
+    return code if likely(code < base.COMPLEX64) else base.FOREIGN
+
+
+@native
+def get_truth(x: ptr) -> i32:
+    """The slot of Tensor that `bool(x)` and `if x` call."""
+    g: base.Globals = PROCESS
+    where = stack(8)
+    code = code_of_number(g, x, where)
+    if unlikely(code < 0):
+        return call_i32(g.get_truth, x)
+    return i32(rt_numbers.read_real(load(ptr, where, 0), code) != 0.0)
+
+
+@native
+def get_int(x: ptr) -> ptr:
+    """The slot of Tensor that `int(x)` calls."""
+    g: base.Globals = PROCESS
+    where = stack(8)
+    code = code_of_number(g, x, where)
+    return rt_numbers.read_int(load(ptr, where, 0), code) if likely(code >= 0) else call_ptr(g.get_int, x)
+
+
+@native
+def get_float(x: ptr) -> ptr:
+    """The slot of Tensor that `float(x)` calls."""
+    g: base.Globals = PROCESS
+    where = stack(8)
+    code = code_of_number(g, x, where)
+    if unlikely(code < 0):
+        return call_ptr(g.get_float, x)
+    return capi.PyFloat_FromDouble(rt_numbers.read_real(load(ptr, where, 0), code))

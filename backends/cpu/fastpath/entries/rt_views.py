@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_arguments, rt_batches, rt_entry, rt_layouts, rt_memory, rt_operands, rt_record
+from ..runtime import (
+    capi,
+    rt_arguments,
+    rt_batches,
+    rt_entry,
+    rt_layouts,
+    rt_memory,
+    rt_operands,
+    rt_record,
+    rt_spare_numbers,
+)
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 from . import rt_copies
@@ -169,6 +179,10 @@ def make_view_of(
     g: ptr, source: ptr, array: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr
 ) -> ptr:
     """Return a tensor over the same memory, of a dtype; NULL with an exception set."""
+    if rank == 0 and VIEW != BROADCAST:
+        number = rt_spare_numbers.take_view_at(g, source, array, descr, data)
+        if likely(i64(number) != rt_spare_numbers.NONE_KEPT):
+            return number
     capi.incref(array)
     storage = base.shared_storage(g, source, array)
     if unlikely(storage == NULL):

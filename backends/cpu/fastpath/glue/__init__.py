@@ -16,6 +16,7 @@ products.py: variants of `matmul`
 protocols.py: `Tensor.__array_ufunc__`, `Tensor.__array_function__` and the buffer protocol
 recording.py: how calls are recorded for autograd
 runtime.py: the compiled entries of this process
+special_methods.py: the special methods that slots of the type Tensor call
 structs.py: memory that entries read; codes of operand types
 stubs.py: stubs that count calls and install entries
 subscript.py: `Tensor.__getitem__` and `Tensor.__setitem__`

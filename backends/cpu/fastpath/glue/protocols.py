@@ -12,6 +12,7 @@ from .....eager.tensor.tensor import Tensor
 from .....registry import native_type
 from .....registry.values import TensorBase
 from ..runtime import rt_base
+from . import special_methods
 from .runtime import Runtime
 from .structs import EntryStruct
 from .stubs import FunctionStub, TensorMethod
@@ -26,8 +27,12 @@ METHODS = {
 }
 
 SLOTS = {
-    "to_array": ("get_buffer", native_type.buffer_slot),
-    "read_length": ("get_length", native_type.length_slot),
+    "to_array": ("get_buffer", native_type.AS_BUFFER, 0),
+    "read_length": ("get_length", native_type.AS_SEQUENCE, 0),
+    "to_bool": ("get_truth", native_type.AS_NUMBER, native_type.NB_BOOL),
+    "to_int": ("get_int", native_type.AS_NUMBER, native_type.NB_INT),
+    "to_float": ("get_float", native_type.AS_NUMBER, native_type.NB_FLOAT),
+    "iterate": ("get_iterator", 0, native_type.TP_ITER),
 }
 """By kind of entry: the entry of a slot of the type, which is also the field of the function before, and the slot."""
 
@@ -61,21 +66,28 @@ class ProtocolStub(FunctionStub):
         return EntryStruct(rt_protocols.ProtocolEntry, self.runtime.process, self.python, **fields)
 
 
-def install_slot(runtime: Runtime, kind: str) -> None:
+def install_slot(runtime: Runtime, kind: str, method: object) -> None:
     """Give Tensor the native slot that has the meaning of an entry, if there is one; the registry's lock is held.
 
-    The slot leaves unusual tensors to the function that was there before.
+    The slot leaves unusual tensors to the function that was there before. If Tensor has another method by now, it
+    keeps that method's slot.
     """
-    if kind in SLOTS:
-        entry, find_slot = SLOTS[kind]
-        before, slot = getattr(rt_base.Globals, entry), find_slot(Tensor)
+    if kind in SLOTS and any(one is method for one in vars(Tensor).values()):
+        entry, protocol, offset = SLOTS[kind]
+        before, slot = getattr(rt_base.Globals, entry), native_type.find_slot(Tensor, protocol, offset)
         if slot.value and not runtime.process.get(before):
             runtime.process.set(before, slot.value)
             slot.value = runtime.entry(entry)
 
 
-def install_deallocator(runtime: Runtime) -> None:
-    """Give Tensor the native deallocator, once, if it has that of all classes; the registry's lock is held."""
+def install_method_slots(runtime: Runtime, method: object) -> None:
+    """Give Tensor the native slots that call a method, and the native deallocator; the registry's lock is held."""
+    _install_deallocator(runtime)
+    special_methods.install_slots(runtime, method)
+
+
+def _install_deallocator(runtime: Runtime) -> None:
+    """Give Tensor the native deallocator, once, if it has that of all classes."""
     slot = native_type.deallocator_slot(Tensor)
     if slot.value == native_type.deallocator_slot(TensorBase).value:
         slot.value = runtime.entry("deallocate")

@@ -34,6 +34,7 @@ rt_joins = lazy.Module(".backends.cpu.fastpath.entries.rt_joins")
 rt_kernels = lazy.Module(".backends.cpu.fastpath.entries.rt_kernels")
 rt_loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
 rt_matmul = lazy.Module(".backends.cpu.fastpath.entries.rt_matmul")
+rt_operator_slots = lazy.Module(".backends.cpu.fastpath.entries.rt_operator_slots")
 rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
 rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
 rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
@@ -79,7 +80,12 @@ CASTS = {"cast": 0, "astype": 1}
 ATTRIBUTES = (
     "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
     "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array "
-    "read_common_dtype has_complex has_real has_axes reshape_or_bitcast map_tensors broadcast_all"
+    "read_common_dtype has_complex has_real has_axes reshape_or_bitcast map_tensors broadcast_all iterate"
+)
+TYPE_SLOTS = "deallocate get_buffer get_length get_truth get_int get_float get_iterator"
+METHOD_SLOTS = (
+    "add sub mul mod lshift rshift and xor or floordiv truediv matmul iadd isub imul imod ilshift irshift "
+    "iand ixor ior ifloordiv itruediv neg pos abs invert compare subscript item"
 )
 FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
@@ -95,7 +101,8 @@ GROUPS = (
     Group(rt_counts, {"bincount": "bincount"}, reads_dtypes=True),
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}, reads_dtypes=True),
-    Group(rt_type_slots, {name: name for name in ("deallocate", "get_buffer", "get_length")}),
+    Group(rt_type_slots, {name: name for name in TYPE_SLOTS.split()}),
+    Group(rt_operator_slots, {f"slot_{name}": f"slot_{name}" for name in METHOD_SLOTS.split()}, SHAPED),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}, reads_dtypes=True),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),

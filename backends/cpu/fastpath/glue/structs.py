@@ -203,6 +203,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         dtypes=make_dtype_map(),
         pool=StructMemory(rt.Pool, limit=SPARE_BYTES),
         spare_arrays=StructMemory(rt.SpareArrays, limit=SPARE_ARRAY_BYTES),
+        spare_numbers=StructMemory(2 * rt.WEAK_BOOL * sizeof(rt.NumberList)),
         free_list=StructMemory(rt.FreeList, limit=FREE_TENSORS),
         types=types,
         dtype_objects=dtype_objects,

@@ -68,7 +68,7 @@ class PatchPoint:
     ) -> OperatorStruct:
         """Install the entry and return the struct that it reads, which ``make_struct(fall_back, miss)`` makes."""
         entry = runtime.entry(self.kind)
-        protocols.install_deallocator(runtime)
+        protocols.install_method_slots(runtime, self.callable)
         if self.record is None:
             self.record = make_struct(self.fall_back, self.miss)
             self.record.set(rt.OperatorEntry.own_floats, int(not self.takes_numbers))
@@ -256,7 +256,7 @@ class FunctionStub(ColdCallable):
             self.record = self.make_struct()
         native_type.set_entry(self.function, self.runtime.entry(self.kind), self.record.address)
         self.function.target = self.python
-        protocols.install_slot(self.runtime, self.kind)
+        protocols.install_slot(self.runtime, self.kind, self.function)
 
 
 class Stub(ColdCallable):

@@ -13,6 +13,7 @@ rt_lists.py: tensors of nested lists
 rt_loops.py: calls of inner loops, and plans of such calls
 rt_memory.py: memory of results
 rt_spare_arrays.py: arrays of destroyed tensors, which new ones take
+rt_spare_numbers.py: destroyed tensors without axes, which new ones are made of
 rt_outputs.py: writes into tensors, the argument `out`
 rt_temporaries.py: operands whose memory a result may take
 rt_gil.py: release of the GIL

@@ -89,6 +89,13 @@ class SpareArrays(Struct):
     views: ptr = array(SPARE_SLOTS)
 
 
+class NumberList(Struct):
+    """Destroyed tensors without axes, of a dtype, with their arrays; each refers to the next one by its storage."""
+
+    first: ptr
+    count: i64
+
+
 class TensorClasses(Struct):
     """The classes and key sets of a backend's tensors; guards compare with them, and results are made of them."""
 
@@ -109,6 +116,7 @@ class Globals(TensorClasses):
     dtypes: ptr  # 256 bytes: NumPy's type numbers to codes
     pool: ptr
     spare_arrays: ptr
+    spare_numbers: ptr  # `NumberList` structs (`rt_spare_numbers.py`)
     off: i64  # nonzero: every call goes to Python (the dispatch trace is on)
     bfloat16: i64  # NumPy's type number of bfloat16, assigned when ml_dtypes is imported
     types: ptr  # the DType objects by their codes
@@ -132,12 +140,16 @@ class Globals(TensorClasses):
     default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
-    get_buffer: (
-        ptr  # the C function that exports the memory of tensors where `rt_type_slots.get_buffer` does not
-    )
-    get_length: (
-        ptr  # the C function that returns the length of tensors where `rt_type_slots.get_length` does not
-    )
+    # CPython's functions in slots of Tensor, for what the entries of these names do not take
+    get_buffer: ptr
+    get_length: ptr
+    get_truth: ptr
+    get_int: ptr
+    get_float: ptr
+    get_iterator: ptr
+    get_subscript: ptr
+    get_item: ptr
+    methods: ptr  # the special methods that slots call (`glue/special_methods.py:METHODS`)
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
     level: ptr  # class Level
     level_value: ptr  # class LevelTensor

@@ -17,13 +17,14 @@ from ..compiler.dsl import (
     noinline,
     ptr,
     stack_of,
+    store,
     u8,
     u16,
     u32,
     u64,
     unlikely,
 )
-from . import capi, rt_halves, rt_memory, rt_operands
+from . import capi, rt_halves, rt_layouts, rt_memory, rt_operands
 from . import rt_base as base
 
 
@@ -69,6 +70,27 @@ def read_real(x: ptr, code: i64) -> f64:
     if code == base.BFLOAT16:
         return f64(rt_halves.widen_bfloat16(i32(load(u16, x, 0))))
     return f64(load(u64, x, 0)) if code == base.UINT64 else f64(read_whole(x, code))
+
+
+@native
+def only_element(g: ptr, array: capi.Ndarray, where: ptr) -> i64:
+    """Return the code of the dtype of an array of one element, and its address in `where`; FOREIGN otherwise."""
+    if unlikely(array == NULL) or (array.flags & capi.ALIGNED) == 0:
+        return base.FOREIGN
+    if unlikely(rt_layouts.count_elements(array.dims, i64(array.ndim)) != 1):
+        return base.FOREIGN
+    store(ptr, where, 0, array.data)
+    return rt_operands.array_code(g, array)
+
+
+@native
+def read_int(x: ptr, code: i64) -> ptr:
+    """Return an element of a real dtype as an int; NULL with an exception set."""
+    if code >= base.FLOAT16:
+        return capi.PyLong_FromDouble(read_real(x, code))
+    if code == base.BOOL:
+        return capi.PyLong_FromLongLong(read_whole(x, code))
+    return read_element(x, code)
 
 
 @native

@@ -83,17 +83,7 @@ def is_aligned_for(address: i64, size: i64) -> bool:
 def keep_array(g: base.Globals, spare: capi.Ndarray) -> bool:
     """Take over a reference to the array of a destroyed tensor; return false if that is left to the caller."""
     spares: base.SpareArrays = g.spare_arrays
-    if (
-        spares.limit == 0
-        or spare.refcnt != 1
-        or capi.type_of(spare) != capi.PyArray_Type
-        or i64(spare.ndim) > MOST_AXES
-        or spare.weak_references != NULL
-        or spare.exports != NULL
-        or (spare.flags & capi.ALIGNED) == 0
-    ):
-        return False
-    if (spare.flags & i32(~(OWN_FLAGS | capi.F_CONTIGUOUS))) != 0:
+    if not is_unused(spares, spare) or i64(spare.ndim) > MOST_AXES:
         return False
     if likely((spare.flags & capi.OWNDATA) != 0):
         return is_new_array(spare, spares.limit) and put_spare(spares.owners, spare)
@@ -103,6 +93,20 @@ def keep_array(g: base.Globals, spare: capi.Ndarray) -> bool:
     spare.base = NULL
     capi.decref(owner)
     return True
+
+
+@native
+def is_unused(spares: base.SpareArrays, spare: capi.Ndarray) -> bool:
+    """Return whether nothing else refers to an array, which has flags that new arrays have, and may be kept."""
+    return bool(
+        spares.limit != 0
+        and spare.refcnt == 1
+        and capi.type_of(spare) == capi.PyArray_Type
+        and spare.weak_references == NULL
+        and spare.exports == NULL
+        and (spare.flags & capi.ALIGNED) != 0
+        and (spare.flags & i32(~(OWN_FLAGS | capi.F_CONTIGUOUS))) == 0
+    )
 
 
 @native
