@@ -320,3 +320,21 @@ def test_each_failing_allocation_is_a_memory_error():
             hooks.remove_mem_hooks()
     assert failures >= 5
     run()
+
+
+def test_results_do_not_share_the_memory_of_arrays():
+    x, array = td.asarray(np.arange(4.0)), np.arange(4.0)
+    large = np.ones(100_000)
+    for _ in range(4):
+        for call in (
+            lambda: x + array,
+            lambda: array + x,
+            lambda: td.add(array, array),
+            lambda: td.abs(array),
+        ):
+            assert not np.shares_memory(call()._array, array)
+        total = np.arange(100_000.0) + td.asarray(large) * np.full(100_000, 2.0) - large
+        assert total[7].item() == 8 and large[7] == 1
+        assert (np.float64(2) * x + np.array(1.0)).tolist() == [1, 3, 5, 7]
+        masked = np.ma.masked_array(array, array > 1)
+        assert outcome(lambda m=masked: td.add(x, m)) == outcome(lambda m=masked: td.add(x, np.asarray(m)))

@@ -98,7 +98,9 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     if unlikely(kwnames != NULL or count != base.NIN):
         return Outcome.FALL_BACK
     arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
-    key = rt_operands.operand_key(g, args, flags, arrays)
+    key, operands = rt_operands.operand_key(g, args, flags, arrays), args
+    if unlikely(key == base.FOREIGN) and not rt_record.is_recorded(g, flags, args, base.NIN):
+        key, operands = rt_operands.key_with_arrays(g, args, flags, arrays), ptr(0)
     variant: base.Variant = rt_entry.select_variant(entry, key)
     if unlikely(i64(variant) <= 0):
         return variant
@@ -111,7 +113,7 @@ def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     if have_no_axes(arrays):
         tensor = compute_element(entry, variant, pointers)
     if i64(tensor) == Outcome.FALL_BACK:
-        tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g, flags, args))
+        tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g, flags, operands))
     if unlikely(rt_record.is_recorded(g, flags, args, base.NIN)):
         return record_elementwise(entry, g, args, tensor)
     return tensor

@@ -125,6 +125,24 @@ def operand_key(g: ptr, args: ptr, flags: i64, arrays: ptr) -> i64:
     return key
 
 
+@dsl.noinline
+def key_with_arrays(g: base.Globals, args: ptr, flags: i64, arrays: ptr) -> i64:
+    """Return the key as `operand_key`, for operands among which are arrays of NumPy; FOREIGN if none is."""
+    key, is_any = i64(0), False
+    for i in range(base.NIN):
+        x: capi.Ndarray = load(ptr, args, i * 8)
+        code = operand_code(g, x, flags, arrays + i * 8)
+        if code < 0:
+            code = scalar_code(unwrap_number(g, x))
+        if code < 0 and capi.type_of(x) == capi.PyArray_Type and is_readable(g, x):
+            code, is_any = array_code(g, x), True
+            store(ptr, arrays, i * 8, x)
+        if code < 0:
+            return base.FOREIGN
+        key |= code << (i * base.CODE_BITS)
+    return key if is_any else base.FOREIGN
+
+
 @native
 def pair_key(g: ptr, x: ptr, y: ptr, flags: i64, arrays: ptr) -> i64:
     """Return the key of a tensor and an operand, or FOREIGN; write their arrays (NULL: a number)."""
@@ -214,10 +232,16 @@ def scalar_type_code(g: base.Globals, x: ptr) -> i64:
 
 
 @native
+def is_readable(g: base.Globals, x: capi.Ndarray) -> bool:
+    """Return whether a tensor may share an array's memory: its dtype is one of tensors, and it is aligned."""
+    code = array_code(g, x)
+    return bool(code >= 0 and load(ptr, g.descrs, code * 8) == x.descr and (x.flags & capi.ALIGNED) != 0)
+
+
+@native
 def tensor_of_array(g: base.Globals, x: capi.Ndarray) -> ptr:
     """Return a tensor on an array's memory; NULL, perhaps with an exception set, if Python must make it."""
-    code = array_code(g, x)
-    if code < 0 or load(ptr, g.descrs, code * 8) != x.descr or (x.flags & capi.ALIGNED) == 0:
+    if not is_readable(g, x):
         return NULL
     return base.make_tensor(g, capi.new_ref(x))
 
