@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMBERS = frozenset((int, float, complex))
 _LISTS = (list, tuple)
+_NO_RULES = {"values_start": 0, "takes_none": 0, "most": 0}
 _SINGLE = (float32, complex64)
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 
@@ -83,7 +84,7 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
 
     Attributes:
         passing_rules: which calls native code passes on: ``own_names``, the keywords of calls that it handles itself,
-            or :attr:`function` where that is written in Python; and ``values_start``, see :func:`name_operator`.
+            or :attr:`function` where that is written in Python; and the rules of :func:`name_operator`.
     """
 
     def __init__(self, function: Function, operator: Operator) -> None:
@@ -94,7 +95,7 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         self._takes_list = bool(types) and types[0].is_list and self._tensors[0]
         target = getattr(function, "without_options", function)
         own_names = ("dtype", *getattr(function, "options", ()))
-        self.passing_rules = {"own_names": own_names, "values_start": getattr(function, "values_start", 0)}
+        self.passing_rules = {"own_names": own_names, **getattr(function, "rules", _NO_RULES)}
         if isinstance(target, OperatorFunction):
             add_wrapper(self, target)
 
@@ -140,7 +141,13 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         return str(self.__qualname__)  # pickled by its name
 
 
-def name_operator(target: Any, *options: str, values_start: int = 0) -> Callable[[F], F]:  # noqa: ANN401
+def name_operator(
+    target: Any,  # noqa: ANN401
+    *options: str,
+    values_start: int = 0,
+    takes_none: bool = False,
+    most: int = 0,
+) -> Callable[[F], F]:
     """Mark a function written in Python: calls without these options are calls of an operator's function.
 
     The native entry passes such calls to the operator, which refuses arguments that it does not take by position.
@@ -149,10 +156,13 @@ def name_operator(target: Any, *options: str, values_start: int = 0) -> Callable
         target: the operator's function.
         options: the keywords that the Python function handles.
         values_start: the first of the arguments of which numbers take the dtype of another one; 0 if there are none.
+        takes_none: whether the Python function handles calls with None, which the operator would take for a default.
+        most: the number of positional arguments of the operator, if the Python function handles more; 0: it does not.
     """
+    rules = {"values_start": values_start, "takes_none": int(takes_none), "most": most}
 
     def mark(function: F) -> F:
-        vars(function).update(without_options=target, options=options, values_start=values_start)
+        vars(function).update(without_options=target, options=options, rules=rules)
         return function
 
     return mark

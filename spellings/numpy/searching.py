@@ -10,6 +10,7 @@ from ..operators.indexing.take import nonzero
 from ..operators.reductions import sorting
 from ..operators.shape.joining import stack
 from ..operators.shape.views import reshape
+from .array_likes import name_operator
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor, TensorLike
@@ -25,6 +26,7 @@ def flatnonzero(a: Tensor) -> Tensor:
     return nonzero(reshape(a, (spec_of(a).size,)))[0]
 
 
+@name_operator(sorting.sort, "kind", "order", "stable", takes_none=True, most=2)
 def sort(
     a: Tensor,
     axis: int | None = -1,
@@ -52,6 +54,7 @@ def sort(
     return sorting.sort(given, axis=along, descending=descending)
 
 
+@name_operator(sorting.argsort, "kind", "order", "stable", takes_none=True, most=2)
 def argsort(
     a: Tensor,
     axis: int | None = -1,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def _with_cast(join: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function that joins tensors, with the arguments ``dtype`` and ``casting``."""
 
+    @name_operator(join, "dtype", "casting")
     @wraps(join, updated=())
     def joined(
         arrays: Sequence[Tensor],

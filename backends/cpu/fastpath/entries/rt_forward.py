@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..runtime import capi, rt_arguments, rt_entry, rt_lists, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
+
+NO_NUMBER = -2
 
 
 class ForwardEntry(base.OperatorEntry):
@@ -17,6 +19,8 @@ class ForwardEntry(base.OperatorEntry):
     values_start: (
         i64  # the first of the arguments of which numbers take the dtype of another one; 0 if there are none
     )
+    takes_none: i64  # 1: Python handles calls with None
+    most: i64  # Python handles calls with more positional arguments; 0: it does not
 
 
 @rt_entry.entry(records=False)
@@ -33,12 +37,15 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
     for k in range(1, count):
         if unlikely(rt_arguments.names_default(load(ptr, args, k * 8))):
             return Outcome.FALL_BACK
+    if unlikely(entry.takes_none != 0) and not is_passed_on(entry, args, count, kwnames):
+        return Outcome.FALL_BACK
     first = load(ptr, args, 0)
     if unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):
         return Outcome.FALL_BACK
-    if unlikely(entry.values_start > 0 and not take_dtypes(g, args, entry.values_start, count, flags)):
-        return Outcome.FALL_BACK
-    result = capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
+    if entry.values_start > 0:
+        result = call_with_values(entry, args, count, kwnames, flags)
+    else:
+        result = capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
     if likely(result != NULL):
         entry.calls += 1
         return result
@@ -58,22 +65,70 @@ def is_list_of_objects(x: capi.PyVarObject) -> bool:
 
 
 @native
-def take_dtypes(g: base.Globals, args: ptr, start: i64, stop: i64, flags: i64) -> bool:
-    """Return whether all numbers among some arguments take the precision of another one.
+def is_passed_on(entry: ForwardEntry, args: ptr, count: i64, kwnames: capi.PyVarObject) -> bool:
+    """Return whether no argument is None, and there are not too many by position."""
+    for k in range(count + (kwnames.size if kwnames != NULL else 0)):
+        if load(ptr, args, k * 8) == capi.Py_None:
+            return False
+    return bool(entry.most == 0 or count <= entry.most)
 
-    It is of their kind or a later one (bool, integer, floating-point, complex), or floating-point.
+
+@native
+def call_with_values(
+    entry: ForwardEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64
+) -> ptr:
+    """Call the target; a number that does not take the precision of another value becomes a tensor first.
+
+    Return an outcome, or NULL with an exception set.
     """
-    number, kind, where = i64(0), i64(-1), stack(8)
+    g: base.Globals = entry.globals_
+    named = kwnames.size if kwnames != NULL else i64(0)
+    index = find_number(g, args, entry.values_start, count, flags)
+    if index == NO_NUMBER:
+        return capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
+    if unlikely(index == base.FOREIGN or count + named > rt_operands.MOST_ARGUMENTS):
+        return Outcome.FALL_BACK
+    x, values = load(ptr, args, index * 8), stack(rt_operands.MOST_ARGUMENTS * 8)
+    code = rt_operands.scalar_code(x)
+    made = rt_operands.tensor_of_scalar(g, x, code, own_dtype(code))
+    if unlikely(made == NULL):
+        capi.PyErr_Clear()
+        return Outcome.FALL_BACK
+    capi.memcpy(values, args, (count + named) * 8)
+    store(ptr, values, index * 8, made)
+    result = capi.PyObject_Vectorcall(entry.target, values, count, kwnames)
+    capi.decref(made)
+    return result
+
+
+@native
+def find_number(g: base.Globals, args: ptr, start: i64, stop: i64, flags: i64) -> i64:
+    """Return the first of the numbers that have their own dtypes; NO_NUMBER; or FOREIGN: Python runs the call.
+
+    A number takes the precision of a value of its kind or a later one (bool, integer, floating-point, complex), and of
+    a floating-point one.
+    """
+    number, kind, where, index = i64(-1), i64(-1), stack(8), i64(NO_NUMBER)
     for k in range(start, stop):
         code = rt_operands.operand_code(g, load(ptr, args, k * 8), flags, where)
         if code == base.FOREIGN:
-            return False
+            return base.FOREIGN
         if code >= base.WEAK_BOOL:
             if code - base.WEAK_BOOL > number:
-                number = code - base.WEAK_BOOL
+                number, index = code - base.WEAK_BOOL, k
         elif kind_of(code) > kind:
             kind = kind_of(code)
-    return bool(number <= kind or kind == 2)
+    return i64(NO_NUMBER) if number <= kind or kind == 2 else index
+
+
+@native
+def own_dtype(code: i64) -> i64:
+    """Return the code of the dtype that NumPy gives a number."""
+    if code == base.WEAK_BOOL:
+        return base.BOOL
+    if code == base.WEAK_INT:
+        return base.INT64
+    return base.FLOAT64 if code == base.WEAK_FLOAT else base.COMPLEX128
 
 
 @native

@@ -360,7 +360,7 @@ class Stub(ColdCallable):
 
     def add_wrapper(self, wrapper: Any) -> None:
         """Let a callable that converts arguments share the entry, or pass calls on if it converts some numbers only."""
-        if wrapper.passing_rules["values_start"]:
+        if wrapper.passing_rules["values_start"] or wrapper.passing_rules["takes_none"]:
             super().add_wrapper(wrapper)
         else:
             self.add_method(wrapper, False, takes_numbers=False)
