@@ -11,6 +11,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import lazy
+from . import native_type
 from .dispatch.state import state
 from .lazy_operators import materialize_fallbacks
 from .native_type import NativeCallable, accept_entries
@@ -145,6 +146,9 @@ def initialize() -> None:
         for function in list(functions.values()):
             if function.target == function._first_call:
                 function.target = function.operator
+
+
+native_type.initializers.append(initialize)
 
 
 def make_function(operator: Operator, doc: str = "") -> OperatorFunction[Any]:

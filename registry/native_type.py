@@ -114,6 +114,7 @@ def bind_natively(cls: C) -> C:
     return cls
 
 
+@bind_natively
 @accept_entries
 class NativeFunction(NativeCallable):  # type: ignore[misc]
     """A Python function that may have a native entry, which leaves to the function what it refuses.
@@ -127,10 +128,14 @@ class NativeFunction(NativeCallable):  # type: ignore[misc]
         self.__dict__.update(vars(fn))
         self.__name__, self.__qualname__, self.__module__ = fn.__name__, fn.__qualname__, fn.__module__
         self.__doc__, self.__wrapped__, self.target = fn.__doc__, fn, fn
-        self.kind = kind
+        self.kind, self.python_calls = kind, 0
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
-        """Run a call that the native entry does not take."""
+        """Run a call that the native entry does not take; after some, install native code if no operator has."""
+        self.python_calls += 1
+        if self.python_calls == config.flags.hot_calls:
+            for initialize in initializers:
+                initialize()
         return self.target(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -143,6 +148,7 @@ class NativeFunction(NativeCallable):  # type: ignore[misc]
         return f"<function {self.__module__}.{self.__qualname__}>"
 
 
+initializers: list[Callable[[], object]] = []  # what the first call of an operator also runs
 accepting: list[tuple[NativeFunction, str, tuple[str, ...]]] = []  # functions, kinds of entries, operators
 accept_listeners: list[Callable[[NativeFunction, str, tuple[str, ...]], object]] = []  # of new ones
 

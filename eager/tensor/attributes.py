@@ -70,7 +70,9 @@ def stride(self: Tensor, axis: int | None = None) -> int | tuple[int, ...]:
     return self._strides if axis is None else self._strides[normalize_axis("stride", axis, self.ndim)]
 
 
-def _get_flags(self: Tensor) -> MemoryFlags:
+@property  # type: ignore[misc]
+@accept_entry("read_flags")
+def flags(self: Tensor) -> MemoryFlags:
     """Layout and writability of the memory, as in NumPy: ``x.flags.c_contiguous``, ``x.flags["WRITEABLE"]``.
 
     >>> import tandem as td
@@ -81,9 +83,6 @@ def _get_flags(self: Tensor) -> MemoryFlags:
     if has_array(type(self)):
         return self._array.flags  # type: ignore[no-any-return]  # NumPy's object has these attributes
     return MemoryFlags(self.shape, self._strides, self._storage is None)
-
-
-flags = property(_get_flags, doc=_get_flags.__doc__)
 
 
 def _describe_memory(self: Tensor) -> dict[str, object]:

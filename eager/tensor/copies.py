@@ -17,6 +17,7 @@ from ... import lazy
 from ...errors import ArgumentError
 from ...named_tuple import NamedTuple
 from ...registry.dispatch.keys import CPU_KEYS
+from ...registry.native_type import accept_entry
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
 from .storage import Storage, address_of
 from .tensor import Tensor, storage_of, wrap
@@ -95,8 +96,12 @@ def restore_autograd(tensor: Tensor, requires_grad: bool, is_detached: bool) -> 
     return mark_detached(tensor) if is_detached else tensor
 
 
+@accept_entry("copy_with_memo")
 def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
-    """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient."""
+    """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient.
+
+    Native twin: backends/cpu/fastpath/entries/rt_copies.py:copy_with_memo
+    """
     if _is_plain(self) and self._storage is None:
         plain = memo[id(self)] = shallow_copy(self)
         return plain
@@ -122,8 +127,12 @@ def _is_plain(tensor: Tensor) -> bool:
     return type(tensor) is Tensor and tensor._keys is CPU_KEYS and tensor._meta is None
 
 
+@accept_entry("copy_elements")
 def shallow_copy(self: Tensor) -> Tensor:
-    """A copy in new memory (as NumPy's), of the elements alone."""
+    """A copy in new memory (as NumPy's), of the elements alone.
+
+    Native twin: backends/cpu/fastpath/entries/rt_copies.py:copy_elements
+    """
     if _is_plain(self):
         return wrap(np.array(self._host("copying")))
     check_leaf(self)

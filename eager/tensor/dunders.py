@@ -185,7 +185,7 @@ MOST_AT_ONCE = 256  # rows; their views are made by one call
 def iterate(self: Tensor) -> Iterator[Tensor]:
     """The sub-tensors along the first axis.
 
-    Native twin: backends/cpu/fastpath/entries/rt_attributes.py:iterate
+    Native twin: backends/cpu/fastpath/entries/rt_type_slots.py:iterate
     """
     if not self.shape:
         raise ArgumentError("iteration over a 0-d tensor")

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import subprocess
 import sys
 
 import numpy as np
@@ -263,3 +264,21 @@ def test_functions_of_several_tensors(name):
     for _ in range(10_000):
         function(x, x)
     assert (sys.getrefcount(x), sys.getrefcount(x._array)) == before
+
+
+EARLY = """
+import numpy as np, tandem as td
+from tandem.backends.cpu import fastpath
+x = td.Tensor([1.0, 2.0])
+before = fastpath.stubs()
+for _ in range(1000):
+    np.asarray(x)
+print(before is None, fastpath.stubs() is not None)
+"""
+
+
+def test_exports_alone_make_native_code_hot():
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.split() == ["True", "True"]

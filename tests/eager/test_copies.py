@@ -3,10 +3,12 @@
 import copy
 import os
 import pickle
+import sys
 
 import numpy as np
 import pytest
 import tandem as td
+from helpers import smallest_block_growth
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 WAYS = pytest.mark.parametrize(
@@ -147,3 +149,58 @@ def test_shared_parts_of_tensors_are_copied_once():
         assert two._values is one
     one, two = copy.deepcopy((ints._ints, ints))
     assert two._ints is one
+
+
+PLAIN = {
+    "rows": lambda: td.asarray(np.arange(6.0).reshape(2, 3)),
+    "columns": lambda: td.asarray(np.asfortranarray(np.arange(6.0).reshape(2, 3))),
+    "view": lambda: td.asarray(np.arange(12.0).reshape(3, 4))[::2, 1:],
+    "element": lambda: td.asarray(np.arange(3))[1],
+    "was viewed": lambda: (lambda x: (x[0], x)[1])(td.asarray(np.arange(3.0))),
+    "read-only": lambda: td.broadcast_to(td.asarray([1.0]), (2, 3)),
+    "bfloat16": lambda: td.ones(3, dtype=td.bfloat16),
+    "leaf": lambda: td.ones(3).requires_grad_(),
+    "frozen": lambda: td.ones(3).requires_grad_().requires_grad_(False),
+    "detached": lambda: td.ones(3).requires_grad_().detach(),
+    "weak scalar": lambda: td.sqrt(4.0),
+    "meta": lambda: td.ones((2, 3), device="meta"),
+}
+
+
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
+def test_hot_copies_equal_the_first(make):
+    def describe(x):
+        facts = type(x), x.shape, x.dtype, x.requires_grad, x.is_leaf, x.grad, x.strides
+        if x.device == "meta":
+            return facts
+        flags = x.flags
+        memory = flags.c_contiguous, flags.f_contiguous, flags.writeable, flags["ALIGNED"]
+        return *facts, *memory, x.detach().numpy().tobytes()
+
+    def look():
+        x, memo = make(), {}
+        shallow, deep = copy.copy(x), copy.deepcopy(x, memo)
+        assert memo[id(x)] is deep
+        assert x.device == "meta" or not np.shares_memory(deep._array, x._array)
+        assert x.__deepcopy__({id(x): 1}).shape == x.shape
+        one, other = copy.deepcopy([x, x])
+        assert one is other
+        return describe(shallow), describe(deep), describe(x)
+
+    with td.config.override(hot_composites=10**9):
+        expected = look()
+    with td.config.override(hot_composites=1):
+        assert all(look() == expected for _ in range(4))
+
+
+def test_copies_do_not_leak():
+    x, y = td.asarray(np.arange(6.0)), td.asarray(np.arange(6.0))
+
+    def run():
+        for _ in range(2000):
+            copy.copy(x), copy.deepcopy(x), x.flags, copy.deepcopy([y, y[1:]])
+
+    run()
+    before = [sys.getrefcount(one) for one in (x, x._array, y, y._array, td.Tensor.flags)]
+    assert smallest_block_growth(run) < 100
+    assert [sys.getrefcount(one) for one in (x, x._array, y, y._array, td.Tensor.flags)] == before

@@ -159,6 +159,15 @@ def read_common_dtype(entry: base.OperatorEntry, args: ptr, count: i64, kwnames:
     return capi.new_ref(load(ptr, base.Globals(entry.globals_).types, common * 8))
 
 
+@rt_entry.entry(records=False, count=1)
+def read_flags(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.flags`: NumPy's object."""
+    array: capi.Ndarray = array_of(entry, args)
+    if unlikely(array == NULL):
+        return Outcome.FALL_BACK
+    return capi.PyObject_GetAttr(array, base.Globals(entry.globals_).flags_name)
+
+
 @native
 def to_python_bool(value: bool) -> ptr:
     return capi.new_ref(capi.Py_True if value else capi.Py_False)
@@ -371,19 +380,6 @@ def reshape_or_bitcast(entry: base.FunctionEntry, args: ptr, count: i64, kwnames
         return Outcome.FALL_BACK
     values = stack_of(load(ptr, args, 0), load(ptr, g.types, code * 8))
     return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), values, 2, NULL)
-
-
-# Rows -----------------------------------------------------------------------------------------------------------------
-@rt_entry.entry(records=False, count=1)
-def iterate(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """`iter(x)`: an iterator that selects a row at each step.
-
-    Python twin: eager/tensor/dunders.py:iterate
-    """
-    array: capi.Ndarray = array_of(entry, args)
-    if unlikely(array == NULL) or array.ndim == 0:
-        return Outcome.FALL_BACK
-    return capi.PySeqIter_New(load(ptr, args, 0))
 
 
 # Several tensors ------------------------------------------------------------------------------------------------------

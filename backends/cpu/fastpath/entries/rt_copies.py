@@ -1,13 +1,28 @@
-"""Native entries: copies of elements of any dtype, between any strides, by entries whose NARGS is 2."""
+"""Native entries: copies of elements of any dtype, between any strides, by entries whose NARGS is 2; `copy.copy`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..compiler import dsl
-from ..compiler.dsl import NULL, i8, i16, i32, i64, likely, load, native, noinline, ptr, stack, store
-from ..runtime import capi, rt_gil, rt_layouts, rt_memory
+from ..compiler.dsl import (
+    NULL,
+    i8,
+    i16,
+    i32,
+    i64,
+    likely,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store,
+    unlikely,
+)
+from ..runtime import capi, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 
 
 @native
@@ -24,6 +39,7 @@ def copy_loop(pointers: ptr, sizes: ptr, strides: ptr, size: ptr) -> None:
             copy_row(source, target, count, step, to_step, bytes_each)
 
 
+KEEP_ORDER = 2  # NPY_KEEPORDER
 COPY: Any = copy_loop  # the loop's address, to be passed as an argument
 
 
@@ -77,3 +93,50 @@ def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
     """Return a tensor of the given sizes with a copy of the elements; NULL with an exception set."""
     made = copy_contiguous(g, array, rank, dims)
     return base.make_tensor(g, made) if likely(made != NULL) else made
+
+
+# Plain tensors ------------------------------------------------------------------------------------------------------
+@native
+def copy_plain(g: base.Globals, x: base.TensorObject) -> ptr:
+    """Return a copy of a plain tensor without autograd's data, in the order of its memory; or an `Outcome`."""
+    array = rt_operands.plain_array(g, x, base.PLAIN)
+    if unlikely(array == NULL or x.meta != capi.Py_None):
+        return Outcome.FALL_BACK
+    capi.incref(array)
+    made = capi.PyArray_NewCopy(array, i32(KEEP_ORDER))
+    capi.decref(array)
+    return base.make_tensor(g, made) if likely(made != NULL) else ptr(Outcome.RETRY)
+
+
+@rt_entry.entry(records=False, count=1)
+def copy_elements(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`copy.copy(x)`.
+
+    Python twin: eager/tensor/copies.py:shallow_copy
+    """
+    return copy_plain(entry.globals_, load(ptr, args, 0))
+
+
+@rt_entry.entry(records=False, count=2)
+def copy_with_memo(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.__deepcopy__(memo)` of a tensor that shares its memory with none.
+
+    Python twin: eager/tensor/copies.py:deepcopy
+    """
+    g: base.Globals = entry.globals_
+    x: base.TensorObject = load(ptr, args, 0)
+    memo, storage = load(ptr, args, 8), x.storage
+    if unlikely(capi.type_of(memo) != capi.PyDict_Type or rt_operands.plain_array(g, x, base.PLAIN) == NULL):
+        return Outcome.FALL_BACK
+    if storage != capi.Py_None and (capi.type_of(storage) != g.storage or capi.PyObject(storage).refcnt != 1):
+        return Outcome.FALL_BACK
+    made = copy_plain(g, x)
+    if unlikely(i64(made) <= 0):
+        return made
+    number = capi.PyLong_FromLongLong(i64(x))
+    if unlikely(number == NULL or capi.PyDict_SetItem(memo, number, made) < 0):
+        capi.release(number)
+        capi.decref(made)
+        return Outcome.FAILED
+    capi.decref(number)
+    return made

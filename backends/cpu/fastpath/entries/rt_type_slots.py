@@ -25,8 +25,9 @@ from ..compiler.dsl import (
     store,
     unlikely,
 )
-from ..runtime import capi, rt_numbers, rt_operands, rt_spare_arrays, rt_spare_numbers
+from ..runtime import capi, rt_entry, rt_numbers, rt_operands, rt_spare_arrays, rt_spare_numbers
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 
 PROCESS = extern_object("tandem_process")  # the process struct: a slot is called with objects only
 FINALIZE = 392  # offset of the slot `tp_finalize` in a type
@@ -113,6 +114,18 @@ def get_iterator(x: ptr) -> ptr:
     if likely(array != NULL) and array.ndim > 0:
         return capi.PySeqIter_New(x)
     return call_ptr(g.get_iterator, x)
+
+
+@rt_entry.entry(records=False, count=1)
+def iterate(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """`x.__iter__()`.
+
+    Python twin: eager/tensor/dunders.py:iterate
+    """
+    array: capi.Ndarray = rt_operands.plain_array(entry.globals_, load(ptr, args, 0), base.RECORD)
+    if unlikely(array == NULL) or array.ndim == 0:
+        return Outcome.FALL_BACK
+    return capi.PySeqIter_New(load(ptr, args, 0))
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ rt_assign = lazy.Module(".backends.cpu.fastpath.entries.rt_assign")
 rt_attributes = lazy.Module(".backends.cpu.fastpath.entries.rt_attributes")
 rt_backward = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
+rt_copies = lazy.Module(".backends.cpu.fastpath.entries.rt_copies")
 rt_counts = lazy.Module(".backends.cpu.fastpath.entries.rt_counts")
 rt_elementwise = lazy.Module(".backends.cpu.fastpath.entries.rt_elementwise")
 rt_fills = lazy.Module(".backends.cpu.fastpath.entries.rt_fills")
@@ -80,9 +81,9 @@ CASTS = {"cast": 0, "astype": 1}
 ATTRIBUTES = (
     "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
     "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array "
-    "read_common_dtype has_complex has_real has_axes reshape_or_bitcast map_tensors broadcast_all iterate"
+    "read_common_dtype has_complex has_real has_axes reshape_or_bitcast map_tensors broadcast_all read_flags"
 )
-TYPE_SLOTS = "deallocate get_buffer get_length get_truth get_int get_float get_iterator"
+TYPE_SLOTS = "deallocate get_buffer get_length get_truth get_int get_float get_iterator iterate"
 METHOD_SLOTS = (
     "add sub mul mod lshift rshift and xor or floordiv truediv matmul iadd isub imul imod ilshift irshift "
     "iand ixor ior ifloordiv itruediv neg pos abs invert compare subscript item"
@@ -104,6 +105,7 @@ GROUPS = (
     Group(rt_type_slots, {name: name for name in TYPE_SLOTS.split()}),
     Group(rt_operator_slots, {f"slot_{name}": f"slot_{name}" for name in METHOD_SLOTS.split()}, SHAPED),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}, reads_dtypes=True),
+    Group(rt_copies, {name: name for name in ("copy_elements", "copy_with_memo")}),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),

@@ -50,6 +50,7 @@ CONSTANTS: dict[str, Any] = {
     "nothing": "",
     "cpu": "cpu",
     "out_name": sys.intern("out"),
+    "flags_name": sys.intern("flags"),
 }
 """Objects that the process struct refers to, by its fields."""
 FREE_TENSORS = 128  # destroyed ones whose memory is kept, at most

@@ -140,6 +140,7 @@ class Globals(TensorClasses):
     default_float: i64  # the code of the default dtype of floats
     find_operands: ptr  # the function that finds operands on the evaluation stack; NULL: none is looked for
     out_name: ptr  # "out"
+    flags_name: ptr  # "flags"
     # CPython's functions in slots of Tensor, for what the entries of these names do not take
     get_buffer: ptr
     get_length: ptr
