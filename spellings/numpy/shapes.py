@@ -52,6 +52,7 @@ hstack = _with_cast(stacking.hstack)
 vstack = _with_cast(stacking.vstack)
 
 
+@name_operator(views.reshape, "order", "copy", takes_none=True, most=2)
 def reshape(a: Tensor, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Tensor:
     """The elements of ``a`` in another shape.
 
@@ -77,6 +78,7 @@ def _reverse(x: Tensor) -> Tensor:
     return rearrange.transpose(x)
 
 
+@name_operator(rearrange.flatten, "order", takes_none=True, most=1)
 def ravel(a: Tensor, order: str = "C") -> Tensor:
     """The elements of ``a`` in one axis; ``order`` as for :func:`reshape`. Source: ``numpy.ravel``."""
     return reshape(a, (-1,), order)

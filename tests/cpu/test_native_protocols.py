@@ -119,6 +119,27 @@ CALLS = {
     "isin": lambda x: np.isin(x, [1.0]),
     "copyto": lambda x: np.copyto(x.clone(), 1),
     "median": lambda x: np.median(x, axis=0, overwrite_input=True),
+    "dot with an array": lambda x: np.dot(x.numpy(), x.T),
+    "where with arrays": lambda x: np.where(x.numpy() > 0, x, np.zeros(3, np.float32)),
+    "arrays in a list": lambda x: np.concatenate([x.numpy(), x, np.ones((1, 3))]),
+    "an array of text in a list": lambda x: np.concatenate([x[0], np.array(["a"])]),
+    "an array of objects": lambda x: np.where(x > 0, x, np.array([1, None, 2], object)),
+    "big-endian": lambda x: np.where(x > 0, x, np.arange(3, dtype=">f4")),
+    "a subclass of array": lambda x: np.where(x > 0, x, np.ma.masked_array([1.0, 2.0, 3.0])),
+    "wrong shapes": lambda x: np.dot(np.ones(5), x),
+    "outer": lambda x: np.outer(x[0].numpy(), x[1]),
+    "searchsorted": lambda x: np.searchsorted(x[0], np.array([-1.0, 5.0])),
+    "sum into a positional array": lambda x: np.sum(x, 0, None, np.zeros(3, np.float32)),
+    "ravel": lambda x: np.ravel(x),
+    "ravel in columns": lambda x: np.ravel(x, "F"),
+    "reshape in columns": lambda x: np.reshape(x, (3, 2), order="F"),
+    "reshape with a copy": lambda x: np.reshape(x, (3, 2), copy=True),
+    "ndim": lambda x: np.ndim(x),
+    "size": lambda x: np.size(x),
+    "size of an axis": lambda x: np.size(x, 1),
+    "size of an axis that does not exist": lambda x: np.size(x, 3),
+    "shape of a list": lambda x: np.shape([x, x]),
+    "size of a list": lambda x: np.size([x, x]),
     "no default": lambda x: np.max(x, axis=None, keepdims=np._NoValue),
 }
 
@@ -136,6 +157,27 @@ def test_functions_equal_python_path(name):
         assert outcome(lambda: CALLS[name](x)) == expected
 
 
+def test_arrays_that_are_written_are_returned():
+    x = td.asarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    for dtype in (np.float32, np.float64, ">f4", np.int64):
+        expected = "refused" if dtype is np.int64 else [3, 4, 5]
+        for make in (lambda n, t: np.zeros(n, t), lambda n, t: np.zeros((n, 2), t)[:, 0]):
+            for _ in range(4):
+                out = make(3, dtype)
+                assert describe_write(lambda o=out: operator.iadd(o, x[1]), out) == expected
+                assert (
+                    describe_write(lambda o=out: np.maximum(x[1], np.ones(3, "f4"), out=o), out) == expected
+                )
+
+
+def describe_write(call, out):
+    try:
+        assert call() is out
+    except (TypeError, td.errors.ArgumentError):
+        return "refused"
+    return out.tolist()
+
+
 def test_entries_take_the_calls():
     x = td.asarray([1.0, 2.0])
     for call, method in (
@@ -144,6 +186,9 @@ def test_entries_take_the_calls():
         (lambda: np.ones(2) + x, Tensor.__array_ufunc__),
         (lambda: np.sum(x, axis=0), Tensor.__array_function__),
         (lambda: np.concatenate([x, x]), Tensor.__array_function__),
+        (lambda: np.concatenate([np.ones(2), x]), Tensor.__array_function__),
+        (lambda: np.dot(np.ones((2, 2)), x), Tensor.__array_function__),
+        (lambda: np.shape(x), Tensor.__array_function__),
     ):
         for _ in range(4):
             call()
@@ -173,10 +218,11 @@ def test_subclasses_traces_and_history_go_through_python():
 
 def test_references_do_not_drift():
     x, array, scalar = td.asarray([1.0, 2.0]), np.ones(2, np.float32), np.float32(2)
-    out, wrong = np.zeros(2, np.float32), np.zeros(3, np.float32)
+    out, wrong, number = np.zeros(2, np.float32), np.zeros(3, np.float32), np.zeros((), np.float32)
 
     def run():
         np.add(x, array), scalar * x, np.concatenate([x, x]), np.sum(x, axis=0), np.add(x, 1, out=out)
+        np.concatenate([array, x]), np.dot(array, x), np.shape(x), x[0] + scalar, np.sum(x, 0, None, number)
         for bad in (lambda: np.add(x, wrong), lambda: np.sum(x, axis=7), lambda: np.add(x, 1, out=wrong)):
             with pytest.raises((ValueError, IndexError)):
                 bad()
@@ -184,7 +230,18 @@ def test_references_do_not_drift():
     for _ in range(50):
         run()
     gc.collect()
-    watched = [x, x._array, array, scalar, out, wrong, np.add, np.sum, numpy_protocols.known_ufuncs[np.add]]
+    watched = [
+        x,
+        x._array,
+        array,
+        scalar,
+        out,
+        wrong,
+        number,
+        np.add,
+        np.sum,
+        numpy_protocols.known_ufuncs[np.add],
+    ]
     before = [sys.getrefcount(one) for one in watched]
     for _ in range(500):
         run()

@@ -40,6 +40,8 @@ _special = lazy.Module(".special")
 _OF_SPECS = frozenset(
     (np.shape, np.ndim, np.size, np.result_type, np.common_type, np.iscomplexobj, np.isrealobj)
 )
+# Of these, the members of Tensor that return the same.
+_READERS = {np.shape: "shape", np.ndim: "ndim", np.size: "numel"}
 # Arguments that do not change values.
 _HINTS = frozenset("assume_unique kind optimize overwrite_input subok".split())
 _WRITERS = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
@@ -234,6 +236,9 @@ def apply_function(function: Function, args: Args, kwargs: Kwargs) -> object:
     Native twin: backends/cpu/fastpath/entries/rt_protocols.py:array_function
     """
     if function in _OF_SPECS:
+        if function in _READERS:
+            member = getattr(Tensor, _READERS[function])
+            known_functions[function] = getattr(member, "fget", member)
         return function(
             *map(_like_arrays, args), **{name: _like_arrays(value) for name, value in kwargs.items()}
         )

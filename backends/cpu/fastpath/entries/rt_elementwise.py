@@ -158,7 +158,7 @@ def record_elementwise(entry: ptr, g: ptr, args: ptr, tensor: ptr) -> ptr:
 def load_operands(
     g: ptr, variant: ptr, args: ptr, arrays: ptr, key: i64, pointers: ptr, scalars: ptr
 ) -> bool:
-    """Write the data pointers of all operands; scalars are first written to scratch memory."""
+    """Write the data pointers of all operands; Python's numbers are first written to scratch memory."""
     for i in range(base.NIN):
         array: capi.Ndarray = load(ptr, arrays, i * 8)
         if likely(array != NULL):
@@ -166,6 +166,9 @@ def load_operands(
         else:
             code, to = key >> (i * base.CODE_BITS) & 31, load(i64, variant, base.Variant.scalar_codes + i * 8)
             number = rt_operands.unwrap_number(g, load(ptr, args, i * 8))
+            if unlikely(code < base.WEAK_BOOL):  # a scalar of NumPy
+                store(ptr, pointers, i * 8, number + rt_operands.SCALAR_VALUE)
+                continue
             if not rt_operands.write_scalar(number, code, to, scalars + i * 16):
                 return False
             store(ptr, pointers, i * 8, scalars + i * 16)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_operands, rt_outputs
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
@@ -46,21 +46,21 @@ def array_function(entry: ProtocolEntry, args: ptr, count: i64, kwnames: ptr, fl
 
     Python twin: eager/tensor/interop/numpy_protocols.py:apply_function
     """
-    types: capi.PyVarObject = load(ptr, args, 16)
+    g: base.Globals = entry.globals_
     given, options = load(ptr, args, 24), load(ptr, args, 32)
     function = find_function(entry, load(ptr, args, 8))
     if unlikely(
         function == NULL
-        or capi.type_of(types) != capi.PyTuple_Type
-        or types.size != 1
-        or capi.item(types, 0) != base.Globals(entry.globals_).tensor
+        or not are_plain_types(g, load(ptr, args, 16))
         or capi.type_of(given) != capi.PyTuple_Type
         or capi.type_of(options) != capi.PyDict_Type
         or not are_passed(entry, options)
     ):
         return Outcome.FALL_BACK
     capi.incref(function)
-    result = capi.PyObject_Call(function, given, options)
+    converted = convert_arrays(g, given)
+    result = capi.PyObject_Call(function, given if converted == NULL else converted, options)
+    capi.release(converted)
     capi.decref(function)
     if unlikely(result == NULL):
         return refuse()
@@ -68,6 +68,77 @@ def array_function(entry: ProtocolEntry, args: ptr, count: i64, kwnames: ptr, fl
     return result
 
 
+# Arguments of functions -----------------------------------------------------------------------------------------------
+@native
+def are_plain_types(g: base.Globals, types: capi.PyVarObject) -> bool:
+    """Return whether the arguments with NumPy's protocol are tensors and arrays."""
+    if unlikely(capi.type_of(types) != capi.PyTuple_Type):
+        return False
+    for k in range(types.size):
+        if unlikely(capi.item(types, k) not in (g.tensor, capi.PyArray_Type)):
+            return False
+    return True
+
+
+@native
+def convert_arrays(g: base.Globals, given: capi.PyVarObject) -> ptr:
+    """Return the arguments with tensors in place of arrays, a new tuple; NULL if no argument is an array."""
+    for k in range(given.size):
+        x = capi.item(given, k)
+        if unlikely(capi.type_of(x) == capi.PyArray_Type or has_array(x)):
+            return convert_all(g, given)
+    return NULL
+
+
+@native
+def has_array(x: capi.PyVarObject) -> bool:
+    """Return whether an argument is a list or a tuple with an array."""
+    items = capi.sequence_items(x)
+    for k in range(x.size if items != NULL else 0):
+        if unlikely(capi.type_of(load(ptr, items, k * 8)) == capi.PyArray_Type):
+            return True
+    return False
+
+
+@noinline
+def convert_all(g: base.Globals, given: capi.PyVarObject) -> ptr:
+    """Return a new tuple with tensors in place of arrays, also of those in lists and tuples; NULL: Python does it."""
+    result = capi.PyTuple_New(given.size)
+    for k in range(given.size if likely(result != NULL) else 0):
+        x = capi.item(given, k)
+        value = convert_items(g, x) if has_array(x) else tensor_or_same(g, x)
+        if unlikely(value == NULL):
+            capi.decref(result)
+            result = NULL
+            break
+        capi.set_item(result, k, value)
+    if unlikely(result == NULL):
+        capi.PyErr_Clear()
+    return result
+
+
+@native
+def tensor_or_same(g: base.Globals, x: ptr) -> ptr:
+    """Return the tensor of an array, or the value itself, a new reference; NULL if Python must make the tensor."""
+    return rt_operands.tensor_of_array(g, x) if capi.type_of(x) == capi.PyArray_Type else capi.new_ref(x)
+
+
+@native
+def convert_items(g: base.Globals, x: capi.PyVarObject) -> ptr:
+    """Return a tuple of the items of a list or tuple, with tensors in place of arrays; NULL as `tensor_or_same`."""
+    size = x.size
+    result = capi.PyTuple_New(size)
+    for k in range(size if likely(result != NULL) else 0):
+        items = capi.sequence_items(x)  # Python code that runs meanwhile may change a list
+        value = tensor_or_same(g, load(ptr, items, k * 8)) if likely(x.size == size) else ptr(0)
+        if unlikely(value == NULL):
+            capi.decref(result)
+            return NULL
+        capi.set_item(result, k, value)
+    return result
+
+
+# Functions and operands -----------------------------------------------------------------------------------------------
 @native
 def find_function(entry: ProtocolEntry, function: ptr) -> ptr:
     """Return tandem's function for one of NumPy, borrowed; NULL if Python has to find it."""
@@ -156,8 +227,13 @@ def call_with_out(
         and rt_layouts.has_same_shape(array, out, i64(out.ndim))
     ):
         capi.incref(array)
-        failed = i64(capi.PyArray_CopyInto(out, array))
+        if array.descr == out.descr and (array.flags & out.flags & capi.C_CONTIGUOUS) != 0:
+            size = rt_layouts.count_elements(out.dims, i64(out.ndim)) * rt_layouts.item_size(out)
+            capi.memmove(out.data, array.data, size)
+            failed = 0
+        else:
+            failed = i64(capi.PyArray_CopyInto(out, array))
+            capi.PyErr_Clear()
         capi.decref(array)
-        capi.PyErr_Clear()
     capi.decref(result)
     return capi.new_ref(out) if likely(failed == 0) else ptr(Outcome.FALL_BACK)

@@ -127,20 +127,30 @@ def operand_key(g: ptr, args: ptr, flags: i64, arrays: ptr) -> i64:
 
 @dsl.noinline
 def key_with_arrays(g: base.Globals, args: ptr, flags: i64, arrays: ptr) -> i64:
-    """Return the key as `operand_key`, for operands among which are arrays of NumPy; FOREIGN if none is."""
+    """Return the key as `operand_key`, for operands among which are arrays or scalars of NumPy; FOREIGN if none is."""
     key, is_any = i64(0), False
     for i in range(base.NIN):
         x: capi.Ndarray = load(ptr, args, i * 8)
         code = operand_code(g, x, flags, arrays + i * 8)
         if code < 0:
             code = scalar_code(unwrap_number(g, x))
-        if code < 0 and capi.type_of(x) == capi.PyArray_Type and is_readable(g, x):
-            code, is_any = array_code(g, x), True
-            store(ptr, arrays, i * 8, x)
+        if code < 0:
+            code, is_any = foreign_code(g, x, arrays + i * 8), True
         if code < 0:
             return base.FOREIGN
         key |= code << (i * base.CODE_BITS)
     return key if is_any else base.FOREIGN
+
+
+@native
+def foreign_code(g: base.Globals, x: capi.Ndarray, where: ptr) -> i64:
+    """Return the code of an array of NumPy, which is written to `where`, or of a scalar; or FOREIGN."""
+    if capi.type_of(x) != capi.PyArray_Type:
+        return scalar_type_code(g, x) if capi.type_of(x) != g.tensor else base.FOREIGN
+    if not is_readable(g, x):
+        return base.FOREIGN
+    store(ptr, where, 0, x)
+    return array_code(g, x)
 
 
 @native
