@@ -99,11 +99,14 @@ def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
 @native
 def copy_plain(g: base.Globals, x: base.TensorObject) -> ptr:
     """Return a copy of a plain tensor without autograd's data, in the order of its memory; or an `Outcome`."""
-    array = rt_operands.plain_array(g, x, base.PLAIN)
+    array: capi.Ndarray = rt_operands.plain_array(g, x, base.PLAIN)
     if unlikely(array == NULL or x.meta != capi.Py_None):
         return Outcome.FALL_BACK
     capi.incref(array)
-    made = capi.PyArray_NewCopy(array, i32(KEEP_ORDER))
+    if likely((array.flags & capi.C_CONTIGUOUS) != 0 and array.ndim <= base.MAX_RANK):
+        made = copy_contiguous(g, array, i64(array.ndim), array.dims)
+    else:
+        made = capi.PyArray_NewCopy(array, i32(KEEP_ORDER))
     capi.decref(array)
     return base.make_tensor(g, made) if likely(made != NULL) else ptr(Outcome.RETRY)
 

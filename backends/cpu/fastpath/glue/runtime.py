@@ -105,7 +105,7 @@ GROUPS = (
     Group(rt_type_slots, {name: name for name in TYPE_SLOTS.split()}),
     Group(rt_operator_slots, {f"slot_{name}": f"slot_{name}" for name in METHOD_SLOTS.split()}, SHAPED),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}, reads_dtypes=True),
-    Group(rt_copies, {name: name for name in ("copy_elements", "copy_with_memo")}),
+    Group(rt_copies, {name: name for name in ("copy_elements", "copy_with_memo")}, ONE),
     Group(rt_protocols, {"array_ufunc": "array_ufunc", "array_function": "array_function"}),
     Group(rt_loop_calls, {"loop_call": "loop_call"}, ONE | {"LISTS": 1}),
     Group(rt_backward, {"backward": "backward"}),
