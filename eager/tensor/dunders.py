@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Iterator
 from types import MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -131,24 +131,30 @@ def _method(name: str, function: OperatorFunction[Tensor], swapped: bool = False
     setattr(Tensor, name, as_function(methods[name]) if no_native_code else methods[name])
 
 
+@functools.cache
+def _find(name: str) -> OperatorFunction[Any]:
+    """The function of an operator that is not defined again, as :func:`by_name`."""
+    return by_name(name)
+
+
 # -- Python's built-in functions ---------------------------------------------------------------------------------------
 def round_(self: Tensor, ndigits: int | None = None) -> Tensor:
     """``round(x)`` and ``round(x, 2)``: a tensor of the same dtype."""
-    return by_name("round")(self) if ndigits is None else by_name("round")(self, decimals=ndigits)
+    return _find("round")(self) if ndigits is None else _find("round")(self, decimals=ndigits)
 
 
 def divmod_(self: Tensor, other: object) -> object:
     """``divmod(x, y)``: the pair ``(x // y, x % y)``."""
     if not is_operand(other):
         return NotImplemented
-    return by_name("floor_divide")(self, other), by_name("remainder")(self, other)
+    return _find("floor_divide")(self, other), _find("remainder")(self, other)
 
 
 def rdivmod(self: Tensor, other: object) -> object:
     """``divmod(y, x)``."""
     if not is_operand(other):
         return NotImplemented
-    return by_name("floor_divide")(other, self), by_name("remainder")(other, self)
+    return _find("floor_divide")(other, self), _find("remainder")(other, self)
 
 
 def trunc(self: Tensor) -> int:
@@ -190,13 +196,8 @@ def iterate(self: Tensor) -> Iterator[Tensor]:
     if not self.shape:
         raise ArgumentError("iteration over a 0-d tensor")
     if type(self) is Tensor and self._meta is None and self.shape[0] <= MOST_AT_ONCE:
-        return iter(_find_unstack()(self))
+        return iter(_find("unstack")(self))
     return map(self.__getitem__, range(self.shape[0]))
-
-
-@functools.cache
-def _find_unstack() -> OperatorFunction[tuple[Tensor, ...]]:
-    return by_name("unstack")
 
 
 def contains(self: Tensor, value: TensorLike) -> bool:

@@ -396,3 +396,15 @@ def test_objects_and_references_do_not_grow():
     assert smallest_block_growth(lambda: run(2000)) < 100
     drift = [sys.getrefcount(one) - old for one, old in zip(watched, before, strict=True)]
     assert all(abs(one) <= 200 for one in drift), drift
+
+
+def test_divmod_and_round_equal_those_of_numpy():
+    k, x = td.asarray(np.array([7, -7, 5])), td.asarray(np.array([2.345, -0.5, 1.5]))
+    for _ in range(3):
+        for one, other in ((k, 3), (k, -3), (20, k), (k[0], k[2]), (x, 2.0), (3, x)):
+            arrays = [v.numpy() if isinstance(v, td.Tensor) else v for v in (one, other)]
+            assert [v.tolist() for v in divmod(one, other)] == [v.tolist() for v in divmod(*arrays)]
+        assert round(x).tolist() == [2, 0, 2] and round(x, 1).tolist() == np.round(x.numpy(), 1).tolist()
+        for pair in ((k, "a"), ("a", k), (k, None)):
+            with pytest.raises(TypeError):
+                divmod(*pair)
