@@ -408,3 +408,36 @@ def test_divmod_and_round_equal_those_of_numpy():
         for pair in ((k, "a"), ("a", k), (k, None)):
             with pytest.raises(TypeError):
                 divmod(*pair)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-310, -1e308, 65504.0, float("inf"), -float("inf"), float("nan")]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "int8", "int64", "uint16", "bool"]
+)
+def test_elements_have_the_bits_of_rows(dtype):
+    with np.errstate(all="ignore"):
+        values = np.array(SPECIAL if "float" in dtype else [0, 1, 2, 5, 7, 100]).astype(getattr(td, dtype).np)
+    x, y = (td.asarray(part.copy()) for part in np.meshgrid(values, values))
+    x, y = x.reshape(-1), y.reshape(-1)
+    pairs = [
+        operator.add,
+        operator.mul,
+        operator.truediv,
+        operator.floordiv,
+        operator.mod,
+        td.maximum,
+        td.copysign,
+    ]
+    pairs += [*COMPARISONS, td.logical_and, td.hypot, td.arctan2]
+    ones = [td.sqrt, td.abs, td.sign, td.isfinite, td.floor, td.square, td.exp, td.logical_not]
+    for function in [*pairs, *((lambda a, b, f=f: f(a)) for f in ones)]:
+        try:
+            rows = function(x, y).numpy()
+        except td.errors.TandemError:
+            continue
+        elements = np.stack([function(a, b).numpy() for a, b in zip(x, y)])
+        nan = rows != rows
+        assert rows.dtype == elements.dtype and np.array_equal(nan, elements != elements)
+        assert rows[~nan].tobytes() == elements[~nan].tobytes(), function
