@@ -140,7 +140,9 @@ def _find(name: str) -> OperatorFunction[Any]:
 # -- Python's built-in functions ---------------------------------------------------------------------------------------
 def round_(self: Tensor, ndigits: int | None = None) -> Tensor:
     """``round(x)`` and ``round(x, 2)``: a tensor of the same dtype."""
-    return _find("round")(self) if ndigits is None else _find("round")(self, decimals=ndigits)
+    options = {} if ndigits is None else {"decimals": ndigits}
+    result: Tensor = _find("round")(self, **options)
+    return result
 
 
 def divmod_(self: Tensor, other: object) -> object:

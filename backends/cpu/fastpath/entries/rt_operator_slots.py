@@ -88,7 +88,7 @@ def make_slot(template: Callable[..., Any], name: str) -> Callable[..., Any]:
     scope = dict(template.__globals__, METHOD=special_methods.METHODS.index(name))
     if name in special_methods.BINARY:
         scope["REFLECTED"] = special_methods.METHODS.index(f"r{name}")
-    made = FunctionType(template.__code__, scope, f"slot_{name}")  # type: ignore[attr-defined]
+    made = FunctionType(template.__code__, scope, f"slot_{name}")
     made.__annotations__, made.__doc__ = template.__annotations__, template.__doc__
     made.__module__, made.__qualname__ = __name__, made.__name__
     return native(made)

@@ -133,7 +133,7 @@ def key_with_arrays(g: base.Globals, args: ptr, flags: i64, arrays: ptr) -> i64:
         x: capi.Ndarray = load(ptr, args, i * 8)
         code = operand_code(g, x, flags, arrays + i * 8)
         if code < 0:
-            code = scalar_code(unwrap_number(g, x))
+            code = scalar_code(unwrap_number(g, load(ptr, args, i * 8)))
         if code < 0:
             code, is_any = foreign_code(g, x, arrays + i * 8), True
         if code < 0:
