@@ -83,7 +83,7 @@ def _find_shape(update: Node) -> tuple[Any, ...] | None:
         plan = update.args[2]
         return None if None in plan else tuple(entry[1] for entry in plan if type(entry) is tuple)
     _, indices, _, axis = update.args
-    if any(i is None or isinstance(i, bool) for i in indices):
+    if any(not isinstance(i, int) and i.spec.dtype.kind not in "iu" for i in indices):
         return None
     common = np.broadcast_shapes(*(i.shape for i in indices if isinstance(i, Value)))
     return (*shape[:axis], *common, *shape[axis + len(indices) :])

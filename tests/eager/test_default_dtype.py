@@ -246,8 +246,10 @@ def test_changes_keep_no_memory(default):
         default(dtype)
         td.special.gammaln(x)
     tracemalloc.start()
-    for dtype in (td.float64, td.float32) * 100:
-        default(dtype)
-    kept = tracemalloc.get_traced_memory()[0]
+    kept = []
+    for _ in range(2):  # other work that the process has begun may end in the first turn
+        for dtype in (td.float64, td.float32) * 100:
+            default(dtype)
+        kept.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert kept < 1 << 16
+    assert kept[1] - kept[0] < 1 << 14
