@@ -102,6 +102,7 @@ def test_memory_that_is_in_use_is_not_taken(export):
         del shared, alive
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # NumPy 2.5 warns of changes of shapes and dtypes
 def test_arrays_that_a_program_has_changed():
     x = td.asarray(np.zeros((4, 4)))
     for _ in range(20):
