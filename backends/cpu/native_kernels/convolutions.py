@@ -177,11 +177,16 @@ def split_name(name: str) -> tuple[str, tuple[int, ...]]:
     return str(len(sizes.sizes)), make_geometry(sizes)
 
 
+LEVEL = 1
+"""LLVM's optimisation level: the code is written in vectors, and a higher one takes 0.5 s longer and gains nothing."""
+
+
 @engine.KeepFirst
 def compile_tiles(dtype: DType) -> engine.Code | None:
     """Return the code of the products of shifted planes and of windows, one for the process."""
     exports = ["shifted_tiles", "pack_kernels", "window_tiles", "transpose"]
-    return engine.build_once(f"tiles of convolutions of {dtype.name}", partial(write_tiles, dtype), exports)
+    name = f"tiles of convolutions of {dtype.name}"
+    return engine.build_once(name, partial(write_tiles, dtype), exports, level=LEVEL)
 
 
 def write_tiles(dtype: DType) -> str:
@@ -205,6 +210,7 @@ def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
         (("SIZE", dtypes[0].itemsize), ("TALLEST", max(tile_vectors()))),
         (("multiply_matrices", product["loop"]), *tiles.items()),
         rt_convolution.convolve,
+        LEVEL,
     )
     if code is None:
         return "it cannot be compiled"

@@ -267,11 +267,13 @@ def compile_function(
     constants: tuple[tuple[str, int], ...],
     imports: tuple[tuple[str, int], ...],
     function: Callable[..., Any] | None = None,
+    level: int = 3,
 ) -> engine.Code | None:
     make = functools.partial(
         lang.emit, {"loop": function or LOOPS[name].function}, dict(constants), dict(types)
     )
-    return engine.build_once(f"loop {name} {types} {constants} {sources()}", make, ["loop"], dict(imports))
+    key = f"loop {name} {types} {constants} {sources()}"
+    return engine.build_once(key, make, ["loop"], dict(imports), level=level)
 
 
 @functools.cache
