@@ -70,9 +70,11 @@ def _find_tiling(scan: Scan) -> Tiling | None:
         return None
     shape = max((value.shape for value in body.inputs[:count]), key=math.prod, default=())
     operands = [*body.inputs[:count], *body.inputs[count + len(scan.xs) :]]
+    if math.prod(shape) < LEAST_OF_LOOP:
+        return None
     large = [value for value in operands if value.shape == shape]
     most = TILE_BYTES // sum(value.spec.dtype.itemsize for value in large)
-    if most < LEAST or math.prod(shape) < LEAST_OF_LOOP:
+    if most < LEAST:
         return None
     items = body.inputs[count : count + len(scan.xs)]
     numbers = [*items, *(value for value in body.inputs[:count] if value.shape != shape)]

@@ -18,7 +18,7 @@ from ..declare.kinds import composite
 from ..declare.named_results import ValuesAndIndices
 from ..declare.shape_rules import normalize_axes, normalize_axis, reduced_shape, result_dtype, spec_of
 from ..elementwise.casting import cast, stop_gradient
-from ..elementwise.comparison import isnan, logical_not, lt
+from ..elementwise.comparison import isfinite, isnan, logical_not, lt
 from ..elementwise.rounding import ceil, floor, round
 from ..elementwise.selection import clip, where
 from ..indexing.take import take_along_axis
@@ -96,10 +96,8 @@ def _interpolate(ordered: Tensor, position: Tensor, method: str) -> Tensor:
     low, high = (take_along_axis(ordered, cast(f(position), int64)) for f in (floor, ceil))
     if method in ("lower", "higher"):
         return low if method == "lower" else high
-    if method == "midpoint":
-        return low + (high - low) * 0.5
-    share = cast(position - floor(position), ordered.dtype)
-    return low + (high - low) * share
+    share = 0.5 if method == "midpoint" else cast(position - floor(position), ordered.dtype)
+    return where(isfinite(low), low + (high - low) * share, low)  # inf - inf is NaN
 
 
 def _quantile(

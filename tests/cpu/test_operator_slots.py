@@ -290,6 +290,17 @@ def test_iteration_selects_rows():
             iter(wrong)
 
 
+def test_iteration_does_not_depend_on_other_methods(monkeypatch):
+    x = td.arange(3.0)
+    for _ in range(300):
+        list(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(td.Tensor, "__getitem__", lambda self, key: "never ends")
+        assert [v.item() for v in itertools.islice(iter(x), 9)] == [0.0, 1.0, 2.0]
+        assert [v.item() for v in itertools.islice(x.__iter__(), 9)] == [0.0, 1.0, 2.0]
+    assert [v.item() for v in x] == [0.0, 1.0, 2.0]
+
+
 def test_iteration_is_recorded_and_traced():
     p = td.asarray([1.0, 2.0, 3.0]).requires_grad_()
     sum((v * v for v in p), start=td.asarray(0.0)).backward()

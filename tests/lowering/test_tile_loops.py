@@ -135,3 +135,18 @@ def test_derivatives_and_batches(small_tiles):
     np.testing.assert_allclose(td.jit(td.grad(total))(x).numpy(), td.grad(total)(x).numpy(), rtol=1e-12)
     rows = td.reshape(x, (8, 12))
     np.testing.assert_allclose(td.jit(td.vmap(total))(rows).numpy(), td.vmap(total)(rows).numpy(), rtol=1e-12)
+
+
+@native
+def test_loops_without_carries(capsys):
+    x = td.ones(8)
+    programs = [
+        lambda x: td.fori_loop(0, 4, lambda i, s: (td.debug.print("{}", i), s)[1], x),
+        lambda x: (td.scan(lambda c, w: (td.debug.print("{}", w), (c, None))[1], x, td.arange(4.0)), x)[1],
+        lambda x: td.fori_loop(0, 4, lambda i, s: td.fori_loop(0, 4, lambda j, s: (s[1], s[0]), s), (x, x))[
+            0
+        ],
+    ]
+    for program in programs:
+        assert td.jit(program)(x).tolist() == [1.0] * 8
+    assert len(capsys.readouterr().out.splitlines()) == 8

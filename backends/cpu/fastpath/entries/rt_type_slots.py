@@ -8,6 +8,7 @@ Source: the free lists of CPython's tuples and floats.
 
 from __future__ import annotations
 
+from .....registry import native_type
 from ..compiler.dsl import (
     NULL,
     call_i32,
@@ -30,6 +31,7 @@ from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
 
 PROCESS = extern_object("tandem_process")  # the process struct: a slot is called with objects only
+SQ_ITEM = 24  # offset of the slot `sq_item` in the table of sequences
 FINALIZE = 392  # offset of the slot `tp_finalize` in a type
 
 
@@ -111,9 +113,16 @@ def get_iterator(x: ptr) -> ptr:
     """The slot of Tensor that `iter(x)` calls: an iterator that selects a row at each step."""
     g: base.Globals = PROCESS
     array: capi.Ndarray = array_of_operand(g, x, base.RECORD)
-    if likely(array != NULL) and array.ndim > 0:
+    if likely(array != NULL) and array.ndim > 0 and selects_rows(g):
         return capi.PySeqIter_New(x)
     return call_ptr(g.get_iterator, x)
+
+
+@native
+def selects_rows(g: base.Globals) -> bool:
+    """Return whether the steps of an iterator call this module's slot, and no method in the place of Tensor's own."""
+    slots = load(ptr, g.tensor, native_type.AS_SEQUENCE)
+    return bool(g.own_item != NULL and load(ptr, slots, SQ_ITEM) == g.own_item)
 
 
 @rt_entry.entry(records=False, count=1)
@@ -123,7 +132,7 @@ def iterate(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flag
     Python twin: eager/tensor/dunders.py:iterate
     """
     array: capi.Ndarray = rt_operands.plain_array(entry.globals_, load(ptr, args, 0), base.RECORD)
-    if unlikely(array == NULL) or array.ndim == 0:
+    if unlikely(array == NULL or not selects_rows(entry.globals_)) or array.ndim == 0:
         return Outcome.FALL_BACK
     return capi.PySeqIter_New(load(ptr, args, 0))
 

@@ -114,6 +114,8 @@ def _install(runtime: Runtime, slot: MethodSlot, methods: list[Any]) -> None:
         if slot.before:
             runtime.process.set(getattr(rt_base.Globals, slot.before), target.value)
         target.value = runtime.entry(slot.entry)
+        if slot.entry == "slot_item":
+            runtime.process.set(rt_base.Globals.own_item, target.value)
 
 
 def _find_python_slot(slot: MethodSlot) -> int | None:

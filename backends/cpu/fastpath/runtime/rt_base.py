@@ -150,6 +150,7 @@ class Globals(TensorClasses):
     get_iterator: ptr
     get_subscript: ptr
     get_item: ptr
+    own_item: ptr  # the native function in that slot; NULL: CPython's is there
     methods: ptr  # the special methods that slots call (`glue/special_methods.py:METHODS`)
     dtype_objects: ptr  # hash table of the objects that name dtypes: addresses (NULL is free) and codes
     level: ptr  # class Level
