@@ -13,7 +13,7 @@ from ...registry.operator import find_operator
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value
 from .loop_passes import Rewritten, Scan, replace_scans, scan_node, scan_of, substitute
-from .rewrite import empty_like, is_replaced, new_node
+from .rewrite import add_node, empty_like, is_replaced
 
 _USED = ("td::index", "td::index_put", "td::add.Tensor")
 
@@ -84,20 +84,19 @@ def _rewrite(node: Node, scan: Scan, rows: list[Row]) -> Rewritten:
     written = {row.write: row for row in rows}
     inputs, carry, before = list(scan.body.inputs), list(scan.carry), list[Node]()
     outside = dict(zip(scan.body.inputs, scan.given, strict=True))
-    index, write = find_operator("td::index"), find_operator("td::index_put")
     for row in rows:
         position = tuple(outside[value] for value in row.indices)
-        before.append(new_node(index, (carry[row.carry], position, 0), {}, row.spec, node.source))
-        inputs[row.carry], carry[row.carry] = Value(row.spec), before[-1].outputs[0]
+        args = (carry[row.carry], position, 0)
+        inputs[row.carry] = Value(row.spec)
+        carry[row.carry] = add_node(before, "td::index", args, row.spec, node.source)
         env.update((read.outputs[0], inputs[row.carry]) for read in row.reads)
     for inner in scan.body.nodes:
         if inner in written:
             row = written[inner]
             value = inner.args[2]
             if inner.kwargs["accumulate"]:
-                args = (inputs[row.carry], value)
-                body.nodes.append(new_node(find_operator("td::add.Tensor"), args, {}, row.spec, inner.source))
-                value = body.nodes[-1].outputs[0]
+                operands = (inputs[row.carry], value)
+                value = add_node(body.nodes, "td::add.Tensor", operands, row.spec, inner.source)
             env[inner.outputs[0]] = value
         elif not any(inner in row.reads for row in rows):
             body.nodes.append(inner)
@@ -107,7 +106,6 @@ def _rewrite(node: Node, scan: Scan, rows: list[Row]) -> Rewritten:
     for row in rows:
         position = tuple(outside[value] for value in row.indices)
         given = (scan.carry[row.carry], position, made.outputs[row.carry], 0)
-        spec = node.outputs[row.carry].spec
-        after.append(new_node(write, given, {"accumulate": False}, spec, node.source))
-        replaced[node.outputs[row.carry]] = after[-1].outputs[0]
+        whole = node.outputs[row.carry]
+        replaced[whole] = add_node(after, "td::index_put", given, whole.spec, node.source, accumulate=False)
     return [*before, made, *after], replaced

@@ -183,12 +183,8 @@ def _has_control(graph: Graph) -> bool:
 
 def _is_needed(run: Pass, graph: Graph) -> bool:
     """Whether a pass may change a graph; the modules of those that may not are not loaded."""
-    if run is split_stacks:
-        return config.flags.native and any(node.op.name == "td::concat" for node in graph.nodes)
-    if run is write_short_dots:
-        return config.flags.native and any(node.op.name == "td::matmul" for node in graph.nodes)
-    if run is write_short_sorts:
-        return config.flags.native and any(node.op.name in SORTS for node in graph.nodes)
+    if run in NATIVE_PASSES:
+        return config.flags.native and any(node.op.name in NATIVE_PASSES[run] for node in graph.nodes)
     if run is sink_updates:
         operators = {node.op.name for node in graph.nodes}
         return "td::where" in operators and not operators.isdisjoint(("td::index_put", "td::basic_put"))
@@ -238,6 +234,12 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
 )
 """The passes of lowering, in order."""
+NATIVE_PASSES: dict[Pass, frozenset[str]] = {
+    write_short_dots: frozenset(("td::matmul",)),
+    write_short_sorts: SORTS,
+    split_stacks: frozenset(("td::concat",)),
+}
+"""The passes for native code, and the operators of which a graph needs one."""
 CONTROL_PASSES = frozenset(
     (
         inline_calls,

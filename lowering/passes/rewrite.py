@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dispatch.precedence import find_external_kernel
+from ...registry.operator import find_operator
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, bodies_of, map_values
 from ...tracer.kernel import traits_of
@@ -53,6 +54,22 @@ def new_node(op: Operator, args: Args, kwargs: Kwargs, spec: TensorSpec, source:
     node = Node(op, args, kwargs, source)
     node.outputs = (Value(spec, node, 0),)
     return node
+
+
+def add_node(
+    nodes: list[Node], name: str, args: Args, spec: TensorSpec, source: str, **options: object
+) -> Value:
+    """Append the call of an operator to nodes; returns its result, which has the given spec."""
+    nodes.append(new_node(find_operator(name), args, options, spec, source))
+    return nodes[-1].outputs[0]
+
+
+def add_slice(nodes: list[Node], value: Value, axis: int, number: int, source: str) -> Value:
+    """Append a read of the elements at one position along an axis, which stays, with length 1."""
+    shape = value.shape
+    plan = tuple((number, 1, 1) if at == axis else (0, size, 1) for at, size in enumerate(shape))
+    spec = value.spec._replace(shape=(*shape[:axis], 1, *shape[axis + 1 :]))
+    return add_node(nodes, "td::basic_index", (value, plan), spec, source)
 
 
 def rewrite(graph: Graph, visit: Visit) -> Graph:

@@ -17,7 +17,7 @@ from ...registry.operator import find_operator
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value
 from .pipeline import SORTS
-from .rewrite import Replacement, is_replaced, new_node, replace_each
+from .rewrite import Replacement, add_node, add_slice, is_replaced, replace_each
 
 LONGEST = 8
 _USED = ("td::le.Tensor", "td::ge.Tensor", "td::isnan", "td::bitwise_or.Tensor", "td::where", "td::concat")
@@ -77,9 +77,7 @@ class _Network(NamedTuple):
 
     def read(self, number: int) -> Value:
         """The elements at a position along the axis."""
-        shape = self.source.shape
-        plan = tuple((number, 1, 1) if one == self.axis else (0, size, 1) for one, size in enumerate(shape))
-        return self._add("td::basic_index", (self.source, plan), self._part(self.source))
+        return add_slice(self.out.nodes, self.source, self.axis, number, self.node.source)
 
     def compare(self, one: Value, two: Value, descending: bool) -> Value:
         """Whether two elements are in order; NaN is the largest number."""
@@ -93,18 +91,12 @@ class _Network(NamedTuple):
     def exchange(self, ordered: Value, items: list[Any], one: int, like: Value) -> None:
         """Exchange two items, which have the dtype of a value, where they are not in order."""
         first, second = items[one], items[one + 1]
-        spec = self._part(like)
+        spec = like.spec._replace(shape=ordered.shape)
         items[one] = self._add("td::where", (ordered, first, second), spec)
         items[one + 1] = self._add("td::where", (ordered, second, first), spec)
 
     def join(self, items: list[Any], result: Value) -> Value:
         return self._add("td::concat", (tuple(items), self.axis), result.spec)
 
-    def _part(self, value: Value) -> TensorSpec:
-        shape = value.shape
-        return value.spec._replace(shape=(*shape[: self.axis], 1, *shape[self.axis + 1 :]))
-
     def _add(self, name: str, args: tuple[Any, ...], spec: TensorSpec) -> Value:
-        made = new_node(find_operator(name), args, {}, spec, self.node.source)
-        self.out.nodes.append(made)
-        return made.outputs[0]
+        return add_node(self.out.nodes, name, args, spec, self.node.source)

@@ -15,14 +15,16 @@ import numpy as np
 from ...registry.operator import find_operator
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value
-from .rewrite import Replacement, is_replaced, new_node, replace_each
+from .rewrite import Replacement, add_node, is_replaced, replace_each
 
 READS = {"td::index_put": "td::index", "td::basic_put": "td::basic_index"}
 """By update: the operator that reads what it writes."""
-MAX_UPDATES, MAX_SHARE = (
-    8,
-    4,
-)  # updates of one array; the array is this many times as large as what one writes
+VALUES = {"td::index_put": 2, "td::basic_put": 1}
+"""By update: the position of the value among its arguments; the others but the array are those of the read."""
+MAX_UPDATES = 8
+"""Updates of one array."""
+MIN_RATIO = 4
+"""The array is at least this many times as large as what an update writes."""
 
 
 def sink_updates(graph: Graph) -> Graph:
@@ -65,7 +67,7 @@ def _find_updates(updated: object, kept: Value) -> list[Node]:
 
 def _is_small(update: Node, array: Value) -> bool:
     """Whether an update writes few elements of an array, numbers or elements of its dtype."""
-    shape, value = _find_shape(update), update.args[1 if update.op.name == "td::basic_put" else 2]
+    shape, value = _find_shape(update), update.args[VALUES[update.op.name]]
     if shape is None or not all(type(size) is int for size in (*shape, *array.shape)):
         return False
     if isinstance(value, Value) and (value.weak is not None or value.spec.dtype is not array.spec.dtype):
@@ -73,7 +75,7 @@ def _is_small(update: Node, array: Value) -> bool:
     if update.kwargs["accumulate"] and array.spec.dtype.kind not in "fiu":
         return False
     replaced = any(is_replaced(find_operator(name)) for name in (update.op.name, READS[update.op.name]))
-    return not replaced and (not shape or MAX_SHARE * np.prod(shape) <= array.spec.size)
+    return not replaced and (not shape or MIN_RATIO * np.prod(shape) <= array.spec.size)
 
 
 def _find_shape(update: Node) -> tuple[Any, ...] | None:
@@ -93,38 +95,29 @@ def _write(node: Node, out: Graph, updates: list[Node], is_first: bool) -> Value
     """Write updates with chosen values; returns the array after them."""
     array: Value = updates[0].args[0]
     for update in updates:
-        chosen = _choose(node, out, update, array, is_first)
-        is_basic = update.op.name == "td::basic_put"
-        rest = (chosen, update.args[2]) if is_basic else (update.args[1], chosen, update.args[3])
-        array = _add(out, update.op.name, (array, *rest), array.spec, update, update.kwargs)
+        at, chosen = VALUES[update.op.name], _choose(node, out, update, array, is_first)
+        args = (array, *update.args[1:at], chosen, *update.args[at + 1 :])
+        array = add_node(out.nodes, update.op.name, args, array.spec, update.source, **update.kwargs)
     return array
 
 
 def _choose(node: Node, out: Graph, update: Node, array: Value, is_first: bool) -> Value:
     """The value that an update writes into an array, or else what leaves the array as it is."""
-    is_basic, shape = update.op.name == "td::basic_put", _find_shape(update) or ()
-    value, other = update.args[1 if is_basic else 2], -0.0 if array.spec.dtype.kind == "f" else 0
+    at = VALUES[update.op.name]
+    value, position = update.args[at], (*update.args[1:at], *update.args[at + 1 :])
     if not isinstance(value, Value):
-        value = _fill(out, value, array.spec, update)
-    spec = value.spec
-    if not update.kwargs["accumulate"]:
-        where = (update.args[2],) if is_basic else (update.args[1], update.args[3])
-        spec = array.spec._replace(shape=shape)
-        kept = _add(out, READS[update.op.name], (array, *where), spec, update, {})
+        value = _fill(out, value, array.spec, update.source)
+    if update.kwargs["accumulate"]:
+        spec = value.spec
+        kept = _fill(out, -0.0 if spec.dtype.kind == "f" else 0, spec, update.source)
     else:
-        kept = _fill(out, other, array.spec, update)
+        spec = array.spec._replace(shape=_find_shape(update) or ())
+        kept = add_node(out.nodes, READS[update.op.name], (array, *position), spec, update.source)
     arms = (value, kept) if is_first else (kept, value)
-    return _add(out, "td::where", (node.args[0], *arms), spec, update, {})
+    return add_node(out.nodes, "td::where", (node.args[0], *arms), spec, update.source)
 
 
-def _fill(out: Graph, number: object, spec: TensorSpec, like: Node) -> Value:
-    options: dict[str, object] = {"dtype": spec.dtype, "device": spec.device}
-    return _add(out, "td::full", ((), number), spec._replace(shape=()), like, options)
-
-
-def _add(
-    out: Graph, name: str, args: tuple[Any, ...], spec: TensorSpec, like: Node, kwargs: dict[str, Any]
-) -> Value:
-    made = new_node(find_operator(name), args, kwargs, spec, like.source)
-    out.nodes.append(made)
-    return made.outputs[0]
+def _fill(out: Graph, number: object, like: TensorSpec, source: str) -> Value:
+    """A tensor without axes that holds a number."""
+    spec = like._replace(shape=())
+    return add_node(out.nodes, "td::full", ((), number), spec, source, dtype=spec.dtype, device=spec.device)

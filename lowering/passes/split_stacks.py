@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...named_tuple import NamedTuple
-from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
 from ..kernel_selection import uniform_constant
-from .rewrite import Replacement, has_effects, new_node, replace_each
+from .rewrite import Replacement, add_node, add_slice, has_effects, new_node, replace_each
 
 MOST_PARTS = 8
 MOST_NODES = 256  # that are added to a graph
@@ -150,25 +149,15 @@ class _Splitter:
         return known
 
     def _make_slice(self, arg: Value, axis: int, number: int, out: Graph) -> Value:
-        shape = (*arg.shape[:axis], 1, *arg.shape[axis + 1 :])
         if arg.node is not None and uniform_constant(arg.node) is not None:
-            made = new_node(
-                arg.node.op,
-                (shape, *arg.node.args[1:]),
-                arg.node.kwargs,
-                arg.spec._replace(shape=shape),
-                arg.node.source,
-            )
-            out.nodes.append(made)
-            return made.outputs[0]
-        plan = tuple((number, 1, 1) if one == axis else (0, size, 1) for one, size in enumerate(arg.shape))
-        source = "" if arg.node is None else arg.node.source
-        return self._call(out, "td::basic_index", (arg, plan), shape, arg, source)
+            spec = arg.spec._replace(shape=(*arg.shape[:axis], 1, *arg.shape[axis + 1 :]))
+            args = (spec.shape, *arg.node.args[1:])
+            return add_node(out.nodes, arg.node.op.name, args, spec, arg.node.source, **arg.node.kwargs)
+        self.added += 1
+        return add_slice(out.nodes, arg, axis, number, "" if arg.node is None else arg.node.source)
 
     def _call(
         self, out: Graph, name: str, args: tuple[Any, ...], shape: tuple[Any, ...], like: Value, source: str
     ) -> Value:
-        made = new_node(find_operator(name), args, {}, like.spec._replace(shape=shape), source)
-        out.nodes.append(made)
         self.added += 1
-        return made.outputs[0]
+        return add_node(out.nodes, name, args, like.spec._replace(shape=shape), source)

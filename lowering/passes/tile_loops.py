@@ -20,7 +20,7 @@ from ..cost_model import count_instructions
 from ..fusion.ranges import match_range
 from ..kernel_selection import uniform_constant
 from .loop_passes import Rewritten, Scan, replace_scans, scan_node, scan_of
-from .rewrite import copy_node, empty_like, has_effects, new_node
+from .rewrite import add_node, copy_node, empty_like, has_effects, new_node
 
 TILE_BYTES = 16 * 1024
 """Bytes of the elements of one tile of all carries and constants."""
@@ -241,9 +241,8 @@ class _Writer:
         like: Value,
         nodes: list[Node] | None = None,
     ) -> Value:
-        made = new_node(find_operator(name), args, {}, like.spec._replace(shape=shape), self.source)
-        (self.nodes if nodes is None else nodes).append(made)
-        return made.outputs[0]
+        spec = like.spec._replace(shape=shape)
+        return add_node(self.nodes if nodes is None else nodes, name, args, spec, self.source)
 
 
 def _repeat(body: Graph, times: int, carries: int, items: int) -> Graph:

@@ -247,15 +247,11 @@ class VectorStage:
                     read[e] = use
                 else:
                     fixed[e] = self.f.load_splat(e.dtype, use.base)
-            elif e.op in ("row", "scalar"):
+            elif e.op in ("row", "scalar", "const"):
                 fixed[e] = load_leaf(stage, e)
                 if e.dtype.kind != "c":
                     with self.f.width(1):
                         single[e] = load_leaf(stage, e)
-            elif e.op == "const" and e.dtype.kind != "c":
-                fixed[e] = emit_node(self.f, e, [])
-                with self.f.width(1):
-                    single[e] = emit_node(self.f, e, [])
             elif e.op == "index" and e.payload != stage.dims[-1]:
                 fixed[e] = self.f.broadcast(stage.indices[e.payload], "i64")
             elif (
@@ -288,8 +284,10 @@ class VectorStage:
 
 
 def load_leaf(stage: StagePrinter, e: Expr) -> str:
-    """Return a row value or run-time scalar in every lane."""
+    """Return a row value, run-time scalar or constant in every lane."""
     f = stage.f
+    if e.op == "const":
+        return emit_node(f, e, [])
     if e.op == "row":
         value, dtype = stage.row_values[e.payload]
         return f.broadcast(value, REGISTER[dtype])
