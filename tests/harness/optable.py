@@ -197,8 +197,8 @@ def same(got, want, rtol, atol=0.0):
     if got.dtype.kind in "biu":
         return np.array_equal(got, want)
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
-    got, want = got.astype(wide), want.astype(wide)
     with np.errstate(all="ignore"):
+        got, want = got.astype(wide), want.astype(wide)
         close = np.abs(got - want) <= rtol * np.abs(want) + atol
     return bool(np.all(close | (got == want) | (np.isnan(got) & np.isnan(want))))
 
