@@ -98,7 +98,10 @@ def describe_blas() -> dict[str, Any]:
         name.removeprefix("blas_"): hex(at) for name, at in blas_pointers.find_blas_functions().items()
     }
     if not mapping:
-        return {"by pointer": False, "why not": "scipy.linalg.cython_blas cannot be imported"}
+        return {
+            "by pointer": False,
+            "why not": "NumPy has no OpenBLAS; scipy.linalg.cython_blas cannot be imported",
+        }
     return {"by pointer": True, **mapping}
 
 

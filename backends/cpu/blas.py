@@ -62,6 +62,7 @@ class ProductCall:
     """The LLVM IR of a matrix product within ``main``.
 
     Attributes:
+        vectors: whether an operand is a vector.
         symbol: the name of the function that is called with the operands, the result and a table.
         tiny: products of a few elements, which are written out; else None.
         name, table: the name of the table and its definition, a constant of the module that equal products share.
@@ -69,12 +70,13 @@ class ProductCall:
 
     def __init__(self, step: NodeThunk):
         self.dtype: DType = step.node.outputs[0].spec.dtype
-        self.symbol = f"multiply_{self.dtype.name}"
         one, two = (layout for _, layout in step.operands)
         is_sum = step.node.op.name == SUM
         if is_sum:
             one, two = merge_steps(one, two)
         words = _make_call_table(one, two, self.dtype.itemsize, is_sum)
+        self.vectors = 1 in (words[0], words[2])
+        self.symbol = f"multiply{'_vectors' if self.vectors else ''}_{self.dtype.name}"
         self.tiny = _find_tiny(words) if self.dtype in DTYPES and not is_sum else None
         values = ", ".join(f"i64 {word}" for word in words)
         self.name = f"product_table_{'_'.join(map(str, words))}"

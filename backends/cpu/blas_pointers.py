@@ -1,4 +1,7 @@
-"""Addresses of the BLAS and LAPACK functions that SciPy publishes as C pointers."""
+"""Addresses of BLAS and LAPACK functions: those of the OpenBLAS in NumPy's wheels, or those that SciPy publishes.
+
+NumPy's library is loaded with NumPy; to import ``scipy.linalg`` takes 0.2 s or more.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,39 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ... import lazy
+
+OPENBLAS_NAMES = ("scipy_{}_64_", "scipy_{}_")
+"""How NumPy's wheels name functions: with 64-bit or 32-bit integers. Callers pass integers that are read as either."""
 
 
 @cache
 def find_blas_functions() -> dict[str, int]:
-    """Return the addresses of BLAS functions by name; empty if SciPy publishes none."""
-    try:
-        table = lazy.module("scipy.linalg.cython_blas").__pyx_capi__
-    except ImportError:
-        return {}
+    """Return the addresses of BLAS functions by name; empty if neither NumPy's wheel nor SciPy has them."""
     names = tuple(letter + name for letter in "sdcz" for name in ("gemm", "gemv"))
-    return {f"blas_{name}": address for name, address in _read_addresses(table, names).items()}
+    addresses = _find_in_numpy(names)
+    if not addresses:
+        try:
+            addresses = _read_addresses(lazy.module("scipy.linalg.cython_blas").__pyx_capi__, names)
+        except ImportError:
+            return {}
+    return {f"blas_{name}": address for name, address in addresses.items()}
+
+
+def _find_in_numpy(names: Sequence[str]) -> dict[str, int]:
+    """Return the addresses of functions of NumPy's own OpenBLAS; nothing if a name is missing."""
+    extension: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
+    library = ctypes.CDLL(extension.__file__)
+    for pattern in OPENBLAS_NAMES:
+        symbols = {name: pattern.format(name) for name in names}
+        if all(hasattr(library, symbol) for symbol in symbols.values()):
+            return {
+                name: ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
+                for name, symbol in symbols.items()
+            }
+    return {}
 
 
 @cache

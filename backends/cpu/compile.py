@@ -55,7 +55,7 @@ class MainWriter:
         has_state: whether the code receives the GIL state of the call; see :mod:`.gil`.
         may_raise: whether the code calls functions that may set an exception, which ``main`` looks for.
         stamps: whether the code writes the time after each step; see :mod:`.timestamps`.
-        products: the dtype of each function for matrix products that is called, by its name.
+        products: the functions for matrix products that are called, by name: whether with a vector, and the dtype.
     """
 
     stack_words, cell_bytes = STACK_WORDS, CELL_BYTES
@@ -82,7 +82,7 @@ class MainWriter:
         self.between_parts: set[Value] = set()  # intermediates that several functions use
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
         self.has_state = self.may_raise = False
-        self.products: dict[str, DType] = {}
+        self.products: dict[str, tuple[bool, DType]] = {}
         self.functions: list[str] = []
         self.cells: list[str] = []
         self.cell_of: dict[Value, str] = {}
@@ -301,7 +301,7 @@ class MainWriter:
             symbol = product.symbol
             indices.append(f"ptr @{product.name}")
             self.module.declare(symbol, "void", *["ptr"] * 4, pure=False)
-            self.products[symbol] = product.dtype
+            self.products[symbol] = product.vectors, product.dtype
             self.extra.append(product.table)
         self.lines.append(f"  call void @{symbol}({', '.join(indices)})")
 
@@ -378,8 +378,11 @@ def compile_lowered(lowered: Lowered, stamps: bool = False) -> CpuExecutable:
     known, lowered.emitted = lowered.emitted, None
     writer, text = known if known and not stamps else _write_main(lowered, stamps)
     tables = make_object_table(EmbeddedBody(lowered, writer.callbacks))
-    level = 2 if 0 < writer.inlined_steps <= MAX_OPTIMIZED_STEPS else 1
-    code = _compile_shared(SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())), level)
+    is_unrolled = 0 < writer.inlined_steps <= MAX_OPTIMIZED_STEPS
+    passes = engine.Passes.UNROLL if is_unrolled else engine.Passes.FUNCTIONS
+    code = _compile_shared(
+        SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())), passes
+    )
     convention = make_calling_convention(lowered, code[MAIN], tables)
     stamped = TimestampedExecutable(lowered, functools.partial(compile_lowered, lowered, stamps=True))
     return CpuExecutable(lowered, convention, (code, tables), stamped)
@@ -393,22 +396,18 @@ def _write_main(lowered: Lowered, stamps: bool) -> tuple[MainWriter, str]:
 
 def _imports(writer: MainWriter) -> dict[str, int]:
     """Return the addresses of the functions that a module calls: users' functions and matrix products."""
-    result = dict(writer.module.imports)
-    for symbol, dtype in writer.products.items():
-        code = _products.compile_product(dtype)
-        if code is not None:  # without BLAS no product is called
-            result[symbol] = code["loop"]
-    return result
+    products = _products.find_products(writer.products) if writer.products else {}
+    return writer.module.imports | products
 
 
 @functools.lru_cache(maxsize=256)
 def _compile_shared(
-    source: SourceText, state: bool, imports: tuple[tuple[str, int], ...], level: int
+    source: SourceText, state: bool, imports: tuple[tuple[str, int], ...], passes: engine.Passes
 ) -> engine.Code:
     """Return the code of a module; equal graphs share it."""
     text, source.text = source.text, ""
     known = {**dict(imports), **(gil.gil_function_addresses() if state else {})}
-    return engine.compile_ir(text, [MAIN], known, level=level)
+    return engine.compile_ir(text, [MAIN], known, passes=passes)
 
 
 def _prepare(graph: Graph) -> Graph:

@@ -14,7 +14,7 @@ from ...errors import LoweringError
 from ...lowering.loop_bodies import LoopThunk
 from ...lowering.lower import Lowered
 from ...lowering.thunks import KernelThunk
-from .fastpath.compiler.engine import Code, KeepFirst, build_once
+from .fastpath.compiler.engine import Code, KeepFirst, Passes, build_once
 from .fastpath.compiler.structs import sizeof
 from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS
@@ -106,7 +106,9 @@ def gil_function_addresses() -> dict[str, int]:
 @KeepFirst
 def _compile_functions() -> Code:
     """Return the code of the functions of ``rt_gil``, compiled once."""
-    code = build_once("functions of the GIL", lambda: str(_lang.emit(FUNCTIONS, {})), FUNCTIONS)
+    code = build_once(
+        "functions of the GIL", lambda: str(_lang.emit(FUNCTIONS, {})), FUNCTIONS, passes=Passes.FUNCTIONS
+    )
     if code is None:
         raise LoweringError("the functions that release the GIL cannot be compiled")
     return code

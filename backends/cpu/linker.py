@@ -19,6 +19,8 @@ from functools import cached_property
 
 from ...named_tuple import NamedTuple
 
+NEXT_MODULE = "\n; ---- linked with ----\n"
+"""What separates the texts of modules that are compiled as one object."""
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

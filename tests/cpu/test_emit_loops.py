@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from emit_harness import LEVEL, buffer, fused, loop, reduce_loop, softmax
+from emit_harness import buffer, fused, loop, reduce_loop, softmax
 from fold_table import FOLDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,7 +88,7 @@ def test_mask_takes_counts_of_64_bits(lanes):
     bits = f.op(f"bitcast {f.vec('i1')} {lanes_below(f, '%count')} to i{lanes}")
     f.do(f"ret i64 {bits if lanes == 64 else f.op(f'zext i{lanes} {bits} to i64')}")
     f.module.helper("mask", f.text("i64 @mask(i64 %count) #0"))
-    code = engine.compile_ir(str(f.module), ["mask"], level=LEVEL)
+    code = engine.compile_ir(str(f.module), ["mask"], passes=engine.Passes.CLEAN)
     mask = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64)(code["mask"])
     for count in (0, 1, 3, lanes - 1, lanes, lanes + 1, 2**31 - 1, 2**31, 2**32, 2**32 + 1, 2**62):
         assert mask(count) == 2 ** min(count, lanes) - 1, count

@@ -205,11 +205,11 @@ DESCENDING = """define void @descend(ptr %x, ptr %out) {{
 """
 
 
-@pytest.mark.parametrize("level", [1, 2, 3])
-def test_vectors_stored_from_the_highest_address_down(level):
+@pytest.mark.parametrize("passes", engine.Passes)
+def test_vectors_stored_from_the_highest_address_down(passes):
     """LLVM 22 puts the merged vector where the highest part is stored, unless the lifetime is marked."""
     ir = DESCENDING.format(stack="\n".join(reserve_stack("%pair", "[16 x i8]")))
-    code = engine.compile_ir(ir, ["descend"], level=level)
+    code = engine.compile_ir(ir, ["descend"], passes=passes)
     x, out = np.array([3.0]), np.zeros(2)
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code["descend"])(x.ctypes.data, out.ctypes.data)
     assert out.tolist() == [15.0, 6.0]

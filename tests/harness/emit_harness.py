@@ -16,8 +16,6 @@ from tandem.lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, S
 from tandem.operators.scalar_ir import nodes as s
 from tandem.registry import dtypes as dt
 
-LEVEL = 0
-
 
 def _table(values, kind=ctypes.c_int64):
     return (kind * max(len(values), 1))(*values)
@@ -33,7 +31,7 @@ def loop(expr, in_dtypes):
     """A function of two-dimensional arrays (or ones that broadcast to that) that runs ``write_loop`` of ``expr``."""
     module = Module()
     write_loop(module, "kernel", expr, in_dtypes, expr.dtype)
-    code = engine.compile_ir(str(module), ["kernel"], level=LEVEL)
+    code = engine.compile_ir(str(module), ["kernel"], passes=engine.Passes.CLEAN)
 
     def call(*arrays, out=None):
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
@@ -54,7 +52,7 @@ def reduce_loop(op, in_dtype, out_dtype):
     fold = FOLDS[op]
     module = Module()
     write_fold_loop(module, "loop", fold, in_dtype, out_dtype)
-    code = engine.compile_ir(str(module), ["loop"], level=LEVEL)
+    code = engine.compile_ir(str(module), ["loop"], passes=engine.Passes.CLEAN)
 
     def call(x, axis):
         x = np.moveaxis(x, axis, 1)
@@ -74,7 +72,7 @@ def fused(kernel):
     scratch = write_fused(module, kernel, linkage="")
     memory = np.zeros(scratch.below + scratch.above + 64, np.uint8)
     between = -(-memory.ctypes.data // 64) * 64 + scratch.below
-    code = engine.compile_ir(str(module), [kernel.name], level=LEVEL)
+    code = engine.compile_ir(str(module), [kernel.name], passes=engine.Passes.CLEAN)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code[kernel.name])
 
     def call(arrays, scalars=()):

@@ -5,7 +5,7 @@ import pytest
 import tandem as td
 from kernel_harness import needs_native
 from tandem.backends.cpu.codegen.scalars import write_as_scalars
-from tandem.backends.cpu.codegen.text import NEXT_MODULE
+from tandem.backends.cpu.linker import NEXT_MODULE
 
 LINES = [
     ("  %b = fadd <1 x float> %a, splat (float 1.0)", "  %b = fadd float %a, 1.0"),

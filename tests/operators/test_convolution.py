@@ -334,10 +334,9 @@ def test_derivatives_by_kernels_read_windows_in_place():
 @pytest.mark.parametrize("dtype", [td.float32, td.float64])
 def test_tiles_of_shifted_planes_keep_their_sums_in_registers(dtype):
     """Every multiplication of a tile is one of vectors, whose sum is carried around the loop over the taps."""
-    text = write_shifted_tiles(dtype)
-    tiles = tile_vectors()
-    for height, vectors in tiles.items():
-        function = text.partition(f"@shifted_tiles_{height}(")[2].partition("\n}")[0]
+    for height, vectors in tile_vectors().items():
+        text = write_shifted_tiles(dtype, height)
+        function = text.partition("@shifted_tiles(")[2].partition("\n}")[0]
         expected = sum(height * count for count in (*range(1, vectors), vectors, (vectors + 2) // 2))
         lanes = vector_target().vector_bytes // dtype.itemsize
         assert len(re.findall(rf"phi <{lanes} x ", function)) == expected

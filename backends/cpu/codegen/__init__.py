@@ -5,6 +5,7 @@ checked_blocks.py: updates of many single elements
 columns.py: stages that reduce leading dimensions
 complex_nodes.py: nodes on complex numbers
 consecutive.py: positions that count along the last dimension
+counted_loop.py: loops over a range of integers
 elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans
 functions/: polynomials of exp, log, sin, erf, pow and other elementary functions

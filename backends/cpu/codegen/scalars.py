@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .text import NEXT_MODULE
+from ..linker import NEXT_MODULE
 
 _T = r"(?:float|double|half|bfloat|i\d+|ptr)"
 _ONE = rf"<1 x ({_T})>"

@@ -23,42 +23,23 @@ def tile_vectors() -> dict[int, int]:
     return VECTORS if vector_target().masks else NARROW_VECTORS
 
 
-def write_shifted_tiles(dtype: DType) -> str:
-    """Return LLVM IR of ``shifted_tiles(kernels, planes, offsets, taps, to, pitch, adds, height)``.
+def write_shifted_tiles(dtype: DType, height: int) -> str:
+    """Return LLVM IR of ``shifted_tiles(kernels, planes, offsets, taps, to, pitch, adds)`` for tiles of a height.
 
     ``kernels`` is (taps, height), ``offsets`` has the bytes from ``planes`` to the first element of each tap, and
     ``to`` is (height, pitch); ``pitch`` is in bytes, and a multiple of the width of all vectors. If ``adds`` is true,
-    the sums of the products continue the chains of ``to``. ``pack_kernels`` of `_write_packing` is there too.
+    the sums of the products continue the chains of ``to``.
+
+    And of ``pack_kernels(source, over, taps, to)``, which transposes (height, taps) to (taps, height): rows of
+    ``source`` are contiguous, and ``over`` bytes apart.
     """
-    module, name = Module(), "shifted_tiles"
-    lanes = vector_target().vector_bytes // dtype.itemsize
-    f = Function(module, lanes)
-    for height, vectors in tile_vectors().items():
-        _write_height(module, f"{name}_{height}", dtype, height, vectors)
-        with f.when(f.op(f"icmp eq i64 %height, {height}")):
-            f.do(f"call void @{name}_{height}({PARAMETERS})")
-    f.do("ret void")
-    module.helper(name, f.text(f"void @{name}({PARAMETERS}, i64 %height) #0"))
-    _write_packing(module, dtype)
+    module = Module()
+    _write_height(module, dtype, height, tile_vectors()[height])
+    _write_packing(module, dtype, height)
     return str(module)
 
 
-def _write_packing(module: Module, dtype: DType) -> None:
-    """Write ``pack_kernels(source, over, taps, to, height)``, which transposes (height, taps) to (taps, height).
-
-    Rows of ``source`` are contiguous, and ``over`` bytes apart.
-    """
-    name, lanes = "pack_kernels", vector_target().vector_bytes // dtype.itemsize
-    f = Function(module, lanes)
-    for height in tile_vectors():
-        _write_packed_height(module, f"{name}_{height}", dtype, height)
-        with f.when(f.op(f"icmp eq i64 %height, {height}")):
-            f.do(f"call void @{name}_{height}({PACK_PARAMETERS})")
-    f.do("ret void")
-    module.helper(name, f.text(f"void @{name}({PACK_PARAMETERS}, i64 %height) #0"))
-
-
-def _write_packed_height(module: Module, name: str, dtype: DType, height: int) -> None:
+def _write_packing(module: Module, dtype: DType, height: int) -> None:
     """Write the packing of ``height`` rows: a vector of each at a time, then the elements that are left."""
     f = Function(module, vector_target().vector_bytes // dtype.itemsize)
     size, element, lanes = dtype.itemsize, REGISTER[dtype], f.lanes
@@ -81,10 +62,10 @@ def _write_packed_height(module: Module, name: str, dtype: DType, height: int) -
             value = f.load(element, f.address(row, at))
             f.do(f"store {element} {value}, ptr {f.address(to, str(r * size))}, align 1")
     f.do("ret void")
-    module.helper(name, f.text(f"internal void @{name}({PACK_PARAMETERS}) #1"))
+    module.helper("pack_kernels", f.text(f"void @pack_kernels({PACK_PARAMETERS}) #0"))
 
 
-def _write_height(module: Module, name: str, dtype: DType, height: int, vectors: int) -> None:
+def _write_height(module: Module, dtype: DType, height: int, vectors: int) -> None:
     """Write all positions of ``height`` channels: whole tiles, then one tile of the vectors that are left.
 
     One vector too many and a whole tile become two halves: a tile of one vector has too few sums to hide their latency.
@@ -107,7 +88,7 @@ def _write_height(module: Module, name: str, dtype: DType, height: int, vectors:
         with f.when(f.op(f"icmp eq i64 {left}, {count * width}")):
             _write_tile(f, dtype, start, height, count)
     f.do("ret void")
-    module.helper(name, f.text(f"internal void @{name}({PARAMETERS}) #1"))
+    module.helper("shifted_tiles", f.text(f"void @shifted_tiles({PARAMETERS}) #0"))
 
 
 def _write_tile(f: Function, dtype: DType, start: str, height: int, vectors: int) -> None:

@@ -103,8 +103,8 @@ def _write_micro_kernel(f: Function, dtype: DType, row: str, height: int, vector
     """Write the loop over ``k`` of a register tile: ``height`` rows from ``row`` on, ``vectors`` vectors of columns."""
     size, element = dtype.itemsize, REGISTER[dtype]
     vec, short = f.vec(element), vectors - 1
-    a_rows = [f.address("%a", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %a_row")) for r in range(height)]
-    c_rows = [f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %c_row")) for r in range(height)]
+    a_rows = _row_addresses(f, "%a", row, "%a_row", height)
+    c_rows = _row_addresses(f, "%c", row, "%c_row", height)
     addresses = [(f.address(c, str(v * f.lanes * size)), v) for c in c_rows for v in range(vectors)]
     with f.loop("0", "%k", "1", [(vec, "zeroinitializer")] * len(addresses)) as step:
         b = f.address("%b", f.op(f"mul i64 {step.index}, %b_row"))
@@ -126,6 +126,14 @@ def _write_micro_kernel(f: Function, dtype: DType, row: str, height: int, vector
         else:
             before = f.load_vector(dtype, address)
             f.store_vector(dtype, f.op(f"fadd {vec} {before}, {chain}"), address)
+
+
+def _row_addresses(f: Function, start: str, row: str, step: str, height: int) -> list[str]:
+    """Return the addresses of some rows from a row on: each is a step after the one before."""
+    result = [f.address(start, f.op(f"mul i64 {row}, {step}"))]
+    while len(result) < height:
+        result.append(f.address(result[-1], step))
+    return result
 
 
 def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:

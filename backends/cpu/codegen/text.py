@@ -16,6 +16,8 @@ from ....operators.scalar_ir.expr import Expr
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.values import align_up
+from ..linker import NEXT_MODULE
+from .counted_loop import Loop, is_one_iteration
 
 REGISTER = {
     dt.bool_: "i1",
@@ -81,10 +83,6 @@ def literal(value: Any, dtype: DType) -> str:
     return str(int(value))
 
 
-NEXT_MODULE = "\n; ---- linked with ----\n"
-"""What separates the texts of modules that are compiled as one."""
-
-
 class Module:
     """Declarations and helper functions shared by the functions of one module, each written once.
 
@@ -122,15 +120,6 @@ ATTRIBUTES = (
     'attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }\n'
     'attributes #1 = { nounwind noinline "min-legal-vector-width"="512" "prefer-vector-width"="512" }\n'
 )
-
-
-class Loop:
-    """A loop being written: its index, the values carried around it, and (set before its end) their next values."""
-
-    def __init__(self, index: str, carried: list[str]):
-        self.index = index
-        self.carried = carried
-        self.next = list(carried)
 
 
 class Function:
@@ -238,8 +227,13 @@ class Function:
     ) -> Iterator[Loop]:
         """Write ``for index in range(start, stop, step)`` over i64, carrying (type, initial value) pairs.
 
-        After the loop ``carried`` holds the final values.
+        After the loop ``carried`` holds the final values. What is known to run once is no loop.
         """
+        if is_one_iteration(start, stop, step):
+            once = Loop(start, [first for _, first in carried])
+            yield once
+            once.carried[:] = once.next
+            return
         head, body, end = self.fresh("head"), self.fresh("body"), self.fresh("done")
         before, index = self.block, "%" + self.fresh("i")
         names = ["%" + self.fresh("c") for _ in carried]

@@ -18,46 +18,15 @@ PARAMETERS = (
 )
 
 
-def write_window_tiles(dtype: DType) -> str:
-    """Return LLVM IR of ``window_tiles(offsets, rows, planes, over, along, packed, depth, wide, to, pitch)``.
+def write_window_tiles(dtype: DType, vectors: int) -> str:
+    """Return LLVM IR of ``window_tiles(offsets, rows, planes, over, along, packed, depth, wide, to, pitch, start)``.
 
-    And of ``transpose(source, to, rows, columns, over, pitch)``, which transposes (columns, rows) to (rows, columns):
-    the rows of ``source`` are ``over`` bytes apart, and those of ``to`` ``pitch`` bytes.
+    It computes all rows by some vectors of columns, from byte ``start`` of a row on: high tiles, then lower ones.
 
     ``offsets`` has the bytes from ``planes`` to the first element of each row; its elements are ``over`` and ``along``
     bytes apart. ``packed`` is (depth, wide, pitch) and ``to`` (rows, pitch); ``pitch`` is in bytes, of whole vectors.
     """
-    module, name = Module(), "window_tiles"
-    width, most = vector_target().vector_bytes, max(tile_heights())
-    f = Function(module, width // dtype.itemsize)
-    whole = f.op(f"sub i64 %pitch, {f.op(f'srem i64 %pitch, {most * width}')}")
-    for vectors in range(1, most + 1):
-        _write_columns(module, f"{name}_{vectors}", dtype, vectors)
-    with f.loop("0", whole, str(most * width)) as at:
-        f.do(f"call void @{name}_{most}({PARAMETERS}, i64 {at.index})")
-    left = f.op(f"sub i64 %pitch, {whole}")
-    for vectors in range(1, most):
-        with f.when(f.op(f"icmp eq i64 {left}, {vectors * width}")):
-            f.do(f"call void @{name}_{vectors}({PARAMETERS}, i64 {whole})")
-    f.do("ret void")
-    module.helper(name, f.text(f"void @{name}({PARAMETERS}) #0"))
-    _write_transpose(module, dtype)
-    return str(module)
-
-
-def _write_transpose(module: Module, dtype: DType) -> None:
-    lanes = vector_target().vector_bytes // dtype.itemsize
-    write_pack(module, "pack", dtype, lanes)
-    f = Function(module, lanes)
-    given = f"ptr %source, ptr %to, i64 %rows, i64 %columns, i64 {dtype.itemsize}, i64 %over, i64 %pitch"
-    f.do(f"call void @pack({given})")
-    f.do("ret void")
-    parameters = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %over, i64 %pitch"
-    module.helper("transpose", f.text(f"void @transpose({parameters}) #0"))
-
-
-def _write_columns(module: Module, name: str, dtype: DType, vectors: int) -> None:
-    """Write all rows by some vectors of columns, from byte ``%start`` on: high tiles, then lower ones."""
+    module = Module()
     f = Function(module, vector_target().vector_bytes // dtype.itemsize)
     row = "0"
     for height in tile_heights()[vectors]:
@@ -67,7 +36,24 @@ def _write_columns(module: Module, name: str, dtype: DType, vectors: int) -> Non
             _write_tile(f, dtype, at.index, height, vectors)
         row = stop
     f.do("ret void")
-    module.helper(name, f.text(f"internal void @{name}({PARAMETERS}, i64 %start) #1"))
+    module.helper("window_tiles", f.text(f"void @window_tiles({PARAMETERS}, i64 %start) #0"))
+    return str(module)
+
+
+def write_transpose(dtype: DType) -> str:
+    """Return LLVM IR of ``transpose(source, to, rows, columns, over, pitch)``: (columns, rows) to (rows, columns).
+
+    The rows of ``source`` are ``over`` bytes apart, and those of ``to`` ``pitch`` bytes.
+    """
+    module, lanes = Module(), vector_target().vector_bytes // dtype.itemsize
+    write_pack(module, "pack", dtype, lanes)
+    f = Function(module, lanes)
+    given = f"ptr %source, ptr %to, i64 %rows, i64 %columns, i64 {dtype.itemsize}, i64 %over, i64 %pitch"
+    f.do(f"call void @pack({given})")
+    f.do("ret void")
+    parameters = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %over, i64 %pitch"
+    module.helper("transpose", f.text(f"void @transpose({parameters}) #0"))
+    return str(module)
 
 
 def _write_tile(f: Function, dtype: DType, row: str, height: int, vectors: int) -> None:

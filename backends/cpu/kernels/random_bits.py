@@ -23,7 +23,7 @@ def _compile() -> tuple[Any, Any]:
     """Return the compiled code and a function that calls it; None for both if machine code is off in this process."""
     if fastpath.why_off():
         return None, None
-    code = engine.compile_ir(bits_function_ir(""), ["philox_words"], {}, level=1)
+    code = engine.compile_ir(bits_function_ir(""), ["philox_words"], {}, passes=engine.Passes.FUNCTIONS)
     return code, _SIGNATURE(code["philox_words"])
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
-from functools import partial
 
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from ..codegen.shifted_tiles import tile_vectors, write_shifted_tiles
-from ..codegen.text import NEXT_MODULE
-from ..codegen.window_tiles import write_window_tiles
+from ..codegen.shifted_tiles import tile_vectors
+from ..codegen.small_product import tile_heights
 from ..fastpath.compiler import engine
 from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.glue.products import compile_product
 from ..fastpath.runtime.rt_loops import Failures
-from . import emitted, rt_convolution, rt_geometry
+from ..target import vector_target
+from . import convolution_tiles, emitted, rt_convolution, rt_geometry
 from .providers import Loop
 from .tables import parse_signature
 
@@ -33,6 +33,7 @@ LEAST_WINDOW = 16  # elements of a window that is read in place
 PLANES = 1 << 16  # elements of the planes of windows at a time
 SUMS = 1 << 17  # elements of the sums of windows at a time, which are read for each channel
 BLOCK = 1 << 20  # elements of the unfolded input at a time
+TILED = (rt_convolution.SHIFTED, rt_convolution.WINDOWS)  # modes whose products are not those of matrices
 SIGNATURES = {
     1: "(c,x),(o,i,r)->(o,u)",
     2: "(c,x,y),(o,i,r,s)->(o,u,v)",
@@ -143,7 +144,6 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
     taps = within * math.prod(s.kernel)
     single = {
         "rank": len(s.sizes),
-        "mode": choose_mode(s),
         "block": block_size(s),
         "depth": block_depth(s),
         "dense": int(is_dense(s)),
@@ -172,47 +172,56 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
 
 
 def split_name(name: str) -> tuple[str, tuple[int, ...]]:
-    """Return the name of the loop of a call, the number of axes, and the words of its geometry."""
+    """Return the name of the loop of a call, and the words of its geometry.
+
+    The name has the number of axes and the mode; in the modes with tiles, the channels that these compute, in others,
+    whether matrices are multiplied by vectors.
+    """
     sizes = parse_sizes(name)
-    return str(len(sizes.sizes)), make_geometry(sizes)
+    mode = choose_mode(sizes)
+    detail = sizes.of_group if mode in TILED else int(1 in (sizes.of_group, math.prod(sizes.out)))
+    return f"{len(sizes.sizes)},{mode},{detail}", make_geometry(sizes)
 
 
-LEVEL = 1
-"""LLVM's optimisation level: the code is written in vectors, and a higher one takes 0.5 s longer and gains nothing."""
+def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
+    """Return the loop for float32 or float64; None for other dtypes, the reason if there is none."""
+    dtype, (axes, mode, detail) = dtypes[0], map(int, name.split(","))
+    if dtype not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
+        return None
+    if mode in TILED:
+        is_complete = convolution_tiles.add_tiles(dtype, detail, is_shifted=mode == rt_convolution.SHIFTED)
+        code = compile_convolution(dtype, mode) if is_complete else None
+    else:
+        code = compile_convolution(dtype, mode, vectors=bool(detail))
+    if code is None:
+        return "it cannot be compiled, or there is no BLAS"
+    symbol, signature = f"tandem_convolve_{mode}_{dtype.name}", parse_signature(SIGNATURES[axes])
+    return Loop(symbol, code["loop"], 0, signature, Failures.NEVER, False)
 
 
 @engine.KeepFirst
-def compile_tiles(dtype: DType) -> engine.Code | None:
-    """Return the code of the products of shifted planes and of windows, one for the process."""
-    exports = ["shifted_tiles", "pack_kernels", "window_tiles", "transpose"]
-    name = f"tiles of convolutions of {dtype.name}"
-    return engine.build_once(name, partial(write_tiles, dtype), exports, level=LEVEL)
-
-
-def write_tiles(dtype: DType) -> str:
-    """Return LLVM IR of the micro-kernels."""
-    return write_shifted_tiles(dtype) + NEXT_MODULE + write_window_tiles(dtype)
-
-
-def find(axes: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
-    """Return the loop for float32 or float64; None for other dtypes, the reason if there is none."""
-    if dtypes[0] not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
+def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
+    """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
+    imports = {"convolution_tiles": ctypes.addressof(convolution_tiles.tile_table(dtype))}
+    if mode == rt_convolution.WINDOWS:
+        needed, symbols = convolution_tiles.compile_transpose(dtype), {"transpose": "transpose"}
+    elif mode != rt_convolution.SHIFTED:
+        needed, symbols = compile_product(dtype, vectors), {"multiply_matrices": "loop"}
+    else:
+        needed, symbols = engine.Code({}, None, True), {}
+    if needed is None:
         return None
-    product = compile_product(dtypes[0])
-    if product is None:
-        return "SciPy does not publish BLAS's functions"
-    tiles = compile_tiles(dtypes[0])
-    if tiles is None:
-        return "it cannot be compiled"
-    code = emitted.compile_function(
+    return emitted.compile_function(
         "convolve",
-        (("T", "f64" if dtypes[0] is dt.float64 else "f32"),),
-        (("SIZE", dtypes[0].itemsize), ("TALLEST", max(tile_vectors()))),
-        (("multiply_matrices", product["loop"]), *tiles.items()),
+        (("T", "f64" if dtype is dt.float64 else "f32"),),
+        (
+            ("SIZE", dtype.itemsize),
+            ("MODE", mode),
+            ("TALLEST", max(tile_vectors())),
+            ("WIDEST", max(tile_heights())),
+            ("VECTOR", vector_target().vector_bytes),
+        ),
+        (*imports.items(), *((symbol, needed[name]) for symbol, name in symbols.items())),
         rt_convolution.convolve,
-        LEVEL,
+        engine.Passes.FUNCTIONS,
     )
-    if code is None:
-        return "it cannot be compiled"
-    symbol, signature = f"tandem_convolve_{dtypes[0].name}", parse_signature(SIGNATURES[int(axes)])
-    return Loop(symbol, code["loop"], 0, signature, Failures.NEVER, False)

@@ -45,6 +45,7 @@ class EmittedLoop(NamedTuple):
         failures: how it reports failures.
         imports: returns the addresses of the functions of other libraries that it calls, for the dtype of the first
             operand; none: there is no such library.
+        passes: LLVM's passes; few where these do not make it faster.
     """
 
     function: Callable[..., Any]
@@ -53,6 +54,7 @@ class EmittedLoop(NamedTuple):
     constants: Callable[[tuple[DType, ...], tuple[int, ...]], dict[str, int]] = lambda dtypes, sizes: {}
     failures: int = rt_loops.Failures.NEVER
     imports: Callable[[DType], dict[str, int]] | None = None
+    passes: engine.Passes = engine.Passes.VECTORS
 
 
 def _is_float(dtypes: tuple[DType, ...]) -> bool:
@@ -168,10 +170,20 @@ LOOPS = {
         _argsort_function,
     ),
     "argtopk": EmittedLoop(
-        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
+        rt_sorting.argtopk,
+        "(n)->(k)",
+        _is_ordered,
+        _key_constants,
+        rt_loops.Failures.COUNT,
+        passes=engine.Passes.FUNCTIONS,
     ),
     "argtopk_descending": EmittedLoop(
-        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+        rt_sorting.argtopk,
+        "(n)->(k)",
+        _is_ordered,
+        _variant("DESCENDING"),
+        rt_loops.Failures.COUNT,
+        passes=engine.Passes.FUNCTIONS,
     ),
     "sort_keys": EmittedLoop(
         rt_sorting.sort_keys, "(n)->(n)", _is_ordered_alike, _variant("VALUES"), rt_loops.Failures.COUNT
@@ -199,22 +211,51 @@ LOOPS = {
         rt_loops.Failures.COUNT,
         _sort_function,
     ),
-    "running_argmax": EmittedLoop(rt_extrema.running_positions, "(n)->(n)", _is_ordered, _key_constants),
+    "running_argmax": EmittedLoop(
+        rt_extrema.running_positions, "(n)->(n)", _is_ordered, _key_constants, passes=engine.Passes.FUNCTIONS
+    ),
     "running_argmin": EmittedLoop(
-        rt_extrema.running_positions, "(n)->(n)", _is_ordered, _variant("SMALLEST")
+        rt_extrema.running_positions,
+        "(n)->(n)",
+        _is_ordered,
+        _variant("SMALLEST"),
+        passes=engine.Passes.FUNCTIONS,
     ),
     "searchsorted": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _key_constants),
     "qr": EmittedLoop(
-        rt_lapack.qr, "(m,n)->(m,k),(k,n)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
+        rt_lapack.qr,
+        "(m,n)->(m,k),(k,n)",
+        _is_double,
+        _element_size,
+        rt_loops.Failures.COUNT,
+        _lapack,
+        passes=engine.Passes.FUNCTIONS,
     ),
     "qr_complete": EmittedLoop(
-        rt_lapack.qr, "(m,n)->(m,m),(m,n)", _is_double, _complete, rt_loops.Failures.COUNT, _lapack
+        rt_lapack.qr,
+        "(m,n)->(m,m),(m,n)",
+        _is_double,
+        _complete,
+        rt_loops.Failures.COUNT,
+        _lapack,
+        passes=engine.Passes.FUNCTIONS,
     ),
     "lu": EmittedLoop(
-        rt_lapack.lu, "(m,n)->(m,n),(k),(m)", _is_double, _element_size, rt_loops.Failures.COUNT, _lapack
+        rt_lapack.lu,
+        "(m,n)->(m,n),(k),(m)",
+        _is_double,
+        _element_size,
+        rt_loops.Failures.COUNT,
+        _lapack,
+        passes=engine.Passes.FUNCTIONS,
     ),
     "indefinite_minor": EmittedLoop(
-        rt_lapack.minor, "(m,m),(m,m)->()", _is_double, _element_size, rt_loops.Failures.COUNT
+        rt_lapack.minor,
+        "(m,m),(m,m)->()",
+        _is_double,
+        _element_size,
+        rt_loops.Failures.COUNT,
+        passes=engine.Passes.FUNCTIONS,
     ),
     "searchsorted_right": EmittedLoop(rt_sorting.searchsorted, "(n),()->()", _is_ordered, _variant("RIGHT")),
 }
@@ -230,7 +271,9 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
         return "NumPy's or LAPACK's functions that it calls are not found"
     constants = loop.constants(dtypes, sizes)
     types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * min(dtypes[0].itemsize, 8)}"))
-    code = compile_function(name, types, tuple(sorted(constants.items())), tuple(imports.items()))
+    code = compile_function(
+        name, types, tuple(sorted(constants.items())), tuple(imports.items()), passes=loop.passes
+    )
     if code is None:
         return "it cannot be compiled"
     key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
@@ -267,13 +310,13 @@ def compile_function(
     constants: tuple[tuple[str, int], ...],
     imports: tuple[tuple[str, int], ...],
     function: Callable[..., Any] | None = None,
-    level: int = 3,
+    passes: engine.Passes = engine.Passes.VECTORS,
 ) -> engine.Code | None:
     make = functools.partial(
         lang.emit, {"loop": function or LOOPS[name].function}, dict(constants), dict(types)
     )
     key = f"loop {name} {types} {constants} {sources()}"
-    return engine.build_once(key, make, ["loop"], dict(imports), level=level)
+    return engine.build_once(key, make, ["loop"], dict(imports), passes=passes)
 
 
 @functools.cache
@@ -307,7 +350,9 @@ def compile_driver() -> engine.Code:
         "run_plan": rt_loops.run_plan,
     }
     make = functools.partial(lang.emit, functions, {"NIN": 1, "NARGS": 2})
-    code = engine.build_once(f"calls of loops {sources()}", make, list(functions))
+    code = engine.build_once(
+        f"calls of loops {sources()}", make, list(functions), passes=engine.Passes.FUNCTIONS
+    )
     if code is None:
         raise LoweringError("the function that calls inner loops cannot be compiled")
     return code

@@ -3,8 +3,9 @@
 Source: Chellapilla, Puri and Simard, High performance convolutional neural networks for document processing, 2006.
 
 Axes to convolve over are counted as three; sizes of missing ones are 1. ``Geometry`` is made by `convolutions.py`,
-which also chooses the mode. The products are those of `rt_products.multiply`. ``SIZE`` is the size of an element, ``T``
-its type. Where no scratch memory can be allocated, the sums are computed without it.
+which also chooses the mode, for which the functions are compiled. The products are those of `rt_products.multiply`.
+``SIZE`` is the size of an element, ``T`` its type. Where no scratch memory can be allocated, the sums are computed
+without it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..fastpath.compiler.dsl import (
     ptr,
     stack_of,
     store,
+    template,
 )
 from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
@@ -28,6 +30,7 @@ from .rt_shifted import convolve_shifted, is_dense_input, scratch_of_shifted
 from .rt_windows import convolve_windows, scratch_of_windows
 
 COLUMNS, ROWS, SCATTER, SHIFTED, WINDOWS = 0, 1, 2, 3, 4  # modes
+MODE: i64 = template(SHIFTED)
 SPARE: i64 = 16  # elements between rows, so that those of a column are not a power of 2 apart
 
 multiply = extern("multiply_matrices", "None(ptr, ptr, ptr, ptr)")
@@ -128,7 +131,7 @@ def copy_weights(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
         group, own = o // g.of_group, o % g.of_group
         for c in range(g.within):
             source, target = w + o * over + c * inner, to + (o * g.within + c) * window * SIZE
-            if g.mode == SCATTER:
+            if MODE == SCATTER:
                 target = to + ((group * window * g.of_group + own) * g.within + c) * SIZE
                 copy_window(source, axes, g, target, g.of_group * g.within * SIZE)
             elif dense:
@@ -276,13 +279,13 @@ def convolve_directly(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, g: Geome
 @native
 def scratch_elements(g: Geometry) -> i64:
     """Return the number of elements of scratch memory next to the weights."""
-    if g.mode == SHIFTED:
+    if MODE == SHIFTED:
         return scratch_of_shifted(g)
-    if g.mode == WINDOWS:
+    if MODE == WINDOWS:
         return scratch_of_windows(g)
-    if g.mode == COLUMNS:
+    if MODE == COLUMNS:
         return g.taps * g.indices
-    if g.mode == ROWS:
+    if MODE == ROWS:
         return g.block * g.indices * (g.taps + SPARE + g.of_group)
     points = at(g.sizes, 0) * at(g.sizes, 1) * at(g.sizes, 2)
     return points * (g.within + at(g.kernel, 0) * at(g.kernel, 1) * at(g.kernel, 2) * g.of_group)
@@ -298,19 +301,16 @@ def convolve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     if room == NULL:
         convolve_directly(x, w, out, count, steps, g)
         return
-    if g.mode == SHIFTED:
+    if MODE == SHIFTED:
         convolve_shifted(x, w, out, count, steps, room, g)
-        capi.free(room)
-        return
-    if g.mode == WINDOWS:
+    elif MODE == WINDOWS:
         convolve_windows(x, w, out, count, steps, room, g)
-        capi.free(room)
-        return
-    copy_weights(w, steps + 32 + g.rank * 8, g, room)
-    if g.mode == COLUMNS:
-        convolve_by_columns(x, room, out, count, steps, room + weights * SIZE, g)
-    elif g.mode == ROWS:
-        convolve_by_rows(x, room, out, count, steps, room + weights * SIZE, g)
     else:
-        convolve_by_scatter(x, room, out, count, steps, room + weights * SIZE, g)
+        copy_weights(w, steps + 32 + g.rank * 8, g, room)
+        if MODE == COLUMNS:
+            convolve_by_columns(x, room, out, count, steps, room + weights * SIZE, g)
+        elif MODE == ROWS:
+            convolve_by_rows(x, room, out, count, steps, room + weights * SIZE, g)
+        else:
+            convolve_by_scatter(x, room, out, count, steps, room + weights * SIZE, g)
     capi.free(room)

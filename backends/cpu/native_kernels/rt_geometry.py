@@ -10,7 +10,6 @@ class Geometry(Struct):
     """The sizes of a convolution, and how it is computed."""
 
     rank: i64  # axes to convolve over
-    mode: i64
     block: i64  # items at a time, in the modes ROWS, SHIFTED and WINDOWS
     depth: i64  # taps at a time, in the mode SHIFTED
     dense: i64  # in the mode SHIFTED: whether each column of the kernel has planes of its own

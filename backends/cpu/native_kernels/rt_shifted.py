@@ -12,7 +12,18 @@ first cache and weights from the second; the chains of sums go on from block to 
 
 from __future__ import annotations
 
-from ..fastpath.compiler.dsl import extern, i64, load, native, noinline, ptr, stack_of, store, template
+from ..fastpath.compiler.dsl import (
+    call_void,
+    extern_object,
+    i64,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack_of,
+    store,
+    template,
+)
 from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
@@ -22,8 +33,10 @@ TALLEST: i64 = template(8)  # channels of the highest tile
 CHANNELS: i64 = 16  # whose weights are copied together
 VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
 
-shifted_tiles = extern("shifted_tiles", "None(ptr, ptr, ptr, i64, ptr, i64, bool, i64)")
-pack_kernels = extern("pack_kernels", "None(ptr, i64, i64, ptr, i64)")
+TILES: i64 = 0  # where `tiles` has the functions `codegen.shifted_tiles` of each height,
+PACKS: i64 = 16  # and those that pack weights for it
+
+tiles = extern_object("convolution_tiles")
 
 
 @native
@@ -108,10 +121,10 @@ def scratch_of_shifted(g: Geometry) -> i64:
 
 
 @native
-def tile_height(channels: i64) -> i64:
-    """Return the height of the highest tile for so many channels of the result."""
-    if channels >= TALLEST:
-        return i64(TALLEST)
+def tile_height(channels: i64, tallest: i64) -> i64:
+    """Return the height of the highest tile for so many channels of the result; none is higher than ``tallest``."""
+    if channels >= tallest:
+        return tallest
     if channels >= 6:
         return i64(6)
     if channels >= 4:
@@ -174,10 +187,10 @@ def copy_group(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
         if dense:
             channels = g.within
         while first < g.of_group:
-            height, source = tile_height(g.of_group - first), w + first * over + done * inner
+            height, source = tile_height(g.of_group - first, TALLEST), w + first * over + done * inner
             target = to + (first * g.taps + done * window * height) * SIZE
             if dense:
-                pack_kernels(source, over, g.taps, target, height)
+                call_void(load(ptr, tiles, (PACKS + height) * 8), source, over, g.taps, target)
             else:
                 copy_kernels(source, steps, g, target, channels, height)
             first += height
@@ -241,14 +254,15 @@ def multiply_item(
     """Add the products of ``taps`` taps to a group of channels of an item, after ``done`` taps."""
     first, pitch, compact = i64(0), row_pitch(g), is_compact(g)
     while first < g.of_group:
-        height, kernels = tile_height(g.of_group - first), weights + first * g.taps * SIZE
+        height, kernels = tile_height(g.of_group - first, TALLEST), weights + first * g.taps * SIZE
         target, sums = out + first * g.indices * SIZE, results
         if compact:
             sums = target
         elif has_blocks(g):
             sums = results + first * pitch * SIZE
         kernels += done * height * SIZE
-        shifted_tiles(kernels, planes, offsets + done * 8, taps, sums, pitch * SIZE, done > 0, height)
+        tile, first_tap = load(ptr, tiles, (TILES + height) * 8), offsets + done * 8
+        call_void(tile, kernels, planes, first_tap, taps, sums, pitch * SIZE, done > 0)
         if not compact and done + taps == g.taps:
             copy_result(sums, pitch, g, target, height)
         first += height

@@ -6,7 +6,19 @@ padding. The weights of that channel are packed with the channels of the result 
 
 from __future__ import annotations
 
-from ..fastpath.compiler.dsl import extern, i64, load, native, noinline, ptr, stack_of, store
+from ..fastpath.compiler.dsl import (
+    call_void,
+    extern,
+    extern_object,
+    i64,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack_of,
+    store,
+    template,
+)
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, clear, copy_plane
@@ -14,7 +26,11 @@ from .rt_planes import SIZE, Plane, T, clear, copy_plane
 VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
 
 transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64)")
-window_tiles = extern("window_tiles", "None(ptr, i64, ptr, i64, i64, ptr, i64, i64, ptr, i64)")
+WIDEST: i64 = template(4)  # vectors of the widest tile
+VECTOR: i64 = template(64)  # bytes of its vectors
+WINDOWS: i64 = 32  # where `tiles` has the functions `codegen.window_tiles` of each number of vectors
+
+tiles = extern_object("convolution_tiles")
 
 
 @native
@@ -74,6 +90,33 @@ def pack_channel(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
             to += pitch * SIZE
 
 
+@native
+def multiply_windows(
+    offsets: ptr, rows: i64, planes: ptr, steps: ptr, packed: ptr, to: ptr, g: Geometry
+) -> None:
+    """Add the products of a channel to the results, with the widest tiles that fit; ``steps``: those of planes."""
+    start, pitch = i64(0), column_pitch(g) * SIZE
+    while start < pitch:
+        vectors = smaller(WIDEST, (pitch - start + VECTOR - 1) // VECTOR)
+        over, along = load(i64, steps, 0), load(i64, steps, 8)
+        tile = load(ptr, tiles, (WINDOWS + vectors) * 8)
+        call_void(
+            tile,
+            offsets,
+            rows,
+            planes,
+            over,
+            along,
+            packed,
+            at(g.kernel, 1),
+            at(g.kernel, 2),
+            to,
+            pitch,
+            start,
+        )
+        start += vectors * VECTOR
+
+
 @noinline
 def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
     """Compute a convolution of at most two axes without zeros in its input; ``room`` is scratch memory."""
@@ -82,7 +125,7 @@ def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
     planes = room + g.block * g.indices * 8
     packed = planes + g.block * plane
     results = packed + at(g.kernel, 1) * at(g.kernel, 2) * pitch
-    over, along = at(g.dilation, 1) * width * SIZE, at(g.dilation, 2) * SIZE
+    apart = stack_of(at(g.dilation, 1) * width * SIZE, at(g.dilation, 2) * SIZE)
     p: Plane = stack_of(
         padded_length(g, 1),
         width,
@@ -106,8 +149,7 @@ def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
                     copy_plane(source, 0 - at(g.before, 1), 0 - at(g.before, 2), p, planes + n * plane)
                 first = w + group * g.of_group * load(i64, of_weight, 0) + c * load(i64, of_weight, 8)
                 pack_channel(first, of_weight, g, packed)
-                sizes_y, sizes_x = at(g.kernel, 1), at(g.kernel, 2)
-                window_tiles(room, rows, planes, over, along, packed, sizes_y, sizes_x, results, pitch)
+                multiply_windows(room, rows, planes, apart, packed, results, g)
             for n in range(block):
                 to = out + (item + n) * load(i64, steps, 16) + group * g.of_group * g.indices * SIZE
                 from_ = results + n * g.indices * pitch

@@ -129,7 +129,7 @@ def _explain_no_cuda_graph(lowered: Lowered) -> str:
 @functools.lru_cache(maxsize=256)
 def _compile_module(text: str) -> engine.Code:
     """The code of a module, shared by equal graphs."""
-    return engine.compile_ir(text, [MAIN], {}, level=1)
+    return engine.compile_ir(text, [MAIN], {}, passes=engine.Passes.FUNCTIONS)
 
 
 def _kernels_of(step: Thunk) -> list[CudaKernel]:

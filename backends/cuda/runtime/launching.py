@@ -201,7 +201,9 @@ def native_code(
     digest = engine.source_digest(backend / "fastpath", backend / "blas")
     key = engine.fingerprint(f"cuda {name}", digest, repr(sorted(known.items())))
     imports = layout.numpy_symbols()
-    return engine.build(key, lambda: lang.emit(functions, known), list(functions), imports, level=1)
+    return engine.build(
+        key, lambda: lang.emit(functions, known), list(functions), imports, passes=engine.Passes.FUNCTIONS
+    )
 
 
 @engine.KeepFirst

@@ -40,7 +40,7 @@ def compiled(dtype, write, name):
     """The function `name` that `write` writes, and the code that it is part of."""
     module = Module()
     write(module)
-    code = engine.compile_ir(str(module), [name], level=1)
+    code = engine.compile_ir(str(module), [name], passes=engine.Passes.CLEAN)
     return code, code[name]
 
 
@@ -112,7 +112,7 @@ def test_vector_products_have_the_bits_of_any_layout(machine, dtype):
     module = Module()
     vector_product.write_vector_products(module, dtype)
     names = ["rows_by_vector", "columns_by_vector"]
-    code = engine.compile_ir(str(module), names, level=1)
+    code = engine.compile_ir(str(module), names, passes=engine.Passes.CLEAN)
     types = [*[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5]
     by_rows, by_columns = (ctypes.CFUNCTYPE(None, *types)(code[name]) for name in names)
     size = dtype.itemsize

@@ -6,5 +6,6 @@ interpret.py: native functions in Python, step by step
 lang.py: native functions to LLVM IR: statements and modules
 lang_expr.py: native functions to LLVM IR: expressions
 lang_names.py: native functions to LLVM IR: names
+passes.py: which of LLVM's passes run over a module
 structs.py: structs with typed fields at fixed offsets
 """

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import struct
-import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
@@ -163,12 +163,30 @@ def alwaysinline(fn: F) -> F:
 
 
 def parse_function(fn: Any) -> ast.FunctionDef:
-    """Return the syntax tree of a native function, with the line numbers of its file."""
-    lines, first = inspect.getsourcelines(fn)
-    tree = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
-    if not isinstance(tree.body[0], ast.FunctionDef):
-        raise LangError(f"{fn!r} is not a plain function")
-    return tree.body[0]
+    """Return the syntax tree of a native function with the lines of its file; callers share the tree."""
+    code = inspect.unwrap(fn).__code__
+    tree = _parse_functions("".join(linecache.getlines(code.co_filename, fn.__globals__))).get(
+        code.co_firstlineno
+    )
+    if tree is None:
+        raise LangError(f"{fn!r} is not a plain function whose source is known")
+    return tree
+
+
+@functools.lru_cache(maxsize=64)
+def _parse_functions(source: str) -> dict[int, ast.FunctionDef]:
+    """Return the functions of a file by the line on which each starts, with its decorators.
+
+    ``inspect.getsource`` would find the end of each function token by token.
+    """
+    result: dict[int, ast.FunctionDef] = {}
+    statements: list[ast.AST] = list(ast.parse(source).body)
+    while statements:
+        node = statements.pop()
+        statements += getattr(node, "body", ())
+        if isinstance(node, ast.FunctionDef):
+            result[min([node.lineno, *(part.lineno for part in node.decorator_list)])] = node
+    return result
 
 
 # Values while code is compiled --------------------------------------------------------------------------------------

@@ -18,16 +18,17 @@ import itertools
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..... import background, lazy, locks
 from ... import cache, codegen, linker, target
-from ...codegen.text import NEXT_MODULE
 
 binding = lazy.Module("llvmlite.binding")
+_passes = lazy.Module(".backends.cpu.fastpath.compiler.passes")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +38,24 @@ MATH_LIBRARIES = ("libm.so.6", "libmvec.so.1")
 LAST_BROKEN_COMBINE = 22
 """The last version of LLVM known to end the process where its pass VectorCombine meets a shuffle of two selects of
 vectors, one by a scalar and one by a vector: ``concat`` or ``roll`` of what a branch chooses. The pass is off there."""
+
+
+class Passes(Enum):
+    """Names what LLVM does with a module before it emits machine code.
+
+    Attributes:
+        CLEAN: fold and remove instructions. For micro-kernels, whose registers and loops are written out.
+        FUNCTIONS: inline what is marked for it, then simplify each function by itself, with its loops; no vectors.
+        MODULE: also inline what is short, and share what functions know; LLVM's level 1 without vectors.
+        UNROLL: LLVM's level 2, which also unrolls loops and makes vectors of them.
+        VECTORS: LLVM's level 3. For loops over elements that are written for one element at a time.
+    """
+
+    CLEAN = 0
+    FUNCTIONS = -2
+    MODULE = 1
+    UNROLL = 2
+    VECTORS = 3
 
 
 class KeepFirst(Generic[P, T]):
@@ -119,7 +138,7 @@ def parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
     def parse() -> Any:
         with contextlib.ExitStack() as stack:
             context = stack.enter_context(binding.create_context())
-            texts = ir.split(NEXT_MODULE)
+            texts = ir.split(linker.NEXT_MODULE)
             module, *others = (stack.enter_context(binding.parse_assembly(t, context)) for t in texts)
             for other in others:
                 module.link_in(other)
@@ -156,31 +175,15 @@ def _source_files(folder: str) -> list[str]:
     return sorted(path for path in paths if path.endswith(".py"))
 
 
-def _object(ir: str, level: int) -> bytes:
+def _object(ir: str, passes: Passes) -> bytes:
     """Optimize a module and return its object code."""
     machine = _machine()
 
     def emitted(module: Any) -> bytes:
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        options = binding.create_pipeline_tuning_options(speed_level=level)
-        options.loop_vectorization = options.slp_vectorization = level > 1
-        with binding.create_pass_builder(machine, options) as builder, _pass_manager(builder) as passes:
-            passes.run(module, builder)
+        _passes.run_passes(module, machine, passes)
         return bytes(machine.emit_object(module))
 
     return bytes(parse_ir(ir, emitted))
-
-
-@contextlib.contextmanager
-def _pass_manager(builder: Any) -> Iterator[Any]:
-    """Yield the pass manager of a builder, then free it: the ``close`` of llvmlite's class frees nothing."""
-    passes = builder.getModulePassManager()
-    try:
-        yield passes
-    finally:
-        binding.newpassmanagers.NewPassManager._dispose(passes)
-        passes.detach()
 
 
 def _link(image: bytes, exports: Iterable[str], imports: Mapping[str, int], from_cache: bool) -> Code:
@@ -230,7 +233,7 @@ def build(
     exports: Iterable[str],
     imports: Mapping[str, int] | None = None,
     *,
-    level: int = 3,
+    passes: Passes = Passes.VECTORS,
 ) -> Code:
     """Link the object stored under `key`, or make it from `make_ir()` and store it.
 
@@ -239,7 +242,7 @@ def build(
         make_ir: returns the module's IR text; called only when the object is not cached.
         exports: functions whose addresses are wanted.
         imports: addresses of symbols that are not found by name in the process.
-        level: LLVM optimisation level.
+        passes: what LLVM does before it emits the code.
 
     Returns:
         The addresses, by name. Keep the object as long as the code may run.
@@ -247,11 +250,11 @@ def build(
     Raises:
         RuntimeError: the IR does not parse or verify, or a symbol is missing.
     """
-    return background.run(_build, key, make_ir, list(exports), imports or {}, level)
+    return background.run(_build, key, make_ir, list(exports), imports or {}, passes)
 
 
 def _build(
-    key: str, make_ir: Callable[[], str], exports: list[str], imports: Mapping[str, int], level: int
+    key: str, make_ir: Callable[[], str], exports: list[str], imports: Mapping[str, int], passes: Passes
 ) -> Code:
     with _lock:
         image = cache.read(key)
@@ -260,20 +263,24 @@ def _build(
                 return _link(image, exports, imports, True)
             except RuntimeError:
                 cache.remove(key)  # built where a symbol existed that is missing here: rebuild
-        image = _object(make_ir(), level)
+        image = _object(make_ir(), passes)
         code = _link(image, exports, imports, False)
         cache.write(key, image)
         return code
 
 
 def compile_ir(
-    ir: str, exports: Iterable[str], imports: Mapping[str, int] | None = None, *, level: int = 3
+    ir: str,
+    exports: Iterable[str],
+    imports: Mapping[str, int] | None = None,
+    *,
+    passes: Passes = Passes.VECTORS,
 ) -> Code:
     """Compile LLVM IR text, or load it from the disk cache.
 
     Args:
         ir: the module. External functions are named as in C.
-        exports, imports, level: as for `build`.
+        exports, imports, passes: as for `build`.
 
     Returns:
         The addresses, by name (a dict). The code lives as long as this object; `release()` frees it sooner.
@@ -288,7 +295,7 @@ def compile_ir(
         42
     """
     names = list(exports)
-    return build(fingerprint(ir, str(level), *names), lambda: ir, names, imports, level=level)
+    return build(fingerprint(ir, repr(passes), *names), lambda: ir, names, imports, passes=passes)
 
 
 def build_once(
@@ -297,7 +304,7 @@ def build_once(
     exports: Iterable[str],
     imports: Mapping[str, int] | None = None,
     *,
-    level: int = 3,
+    passes: Passes = Passes.VECTORS,
 ) -> Code | None:
     """Return the code of a module that is built once per machine and version, which cold calls need too.
 
@@ -305,14 +312,14 @@ def build_once(
 
     Args:
         name: identifies the module, together with the digest of the sources of emitted code.
-        make_ir, exports, imports, level: as for `build`.
+        make_ir, exports, imports, passes: as for `build`.
 
     Returns:
         The code; None, with a warning, if it cannot be built.
     """
     try:
         sources = source_digest(os.path.dirname(str(codegen.__file__)), str(target.__file__))
-        return build(fingerprint(name, str(level), sources), make_ir, exports, imports, level=level)
+        return build(fingerprint(name, repr(passes), sources), make_ir, exports, imports, passes=passes)
     except (RuntimeError, OSError, ImportError) as error:
         text = f"{name}: NumPy's code is used, whose last bits may differ from compiled code's: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)

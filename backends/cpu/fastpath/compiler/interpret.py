@@ -8,6 +8,7 @@ called by name. Annotated names are converted to their machine types; other arit
 from __future__ import annotations
 
 import ast
+import copy
 import ctypes
 import inspect
 from collections.abc import Callable, Mapping
@@ -80,7 +81,7 @@ class Interpreter:
     def function(self, fn: Any) -> Callable[..., Any]:
         """Return a native function as a Python function with the same file and lines."""
         if fn not in self.functions:
-            definition = dsl.parse_function(fn)
+            definition = copy.deepcopy(dsl.parse_function(fn))
             tree = ast.fix_missing_locations(ast.Module([_Rewrite().visit(definition)], []))
             names = _Names(self, fn.__globals__)
             exec(compile(tree, inspect.getsourcefile(fn) or "<native>", "exec"), names)

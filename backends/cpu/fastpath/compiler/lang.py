@@ -25,6 +25,7 @@ _METADATA = (
     '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n'
     '!2 = !{!"llvm.loop.unroll.disable"}\n!3 = !{!"llvm.loop.vectorize.enable", i1 true}\n'
 )
+_SHORT = 40  # instructions of a function that is inlined wherever it is called, if it has no loop
 _FIRST_LOOP = 4  # the number of the metadata of the first loop that becomes vectors
 
 
@@ -43,6 +44,7 @@ class FunctionEmitter(Expressions):
         self.signature = signature
         self.inlining = getattr(fn, "__inlining__", "")
         self.loops: list[tuple[str, str]] = []
+        self.has_loop = False
 
     def emit(self, linkage: str) -> str:
         sig, tree = self.signature, self.signature.tree
@@ -54,6 +56,8 @@ class FunctionEmitter(Expressions):
             if sig.ret.kind != "v":
                 raise LangError(f"{self.where}: control reaches the end without a return")
             self.lines.append("  ret void")
+        if linkage and not self.inlining and not self.has_loop and len(self.lines) < _SHORT:
+            self.inlining = "alwaysinline"
         attributes = f"nounwind {self.inlining}".rstrip()
         head = f"define {linkage}{sig.ret.llvm} @{sig.symbol}({', '.join(params)}) {attributes} {{\nentry:"
         return "\n".join([head, *self.allocas, *self.lines, "}\n"])
@@ -170,6 +174,7 @@ class FunctionEmitter(Expressions):
             done: the label after the loop.
             first: an instruction at the start of each iteration.
         """
+        self.has_loop = True
         self.label(body)
         if first:
             self.lines.append(first)

@@ -56,9 +56,9 @@ def compile_fold(fold: Fold, source: DType, out: DType) -> engine.Code | None:
         write_fold_loop(module, "loop", fold, source, out)
         return str(module)
 
-    # at level 3 LLVM unrolls loops over vectors, which takes long and makes only copies of short lines faster
-    level = 3 if keeps_order(fold, source, out) else 1
-    return engine.build_once(fold.describe(source, out), text, ["loop"], level=level)
+    # LLVM's level 3 unrolls loops over vectors, which takes long and makes only copies of short lines faster
+    passes = engine.Passes.VECTORS if keeps_order(fold, source, out) else engine.Passes.FUNCTIONS
+    return engine.build_once(fold.describe(source, out), text, ["loop"], passes=passes)
 
 
 @engine.KeepFirst

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from .....registry.dtypes import DType
 from .....registry.operator import Operator
 from ...blas_pointers import find_blas_functions
 from ...codegen.small_product import write_small_product
-from ...codegen.text import NEXT_MODULE, Module
+from ...codegen.text import Module
 from ...codegen.vector_product import write_vector_products
 from ...target import vector_target
 from ..compiler import engine, lang
@@ -23,11 +23,12 @@ from ..runtime.rt_base import CODE_BITS
 from .structs import CODES, StructMemory, machine_type, make_variant
 
 PREFIX = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128: "z"}
+SUMS = (dt.float32, dt.float64)  # the dtypes that products other than those of BLAS are summed in
 Axis = tuple[int, int, int, int]
 
 
-def product_ir(dtype: DType) -> str:
-    """Return LLVM IR of the products of a dtype, exported as `loop`."""
+def product_ir(dtype: DType, vectors: bool = True) -> str:
+    """Return LLVM IR of the products of a dtype, exported as `loop`; with or without code for those with a vector."""
     name = machine_type(dtype)
     constants: dict[str, Any] = {"ISIZE": dtype.itemsize, "ESIZE": dtype.itemsize}
     if dtype.is_integer:
@@ -39,15 +40,24 @@ def product_ir(dtype: DType) -> str:
         "PARTS": 2 if dtype.kind == "c" else 1,
         "HALF": int(wide is not dtype),
         "BFLOAT16": int(dtype is dt.bfloat16),
+        "VECTORS": int(vectors),
     }
     types = {"T": machine_type(wide), "E": name if wide is dtype else "i16", "H": name}
-    text = lang.emit({"loop": rt_products.multiply}, constants, types)
-    if dtype.kind == "c":
-        return text
+    return lang.emit({"loop": rt_products.multiply}, constants, types)
+
+
+def small_product_ir(dtype: DType) -> str:
+    """Return LLVM IR of the products of small matrices of float32 or float64."""
     module = Module()
-    write_small_product(module, "small_product", wide)
-    write_vector_products(module, wide)
-    return text + NEXT_MODULE + str(module)
+    write_small_product(module, "small_product", dtype)
+    return str(module)
+
+
+def vector_products_ir(dtype: DType) -> str:
+    """Return LLVM IR of the products of a matrix and a vector of float32 or float64."""
+    module = Module()
+    write_vector_products(module, dtype)
+    return str(module)
 
 
 def product_dtype(dtype: DType) -> DType:
@@ -70,14 +80,61 @@ def blas_imports(dtype: DType) -> dict[str, int]:
     return {f"blas_{name}": value[f"blas_{prefix}{name}"] for name in ("gemm", "gemv") if value}
 
 
-@engine.KeepFirst
-def compile_product(dtype: DType) -> engine.Code | None:
-    """Return the code of the products of a dtype, one for the process; None if there is none."""
+def compile_product(dtype: DType, vectors: bool = True) -> engine.Code | None:
+    """Return the code of the products of a dtype, which stays in the process; None if there is none.
+
+    Args:
+        dtype: of the operands and the result.
+        vectors: whether products with a vector are computed. Code that need not is compiled in half the time.
+    """
     if not is_served(dtype):
         return None
-    return engine.build_once(
-        f"products of {dtype.name}", partial(product_ir, dtype), ["loop"], blas_imports(dtype)
+    return _compile_product(
+        dtype, vectors or product_dtype(dtype) not in SUMS or (dtype, True) in _compile_product.results
     )
+
+
+def find_products(called: Mapping[str, tuple[bool, DType]]) -> dict[str, int]:
+    """Return the addresses of products that a graph calls: by symbol, whether with a vector, and the dtype."""
+    result = {}
+    for symbol, (vectors, dtype) in sorted(called.items(), key=lambda item: not item[1][0]):
+        code = compile_product(dtype, vectors)
+        if code is not None:  # without BLAS no product is called
+            result[symbol] = code["loop"]
+    return result
+
+
+@engine.KeepFirst
+def _compile_product(dtype: DType, vectors: bool) -> engine.Code | None:
+    wide = product_dtype(dtype)
+    kernels = [_compile_small_products(wide)] if wide in SUMS else []
+    if kernels and vectors:
+        kernels.append(_compile_vector_products(wide))
+    imports = blas_imports(dtype)
+    for code in kernels:
+        if code is None:
+            return None
+        imports |= code
+    return engine.build_once(
+        f"products of {dtype.name} {vectors}",
+        partial(product_ir, dtype, vectors),
+        ["loop"],
+        imports,
+        passes=engine.Passes.FUNCTIONS if dtype in PREFIX else engine.Passes.VECTORS,
+    )
+
+
+@engine.KeepFirst
+def _compile_small_products(dtype: DType) -> engine.Code | None:
+    name, make = f"small products of {dtype.name}", partial(small_product_ir, dtype)
+    return engine.build_once(name, make, ["small_product"], passes=engine.Passes.CLEAN)
+
+
+@engine.KeepFirst
+def _compile_vector_products(dtype: DType) -> engine.Code | None:
+    name, make = f"vector products of {dtype.name}", partial(vector_products_ir, dtype)
+    exports = ["rows_by_vector", "columns_by_vector", "dot_product"]
+    return engine.build_once(name, make, exports, passes=engine.Passes.FUNCTIONS)
 
 
 def make_product_variant(op: Operator, key: int) -> StructMemory:

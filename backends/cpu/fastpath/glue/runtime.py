@@ -130,7 +130,6 @@ GROUPS = (
     *(Group(rt_gathers, {kind: "gather"}, ONE | {"TAKE": int(kind == "take")}) for kind in ("index", "take")),
     Group(rt_subscript, {"basic_index": "basic_index"}, SHAPED),
 )
-OPT_LEVEL = 1  # entries gain nothing from the optimizer's slower passes; loops are compiled separately
 KINDS = {kind: group for group in GROUPS for kind in group.functions}
 
 
@@ -184,7 +183,7 @@ class Runtime:
                     lambda: runtime_ir(kind, self.constants),
                     kinds,
                     imports,
-                    level=OPT_LEVEL,
+                    passes=engine.Passes.MODULE,
                 )
                 self.codes.update(dict.fromkeys(kinds, code))
             return self.codes[kind][kind]

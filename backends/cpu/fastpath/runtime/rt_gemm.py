@@ -49,6 +49,7 @@ ESIZE: i64 = template(4)  # bytes of an element as it is stored
 ISIZE: i64 = template(4)  # bytes of an element as it is multiplied: 16-bit floats are multiplied as float32
 PARTS: i64 = template(1)  # 2 for complex elements, of two T each
 WRAPS: i64 = template(0)  # 1: elements are integers
+VECTORS: i64 = template(1)  # 0: products with a vector are not asked for, and have no code of their own
 HALF: i64 = template(0)  # 1: elements are 16-bit floats
 # A product is small if it has at most SMALL multiplications (up to there OpenBLAS has a kernel for each layout, and
 # their bits differ), or at most SIDE rows, SIDE columns, BLOCK elements in its result and a depth of DEEP. A sum of
@@ -91,7 +92,7 @@ def real_product(a: ptr, b: ptr, c: ptr, call: ProductCall, keep: i64) -> None:
     one: Matrix = stack_of(a, call.am, call.ak, m, k)
     two: Matrix = stack_of(b, call.bk, call.bn, k, n)
     done = False
-    if PARTS == 1:
+    if PARTS == 1 and VECTORS:
         if n == 1:
             done = multiply_real_by_vector(one, b, call.bk, c, keep)
         elif m == 1:

@@ -1,0 +1,91 @@
+"""The micro-kernels of convolutions, compiled when a convolution first needs one.
+
+`rt_shifted` and `rt_windows` read their addresses in a table, so that the code that calls them is compiled once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+from typing import Any
+
+from ....registry.dtypes import DType
+from ..codegen.shifted_tiles import tile_vectors, write_shifted_tiles
+from ..codegen.small_product import tile_heights
+from ..codegen.window_tiles import write_transpose, write_window_tiles
+from ..fastpath.compiler import engine
+from ..target import vector_target
+from . import rt_shifted, rt_windows
+
+TABLE_WORDS = 64
+
+
+@engine.KeepFirst
+def tile_table(dtype: DType) -> Any:
+    """Return the table of the addresses of a dtype's micro-kernels, for as long as the process lives."""
+    return (ctypes.c_void_p * TABLE_WORDS)()
+
+
+def find_heights(channels: int) -> set[int]:
+    """Return the heights of the tiles that compute so many channels of a group of the result."""
+    result: set[int] = set()
+    while channels > 0:
+        height = rt_shifted.tile_height(channels, max(tile_vectors()))
+        result.add(height)
+        channels -= height
+    return result
+
+
+def find_widths(channels: int, dtype: DType) -> set[int]:
+    """Return the numbers of vectors of the tiles that compute so many channels of a group of the result."""
+    pitch = -(-channels * dtype.itemsize // rt_windows.VECTOR_BYTES) * rt_windows.VECTOR_BYTES
+    most, rest = divmod(pitch // vector_target().vector_bytes, max(tile_heights()))
+    return {max(tile_heights()) if most else rest, rest or max(tile_heights())}
+
+
+def add_tiles(dtype: DType, channels: int, *, is_shifted: bool) -> bool:
+    """Make the table have the micro-kernels for some channels of a group of the result; return whether it does.
+
+    Args:
+        dtype: float32 or float64.
+        channels: of a group of the result.
+        is_shifted: whether they multiply shifted planes; windows otherwise.
+    """
+    if is_shifted:
+        return all(_add_shifted_tiles(dtype, height) for height in find_heights(channels))
+    return all(_add_window_tiles(dtype, vectors) for vectors in find_widths(channels, dtype))
+
+
+def _add_shifted_tiles(dtype: DType, height: int) -> bool:
+    code = _compile_shifted_tiles(dtype, height)
+    if code is not None:
+        table = tile_table(dtype)
+        table[rt_shifted.TILES + height] = code["shifted_tiles"]
+        table[rt_shifted.PACKS + height] = code["pack_kernels"]
+    return code is not None
+
+
+def _add_window_tiles(dtype: DType, vectors: int) -> bool:
+    code = _compile_window_tiles(dtype, vectors)
+    if code is not None:
+        tile_table(dtype)[rt_windows.WINDOWS + vectors] = code["window_tiles"]
+    return code is not None
+
+
+@engine.KeepFirst
+def _compile_shifted_tiles(dtype: DType, height: int) -> engine.Code | None:
+    name, make = f"shifted tiles {height} of {dtype.name}", partial(write_shifted_tiles, dtype, height)
+    return engine.build_once(name, make, ["shifted_tiles", "pack_kernels"], passes=engine.Passes.CLEAN)
+
+
+@engine.KeepFirst
+def _compile_window_tiles(dtype: DType, vectors: int) -> engine.Code | None:
+    name, make = f"window tiles {vectors} of {dtype.name}", partial(write_window_tiles, dtype, vectors)
+    return engine.build_once(name, make, ["window_tiles"], passes=engine.Passes.CLEAN)
+
+
+@engine.KeepFirst
+def compile_transpose(dtype: DType) -> engine.Code | None:
+    """Return the code that transposes a matrix of a dtype; None if it cannot be compiled."""
+    name, make = f"transpose of {dtype.name}", partial(write_transpose, dtype)
+    return engine.build_once(name, make, ["transpose"], passes=engine.Passes.CLEAN)
