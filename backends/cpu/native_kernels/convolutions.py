@@ -15,7 +15,7 @@ from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.glue.products import compile_product
 from ..fastpath.runtime.rt_loops import Failures
 from ..target import vector_target
-from . import convolution_tiles, emitted, rt_convolution, rt_geometry
+from . import convolution_tiles, emitted, rt_convolution, rt_geometry, rt_planes
 from .providers import Loop
 from .tables import parse_signature
 
@@ -202,20 +202,26 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
 @engine.KeepFirst
 def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
     """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
-    imports = {"convolution_tiles": ctypes.addressof(convolution_tiles.tile_table(dtype))}
+    types = (("T", "f64" if dtype is dt.float64 else "f32"),)
+    size = ("SIZE", dtype.itemsize)
+    planes = emitted.compile_function(
+        "copy_plane", types, (size,), (), rt_planes.copy_plane, engine.Passes.MODULE
+    )
     if mode == rt_convolution.WINDOWS:
         needed, symbols = convolution_tiles.compile_transpose(dtype), {"transpose": "transpose"}
     elif mode != rt_convolution.SHIFTED:
         needed, symbols = compile_product(dtype, vectors), {"multiply_matrices": "loop"}
     else:
         needed, symbols = engine.Code({}, None, True), {}
-    if needed is None:
+    if needed is None or planes is None:
         return None
+    table = ctypes.addressof(convolution_tiles.tile_table(dtype))
+    imports = {"convolution_tiles": table, "copy_plane": planes["loop"]}
     return emitted.compile_function(
         "convolve",
-        (("T", "f64" if dtype is dt.float64 else "f32"),),
+        types,
         (
-            ("SIZE", dtype.itemsize),
+            size,
             ("MODE", mode),
             ("TALLEST", max(tile_vectors())),
             ("WIDEST", max(tile_heights())),
@@ -223,5 +229,5 @@ def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engin
         ),
         (*imports.items(), *((symbol, needed[name]) for symbol, name in symbols.items())),
         rt_convolution.convolve,
-        engine.Passes.FUNCTIONS,
+        engine.Passes.CLEAN,
     )

@@ -25,7 +25,7 @@ from ..fastpath.compiler.dsl import (
 from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
-from .rt_planes import SIZE, Plane, T, clear, copy_plane, end_inside, first_inside
+from .rt_planes import SIZE, Plane, T, clear, end_inside, first_inside, plane_copy
 from .rt_shifted import convolve_shifted, is_dense_input, scratch_of_shifted
 from .rt_windows import convolve_windows, scratch_of_windows
 
@@ -60,7 +60,7 @@ def gather_columns(x: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
                     for d in range(at(g.out, 0)):
                         z = d * at(g.stride, 0) + a * at(g.dilation, 0) - at(g.before, 0)
                         if z >= 0 and z < at(g.sizes, 0):
-                            copy_plane(x + c * channel + z * depth, row, column, p, to)
+                            plane_copy(x + c * channel + z * depth, row, column, p, to)
                         else:
                             clear(to, out_plane)
                         to += out_plane * SIZE
@@ -90,7 +90,7 @@ def gather_rows(x: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
                     for a in range(at(g.kernel, 0)):
                         z = d * at(g.stride, 0) + a * at(g.dilation, 0) - at(g.before, 0)
                         if z >= 0 and z < at(g.sizes, 0):
-                            copy_plane(x + c * channel + z * depth, row, column, p, to)
+                            plane_copy(x + c * channel + z * depth, row, column, p, to)
                         else:
                             clear(to, plane)
                         to += plane * SIZE
@@ -238,7 +238,7 @@ def convolve_by_scatter(
             source, to = x + item * load(i64, steps, 0) + group * g.within * load(i64, own, 0), room
             for c in range(g.within):
                 for d in range(at(g.sizes, 0)):
-                    copy_plane(source + c * load(i64, own, 0) + d * stride_of(own, g.rank, 0), 0, 0, p, to)
+                    plane_copy(source + c * load(i64, own, 0) + d * stride_of(own, g.rank, 0), 0, 0, p, to)
                     to += at(g.sizes, 1) * at(g.sizes, 2) * SIZE
             matrices = weights + group * window * g.of_group * g.within * SIZE
             product(matrices, room, parts, window * g.of_group, g.within, points, points, 1)

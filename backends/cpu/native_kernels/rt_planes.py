@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..fastpath.compiler.dsl import i64, load, native, ptr, store, template
+from ..fastpath.compiler.dsl import extern, i64, load, native, ptr, store, template
 from ..fastpath.compiler.structs import Struct
 from ..fastpath.runtime import capi
 from .rt_integers import larger, smaller
 
 T: TypeAlias = float  # a type parameter
+
+plane_copy = extern(
+    "copy_plane", "None(ptr, i64, i64, ptr, ptr)"
+)  # `copy_plane`, which is compiled by itself
+
 SIZE: i64 = template(4)
-LONG: i64 = 64  # elements that are copied by a call
+LONG: i64 = 16  # elements that are copied by a call
 
 
 class Plane(Struct):

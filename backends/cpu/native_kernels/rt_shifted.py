@@ -27,7 +27,7 @@ from ..fastpath.compiler.dsl import (
 from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
-from .rt_planes import SIZE, Plane, T, copy_plane
+from .rt_planes import SIZE, Plane, T, plane_copy
 
 TALLEST: i64 = template(8)  # channels of the highest tile
 CHANNELS: i64 = 16  # whose weights are copied together
@@ -210,7 +210,7 @@ def copy_phases(source: ptr, g: Geometry, p: Plane, to: ptr) -> None:
     step = at(g.dilation, 2) if g.dense else 1
     for row in range(phases_of(g, 1)):
         for phase in range(phases_of(g, 2)):
-            copy_plane(source, row - at(g.before, 1), phase * step - at(g.before, 2), p, to)
+            plane_copy(source, row - at(g.before, 1), phase * step - at(g.before, 2), p, to)
             to += p.rows * p.columns * SIZE
 
 

@@ -21,7 +21,7 @@ from ..fastpath.compiler.dsl import (
 )
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
-from .rt_planes import SIZE, Plane, T, clear, copy_plane
+from .rt_planes import SIZE, Plane, T, clear, plane_copy
 
 VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
 
@@ -146,7 +146,7 @@ def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
                 channel = x + item * load(i64, steps, 0) + (group * g.within + c) * load(i64, own, 0)
                 for n in range(block):
                     source = channel + n * load(i64, steps, 0)
-                    copy_plane(source, 0 - at(g.before, 1), 0 - at(g.before, 2), p, planes + n * plane)
+                    plane_copy(source, 0 - at(g.before, 1), 0 - at(g.before, 2), p, planes + n * plane)
                 first = w + group * g.of_group * load(i64, of_weight, 0) + c * load(i64, of_weight, 8)
                 pack_channel(first, of_weight, g, packed)
                 multiply_windows(room, rows, planes, apart, packed, results, g)
