@@ -97,7 +97,7 @@ FOREIGN_ARGUMENTS: dict[str, str] = {
 
 
 def _is_size(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, TensorBase)
+    return hasattr(value, "__index__") and not isinstance(value, (TensorBase, type))
 
 
 class CallSpellings:

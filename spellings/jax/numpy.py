@@ -7,9 +7,11 @@ from numpy import flexible as flexible
 from numpy import object_ as object_
 from numpy.exceptions import ComplexWarning as ComplexWarning
 
+from ..eager.tensor.construct import asarray as _asarray
 from ..eager.tensor.tensor import Tensor as _Tensor
 from ..errors import ArgumentError as _ArgumentError
 from ..errors import ValueArgumentError as _ValueArgumentError
+from ..numpy.creation import arrange as _arrange
 from ..numpy.memory import frombuffer as frombuffer
 from ..numpy.memory import fromfile as fromfile
 from ..numpy.memory import fromiter as fromiter
@@ -24,11 +26,29 @@ from ..operators.indexing.take import nonzero as _nonzero
 from ..operators.indexing.writing import fill_diagonal as fill_diagonal
 from ..operators.indexing.writing import put_along_axis as put_along_axis
 from ..registry.dtypes import DType as _DType
+from ..registry.types import DTypeLike as _DTypeLike
 from ..registry.types import TensorLike as _TensorLike
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
-from ..torch.creation import tensor as array
 from . import numpy_fft as fft
 from . import numpy_linalg as linalg
+
+
+def array(
+    object: object,
+    dtype: _DTypeLike | None = None,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: str | None = None,
+) -> _Tensor:
+    """Return a tensor of an array-like object with elements of its own; see ``tandem.numpy.array``.
+
+    >>> import tandem.jax.numpy as jnp
+    >>> jnp.array([1, 2], float)
+    tensor([1., 2.])
+    """
+    return _arrange(_asarray(object, dtype, device=device, copy=copy or None), order, ndmin)
 
 
 def put(

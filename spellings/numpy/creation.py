@@ -10,11 +10,14 @@ import numpy as np
 
 from ..eager.tensor import construct
 from ..eager.tensor.index_tricks import Grid, Joiner
+from ..errors import ValueArgumentError
 from ..operators.creation import creation as plain
 from ..operators.creation import full as fills
 from ..operators.creation import grids, windows
+from ..operators.elementwise.casting import contiguous
 from ..operators.elementwise.selection import where
-from ..operators.shape.rearrange import moveaxis
+from ..operators.shape.rearrange import moveaxis, transpose
+from ..operators.shape.views import reshape
 from ..registry.dtypes import DType, complex128, float64
 from ..registry.values import traced_number_types
 from ..transforms import numpy_maps
@@ -164,10 +167,46 @@ def asarray(
 
 
 def array(
-    object: object, dtype: DTypeLike | None = None, *, copy: bool | None = True, device: str | None = None
+    object: object,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: str | None = None,
 ) -> Tensor:
-    """As ``asarray``, with a copy of the elements."""
-    return asarray(object, dtype, device=device, copy=copy)
+    """Return a tensor of an array-like object with elements of its own.
+
+    Args:
+        object: a number, a tensor, an array, or nested lists of them.
+        dtype: the dtype; None: that of the elements.
+        copy: False: share the memory of the object, or raise; None: share it if possible.
+        order: ``"F"`` for the order of Fortran in memory.
+        ndmin: the least number of axes; axes of size 1 are added in front.
+        device: the device of the result.
+
+    Source: ``numpy.array``.
+
+    >>> import tandem.numpy as np
+    >>> np.array([1, 2], float, ndmin=2)
+    tensor([[1., 2.]], dtype=float64)
+    """
+    return arrange(asarray(object, dtype, device=device, copy=copy), order, ndmin)
+
+
+def arrange(x: Tensor, order: str | None, ndmin: int) -> Tensor:
+    """Return a tensor with at least ``ndmin`` axes, its elements in an order in memory.
+
+    Raises:
+        ValueArgumentError: there is no such order.
+    """
+    if order not in (None, "K", "A", "C", "F"):
+        raise ValueArgumentError(f"order must be 'K', 'A', 'C' or 'F', not {order!r}")
+    if order == "F":
+        x = transpose(contiguous(transpose(x)))
+    elif order == "C":
+        x = contiguous(x)
+    return x if x.ndim >= ndmin else reshape(x, ((1,) * (ndmin - x.ndim) + x.shape))
 
 
 def _numbers(value: object) -> list[object]:

@@ -250,3 +250,37 @@ def test_linspace_between_tensors_and_traced_numbers_has_the_bits_of_numpy(num, 
         np.testing.assert_array_equal(got.numpy(), wanted)
     jitted = td.jit(lambda first, last: tnp.linspace(first, last, num))
     np.testing.assert_array_equal(jitted(-1.75, 0.25).numpy(), np.linspace(-1.75, 0.25, num))
+
+
+@pytest.mark.parametrize("module", [td.numpy, td.jax.numpy])
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+@pytest.mark.parametrize("dtype", [bool, int, float, complex, np.float32, np.dtype("int8"), "bool"])
+@pytest.mark.parametrize("shape", [5, (5,), (2, 3)])
+def test_a_type_follows_the_shape(module, name, dtype, shape):
+    function = getattr(module, name)
+    found = function(shape, dtype)
+    assert found.shape == np.empty(shape).shape
+    assert found.dtype == function(shape, dtype=dtype).dtype
+    assert td.jit(lambda x: function(shape, dtype))(td.ones(1)).dtype == found.dtype
+
+
+@pytest.mark.parametrize("module", [td.numpy, td.jax.numpy])
+@pytest.mark.parametrize(
+    "args, options",
+    [
+        (([1, 2], float), {}),
+        (([1, 2],), {"ndmin": 3}),
+        ((3,), {"ndmin": 1}),
+        (([[1, 2], [3, 4]],), {"order": "F"}),
+        (([[1, 2], [3, 4]], np.int32), {"order": "C", "ndmin": 1}),
+    ],
+)
+def test_arguments_of_array(module, args, options):
+    found, wanted = module.array(*args, **options), np.array(*args, **options)
+    assert found.tolist() == wanted.tolist()
+    assert found.shape == wanted.shape
+    if module is td.numpy:
+        assert found.dtype.np == wanted.dtype
+        assert found.strides == wanted.strides
+    with pytest.raises(ValueError, match="order"):
+        module.array([1], order="X")
