@@ -14,6 +14,7 @@ from ....operators.scalar_ir.cost import cost_without_reads
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
+from . import integers
 from .casts import check_emittable
 from .complex_nodes import is_ufunc_alone
 from .nodes import emit_exprs
@@ -260,12 +261,45 @@ def _unaligned_elements(f: Function, output: Operand, count: str) -> str:
 
 
 def _vectors(f: Function, body: Expr, inputs: list[Operand], output: Operand, size: str) -> None:
+    """Write the loop over the vectors of a block; twice, if a divisor is the same in all of them in one case."""
+    divisor = _find_divisor(body)
+    if divisor is None:
+        _vector_loop(f, body, inputs, output, size, {})
+        return
+    x, one, two, end = inputs[divisor], f.fresh("one"), f.fresh("two"), f.fresh("end")
+    f.branch(x.same, one, two)
+    f.label(one)
+    value = f.load_vector(x.dtype, x.pointer)
+    f.invariants.add(value)
+    _vector_loop(f, body, inputs, output, size, {divisor: value})
+    f.jump(end)
+    f.label(two)
+    _vector_loop(f, body, inputs, output, size, {})
+    f.jump(end)
+    f.label(end)
+
+
+def _find_divisor(body: Expr) -> int | None:
+    """Return the operand that integers are divided by; None if there is none."""
+    for e in order(body):
+        if e.op in integers.DIVISIONS and e.dtype.is_integer and e.args[1].op == "arg":
+            position: int = e.args[1].payload
+            return position
+    return None
+
+
+def _vector_loop(
+    f: Function, body: Expr, inputs: list[Operand], output: Operand, size: str, fixed: dict[int, str]
+) -> None:
+    """Write a loop over the vectors of a block; ``fixed`` are the registers of operands that are the same in all."""
     operands, mask = [*inputs, output], lanes_below(f, size)
     with f.loop("0", size, str(f.lanes), [("ptr", x.pointer) for x in operands]) as loop:
         rest = f.op(f"sub i64 {size}, {loop.index}")
         f.count = f.op(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {f.lanes})")
         leaves = {e: e.payload for e in order(body) if e.op == "arg"}
-        registers = {k: inputs[k].load(loop.carried[k], mask) for k in sorted(set(leaves.values()))}
+        registers = {
+            k: fixed.get(k) or inputs[k].load(loop.carried[k], mask) for k in sorted(set(leaves.values()))
+        }
         known = {e: registers[k] for e, k in leaves.items()}
         emit_exprs(f, [body], known)
         output.store(known[body], loop.carried[-1], mask)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from .... import lazy
 from ....registry.dtypes import DType
 from .text import REGISTER, Function, Module
 
+_reciprocals = lazy.Functions(".backends.cpu.codegen.reciprocals")
 _SPLAT = re.compile(r"splat \(i\d+ (-?\d+)\)$")
 
 
@@ -59,6 +61,11 @@ def _divide_exactly(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str
 
 def _divide(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str, str, str]:
     """Return (whether b is 0, safe divisor, truncated quotient, remainder with the sign of a)."""
+    if not _constant(b) and _reciprocals.uses_reciprocal(f, dtype, b):
+        vec = f.vec(REGISTER[dtype])
+        zero = f.op(f"icmp eq {vec} {b}, zeroinitializer")
+        safe = _select(f, zero, vec, f.splat(1, dtype), b)
+        return zero, safe, *_reciprocals.divide_by_reciprocal(f, dtype, a, safe)
     zero, safe = _safe_divisor(f, dtype, a, b)
     return zero, safe, *_divide_exactly(f, dtype, a, safe)
 
@@ -166,5 +173,6 @@ def _bits_used(f: Function, dtype: DType, x: str) -> str:
     return f.op(f"sub i64 {dtype.bits}, {wide}")
 
 
+DIVISIONS = frozenset({"floordiv", "remainder", "fmod"})
 TABLE = {"floordiv": floordiv, "remainder": remainder, "fmod": fmod}
 TABLE |= {"lshift": lshift, "rshift": rshift, "pow": power}

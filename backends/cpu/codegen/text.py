@@ -128,6 +128,7 @@ class Function:
     Attributes:
         lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
         count: the register of the number of elements in the current vector, if not all lanes hold one.
+        invariants: registers that are the same in all steps of the loop being written.
         shared: elementary functions that are called, and not inlined, because they occur many times.
         scratch: the register of the scratch memory that the caller passes; without one :meth:`allocate` takes memory
             from the stack. ``below`` bytes before its address are allocated for the whole call. The bytes after it are
@@ -143,6 +144,7 @@ class Function:
         self.prologue: list[str] = []
         self.block = "entry"
         self.shared: frozenset[str] = frozenset()
+        self.invariants: set[str] = set()
         self.is_small = False  # few points: accesses with strides are written element by element
         self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
         self._serial = 0

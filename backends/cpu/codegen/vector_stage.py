@@ -262,6 +262,7 @@ class VectorStage:
                 fixed[e] = self._spread(e, single[e])
             elif e in computed and all(a in fixed for a in e.args):
                 emit_exprs(self.f, [e], fixed)
+        self.f.invariants.update(fixed.values())
         return fixed, read
 
     def _spread(self, e: Expr, register: str) -> str:
