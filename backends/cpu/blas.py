@@ -10,9 +10,11 @@ from ...lowering.thunks import NodeThunk, is_matrix
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
+from .codegen.product_calls import write_product_calls
+from .codegen.small_product import find_coverage
 from .codegen.text import Module
 from .codegen.tiny_product import TinyProduct, is_tiny, write_tiny_product
-from .fastpath.glue.products import PREFIX, Axis, is_served, make_call_table
+from .fastpath.glue.products import PREFIX, Axis, ProductCode, is_served, make_call_table
 from .fastpath.runtime.rt_gemm import LARGEST, is_small_product
 
 SUM = "control::sum_products"
@@ -65,6 +67,7 @@ class ProductCall:
         vectors: whether an operand is a vector.
         symbol: the name of the function that is called with the operands, the result and a table.
         tiny: products of a few elements, which are written out; else None.
+        small: products that the micro-kernel of small products computes; else None.
         name, table: the name of the table and its definition, a constant of the module that equal products share.
     """
 
@@ -75,21 +78,36 @@ class ProductCall:
         if is_sum:
             one, two = merge_steps(one, two)
         words = _make_call_table(one, two, self.dtype.itemsize, is_sum)
+        is_plain = self.dtype in DTYPES and not is_sum
+        self.tiny = _find_tiny(words) if is_plain else None
+        self.small = _find_small(words) if is_plain else None
         self.vectors = 1 in (words[0], words[2])
-        self.symbol = f"multiply{'_vectors' if self.vectors else ''}_{self.dtype.name}"
-        self.tiny = _find_tiny(words) if self.dtype in DTYPES and not is_sum else None
+        self.symbol = ProductCode(self.dtype, self.vectors).symbol
         values = ", ".join(f"i64 {word}" for word in words)
         self.name = f"product_table_{'_'.join(map(str, words))}"
         self.table = f"@{self.name} = private unnamed_addr constant [{len(words)} x i64] [{values}]\n"
 
-    def write_tiny(self, module: Module) -> str:
-        """Add the function that computes products of a few elements to a module, and return its name; else empty."""
-        if self.tiny is None:
+    def write(self, module: Module) -> str:
+        """Add the function that computes few elements or small products, and return its name; empty for others."""
+        product = self.tiny or self.small
+        if product is None:
             return ""
-        words = [*self.tiny.sizes, *self.tiny.a, *self.tiny.b, *(n for axis in self.tiny.axes for n in axis)]
+        words = [*product.sizes, *product.a, *product.b, *(n for axis in product.axes for n in axis)]
         name = f"product_{self.dtype.name}_{'_'.join(map(str, words))}"
-        write_tiny_product(module, name, self.dtype, self.tiny)
+        if self.tiny is not None:
+            write_tiny_product(module, name, self.dtype, product)
+        else:
+            write_product_calls(module, name, self.dtype, product, f"small_product_{self.dtype.name}")
         return name
+
+    @property
+    def needs(self) -> ProductCode | None:
+        """Return what the code outside of the module must compute that is called; None if there is none."""
+        if self.tiny is not None:
+            return None
+        if self.small is None:
+            return ProductCode(self.dtype, self.vectors)
+        return ProductCode(self.dtype, False, find_coverage(self.small.sizes[2], self.small.b[1], self.dtype))
 
 
 def _find_tiny(table: Sequence[int]) -> TinyProduct | None:
@@ -104,6 +122,24 @@ def _find_tiny(table: Sequence[int]) -> TinyProduct | None:
         return None
     kept = tuple(axis for axis in axes if axis[0] != 1)
     return TinyProduct((m, k, n), (am, ak), (bk, bn), kept)
+
+
+def _find_small(table: Sequence[int]) -> TinyProduct | None:
+    """Return the products of a call's table if all are small ones of matrices whose layout needs no copy; else None.
+
+    As in `rt_products.multiply_merged_rows`, leading axes that only the left operand has become rows.
+    """
+    m, k, n, am, ak, bk, bn, _, _, lead, *rest = table
+    axes = tuple((rest[d], *rest[lead + 3 * d : lead + 3 * d + 3]) for d in range(lead) if rest[d] != 1)
+    if axes and not any(b_step for _, _, b_step, _ in axes):
+        for count, a_step, _, _ in reversed(axes):
+            if m != 1 and a_step != m * am:
+                return None
+            am, m = a_step if m == 1 else am, m * count
+        axes = ()
+    if 1 in (m, n) or not is_small_product(m, k, n, 0):
+        return None
+    return TinyProduct((m, k, n), (am, ak), (bk, bn), axes)
 
 
 def _make_call_table(one: Layout, two: Layout, size: int, is_sum: bool) -> list[int]:

@@ -68,7 +68,7 @@ class BodyCall:
         outer.functions += [*writer.functions, function]
         outer.extra += writer.extra
         outer.may_raise |= writer.may_raise
-        outer.products |= writer.products
+        outer.products += writer.products
         self.time = estimate_body(lowered, writer.loop_times)
         return f"{name}body", outer.table_index(EmbeddedBody(lowered, writer.callbacks))
 

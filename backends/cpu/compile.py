@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .object_table import EmbeddedBody, TableItem, make_object_table, write_chec
 from .target import can_emit
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
+if TYPE_CHECKING:
+    from .fastpath.glue.products import ProductCode
+
 _loops, _scans = lazy.Module(".backends.cpu.loop_writer"), lazy.Module(".backends.cpu.scans")
 _blas, _products = lazy.Module(".backends.cpu.blas"), lazy.Module(".backends.cpu.fastpath.glue.products")
 _callback = lazy.Module(".backends.cpu.callback")
@@ -55,7 +58,7 @@ class MainWriter:
         has_state: whether the code receives the GIL state of the call; see :mod:`.gil`.
         may_raise: whether the code calls functions that may set an exception, which ``main`` looks for.
         stamps: whether the code writes the time after each step; see :mod:`.timestamps`.
-        products: the functions for matrix products that are called, by name: whether with a vector, and the dtype.
+        products: what code of matrix products that is called must compute.
     """
 
     stack_words, cell_bytes = STACK_WORDS, CELL_BYTES
@@ -82,7 +85,7 @@ class MainWriter:
         self.between_parts: set[Value] = set()  # intermediates that several functions use
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
         self.has_state = self.may_raise = False
-        self.products: dict[str, tuple[bool, DType]] = {}
+        self.products: list[ProductCode] = []
         self.functions: list[str] = []
         self.cells: list[str] = []
         self.cell_of: dict[Value, str] = {}
@@ -296,12 +299,12 @@ class MainWriter:
             self.lines.append(f"  %g{number}{key} = getelementptr i8, ptr {self.pointer(root)}, i64 {offset}")
             indices.append(f"ptr %g{number}{key}")
         indices.append(f"ptr {self.pointer(step.node.outputs[0])}")
-        symbol = product.write_tiny(self.module)
+        symbol = product.write(self.module)
+        self.products += [product.needs] if product.needs else []
         if not symbol:
             symbol = product.symbol
             indices.append(f"ptr @{product.name}")
             self.module.declare(symbol, "void", *["ptr"] * 4, pure=False)
-            self.products[symbol] = product.vectors, product.dtype
             self.extra.append(product.table)
         self.lines.append(f"  call void @{symbol}({', '.join(indices)})")
 

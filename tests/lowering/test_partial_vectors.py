@@ -151,10 +151,11 @@ def test_small_products_are_written_out():
     def text(m, k, n):
         return td.jit(td.matmul).lower(td.ones((m, k)), td.ones((k, n))).llvm_ir()
 
-    assert is_tiny(4, 4, 4) and "@multiply_float32" not in text(4, 4, 4)
-    assert not is_tiny(17, 2, 2) and "@multiply_float32" in text(17, 2, 2)
+    assert is_tiny(4, 4, 4) and "@small_product_float32" not in text(4, 4, 4)
+    assert not is_tiny(17, 2, 2) and "@small_product_float32" in text(17, 2, 2)
+    assert "@multiply_float32" in text(600, 600, 600)
     batch = td.jit(td.vmap(td.matmul)).lower(td.ones((9, 3, 3)), td.ones((9, 3))).llvm_ir()
-    assert "@multiply_float32" not in batch
+    assert "product_float32(" not in batch
 
 
 @pytest.mark.parametrize("size", [2, 3, *share_each_commit(range(4, 9), 5)])

@@ -27,6 +27,7 @@ ufunc_calls.py: calls of the inner loops of NumPy's ufuncs
 ufunc_loops.py: loops with the signature of a ufunc's loops
 user.py: calls of users' scalar functions
 vector_product.py: matrix-vector and dot products (gemv)
+product_calls.py: calls of the micro-kernel of small products
 reciprocals.py: division of integers by multiplication with a reciprocal
 row_vectors.py: kernels with short rows
 interleaving.py: loads and stores of all columns of rows with few elements

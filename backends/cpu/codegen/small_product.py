@@ -8,6 +8,7 @@ the first cache, and the error of a long sum grows with the number of blocks.
 
 from __future__ import annotations
 
+from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .elementwise import lanes_below
@@ -26,14 +27,50 @@ def tile_heights() -> Heights:
     return HEIGHTS if vector_target().masks else NARROW_HEIGHTS
 
 
-def write_small_product(module: Module, name: str, dtype: DType) -> None:
-    """Add ``void name(ptr a, ptr b, ptr c, ptr sizes, ptr strides)`` (see ``rt_gemm``), which adds to ``c``."""
+class Coverage(NamedTuple):
+    """The products of small matrices that code computes.
+
+    Attributes:
+        widths: the numbers of vectors of columns that have code, of `tile_heights`.
+        packs: whether the columns of ``b`` may be apart.
+    """
+
+    widths: frozenset[int]
+    packs: bool = True
+
+    def includes(self, other: Coverage) -> bool:
+        """Return whether code for this coverage computes the products of another."""
+        return self.widths >= other.widths and self.packs >= other.packs
+
+
+def full_coverage() -> Coverage:
+    """Return the coverage of code for products of all sizes and strides."""
+    return Coverage(frozenset(tile_heights()))
+
+
+def find_coverage(columns: int, step: int, dtype: DType) -> Coverage:
+    """Return what a product needs whose ``b`` has some columns, ``step`` bytes apart."""
+    lanes, most = vector_target().vector_bytes // dtype.itemsize, max(tile_heights())
+    whole, rest = divmod(columns, lanes * most)
+    widths = {most} if whole else set()
+    if rest:
+        widths.add(0 if 0 in tile_heights() and rest <= lanes // 2 else -(-rest // lanes))
+    return Coverage(frozenset(widths), step != dtype.itemsize)
+
+
+def write_small_product(module: Module, name: str, dtype: DType, coverage: Coverage | None = None) -> None:
+    """Add ``void name(ptr a, ptr b, ptr c, ptr sizes, ptr strides)`` (see ``rt_gemm``), which adds to ``c``.
+
+    With a coverage it computes these products only, with the same bits.
+    """
+    coverage = coverage or full_coverage()
     lanes, size = vector_target().vector_bytes // dtype.itemsize, dtype.itemsize
     panel = lanes * max(tile_heights())
-    for vectors in tile_heights():
+    for vectors in sorted(coverage.widths):
         _write_rows(module, f"{name}_{vectors}", dtype, lanes if vectors else lanes // 2, vectors)
-    _write_panel(module, name, lanes)
-    write_pack(module, f"{name}_pack", dtype, lanes, panel)
+    _write_panel(module, name, lanes, coverage)
+    if coverage.packs:
+        write_pack(module, f"{name}_pack", dtype, lanes, panel)
     f = Function(module, lanes)
     m, k, n = (f.load("i64", f.address("%sizes", str(8 * at))) for at in range(3))
     a_row, a_column, b_row, b_column, c_row = (
@@ -50,10 +87,12 @@ def write_small_product(module: Module, name: str, dtype: DType) -> None:
         b = f.address("%b", f.op(f"mul i64 {done.index}, {b_row}"))
         b = f.address(b, f.op(f"mul i64 {at.index}, {b_column}"))
         c = f.address("%c", f.op(f"mul i64 {at.index}, {size}"))
-        with f.when(f.op(f"xor i1 {is_dense}, true")):
-            arguments = f"ptr {b}, ptr {buffer}, i64 {depth}, i64 {width}, i64 {b_row}, i64 {b_column}"
-            f.do(f"call void @{name}_pack({arguments})")
-        rows = f.op(f"select i1 {is_dense}, ptr {b}, ptr {buffer}")
+        rows = b
+        if coverage.packs:
+            with f.when(f.op(f"xor i1 {is_dense}, true")):
+                arguments = f"ptr {b}, ptr {buffer}, i64 {depth}, i64 {width}, i64 {b_row}, i64 {b_column}"
+                f.do(f"call void @{name}_pack({arguments})")
+            rows = f.op(f"select i1 {is_dense}, ptr {b}, ptr {buffer}")
         strides = f"i64 {a_row}, i64 {a_column}, i64 {step}, i64 {c_row}"
         given = f"ptr {a}, ptr {rows}, ptr {c}, i64 {m}, i64 {depth}, i64 {width}, {strides}"
         f.do(f"call void @{name}_panel({given})")
@@ -61,7 +100,7 @@ def write_small_product(module: Module, name: str, dtype: DType) -> None:
     module.helper(name, f.text(f"void @{name}(ptr %a, ptr %b, ptr %c, ptr %sizes, ptr %strides) #0"))
 
 
-def _write_panel(module: Module, name: str, lanes: int) -> None:
+def _write_panel(module: Module, name: str, lanes: int, coverage: Coverage) -> None:
     """Write ``name_panel``: at most as many columns as a tile has; calls the function for that many vectors."""
     f = Function(module, lanes)
     vectors = f.op(f"sdiv i64 {f.op(f'add i64 %n, {lanes - 1}')}, {lanes}")
@@ -69,7 +108,7 @@ def _write_panel(module: Module, name: str, lanes: int) -> None:
         few = f.op(f"icmp sle i64 %n, {lanes // 2}")
         vectors = f.op(f"select i1 {few}, i64 0, i64 {vectors}")
     given = ", ".join(("ptr %a", "ptr %b", "ptr %c", SIZES))
-    for count in tile_heights():
+    for count in sorted(coverage.widths):
         with f.when(f.op(f"icmp eq i64 {vectors}, {count}")):
             f.do(f"call void @{name}_{count}({given})")
     f.do("ret void")

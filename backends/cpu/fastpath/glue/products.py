@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .....errors import LoweringError
+from .....named_tuple import NamedTuple
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from .....registry.operator import Operator
 from ...blas_pointers import find_blas_functions
-from ...codegen.small_product import write_small_product
+from ...codegen.small_product import Coverage, full_coverage, write_small_product
 from ...codegen.text import Module
 from ...codegen.vector_product import write_vector_products
 from ...target import vector_target
@@ -46,10 +48,10 @@ def product_ir(dtype: DType, vectors: bool = True) -> str:
     return lang.emit({"loop": rt_products.multiply}, constants, types)
 
 
-def small_product_ir(dtype: DType) -> str:
-    """Return LLVM IR of the products of small matrices of float32 or float64."""
+def small_product_ir(dtype: DType, coverage: Coverage) -> str:
+    """Return LLVM IR of products of small matrices of float32 or float64."""
     module = Module()
-    write_small_product(module, "small_product", dtype)
+    write_small_product(module, "small_product", dtype, coverage)
     return str(module)
 
 
@@ -94,20 +96,59 @@ def compile_product(dtype: DType, vectors: bool = True) -> engine.Code | None:
     )
 
 
-def find_products(called: Mapping[str, tuple[bool, DType]]) -> dict[str, int]:
-    """Return the addresses of products that a graph calls: by symbol, whether with a vector, and the dtype."""
-    result = {}
-    for symbol, (vectors, dtype) in sorted(called.items(), key=lambda item: not item[1][0]):
-        code = compile_product(dtype, vectors)
-        if code is not None:  # without BLAS no product is called
-            result[symbol] = code["loop"]
+class ProductCode(NamedTuple):
+    """Describes what code of matrix products must compute.
+
+    Attributes:
+        dtype: the dtype of the matrices.
+        vectors: whether one of them may be a vector.
+        coverage: for calls of the micro-kernel, the products; None for those of the function for all products.
+    """
+
+    dtype: DType
+    vectors: bool
+    coverage: Coverage | None = None
+
+    @property
+    def symbol(self) -> str:
+        """Return the name of the function in the IR of a graph."""
+        if self.coverage is not None:
+            return f"small_product_{self.dtype.name}"
+        return f"multiply{'_vectors' if self.vectors else ''}_{self.dtype.name}"
+
+
+def find_products(called: Iterable[ProductCode]) -> dict[str, int]:
+    """Return the addresses of the products that a graph calls, by symbol."""
+    result: dict[str, int] = {}
+    needed: dict[DType, list[Coverage]] = {}
+    for product in sorted(called, key=lambda product: not product.vectors):
+        if product.coverage is not None:
+            needed.setdefault(product.dtype, []).append(product.coverage)
+        elif product.symbol not in result:
+            code = compile_product(product.dtype, product.vectors)
+            if code is not None:  # without BLAS no product is called
+                result[product.symbol] = code["loop"]
+    for dtype, parts in needed.items():
+        widths = frozenset().union(*(part.widths for part in parts))
+        small = _find_small_products(dtype, Coverage(widths, any(part.packs for part in parts)))
+        if small is None:
+            raise LoweringError("the code of small matrix products cannot be compiled")
+        result[f"small_product_{dtype.name}"] = small["small_product"]
     return result
+
+
+def _find_small_products(dtype: DType, coverage: Coverage) -> engine.Code | None:
+    """Return code that computes at least the products of a coverage, compiled if there is none yet."""
+    for known, code in tuple(_compile_small_products.results.items()):
+        if known[0] is dtype and known[1].includes(coverage):
+            return code
+    return _compile_small_products(dtype, coverage)
 
 
 @engine.KeepFirst
 def _compile_product(dtype: DType, vectors: bool) -> engine.Code | None:
     wide = product_dtype(dtype)
-    kernels = [_compile_small_products(wide)] if wide in SUMS else []
+    kernels = [_compile_small_products(wide, full_coverage())] if wide in SUMS else []
     if kernels and vectors:
         kernels.append(_compile_vector_products(wide))
     imports = blas_imports(dtype)
@@ -120,13 +161,22 @@ def _compile_product(dtype: DType, vectors: bool) -> engine.Code | None:
         partial(product_ir, dtype, vectors),
         ["loop"],
         imports,
-        passes=engine.Passes.FUNCTIONS if dtype in PREFIX else engine.Passes.VECTORS,
+        passes=_choose_passes(dtype),
     )
 
 
+def _choose_passes(dtype: DType) -> engine.Passes:
+    """Return LLVM's passes for the code around the micro-kernels or BLAS; that of other dtypes has the loops too."""
+    if dtype in SUMS:
+        return engine.Passes.FUNCTIONS
+    return engine.Passes.MODULE if dtype.kind == "c" else engine.Passes.VECTORS
+
+
 @engine.KeepFirst
-def _compile_small_products(dtype: DType) -> engine.Code | None:
-    name, make = f"small products of {dtype.name}", partial(small_product_ir, dtype)
+def _compile_small_products(dtype: DType, coverage: Coverage) -> engine.Code | None:
+    widths = " ".join(map(str, sorted(coverage.widths)))
+    name = f"small products of {dtype.name}: {widths} {coverage.packs}"
+    make = partial(small_product_ir, dtype, coverage)
     return engine.build_once(name, make, ["small_product"], passes=engine.Passes.CLEAN)
 
 
