@@ -147,7 +147,7 @@ class LoopCallWriter:
         loop, module = self.choice.loop, self.writer.module
         self.writer.may_raise |= loop.may_raise
         module.declare(DRIVER, "i64", *["ptr"] * 4, pure=False)
-        module.imports[DRIVER] = compile_driver()[DRIVER]
+        module.imports[DRIVER] = compile_driver(DRIVER)[DRIVER]
         module.declare(loop.symbol, "void", *["ptr"] * 4, pure=False)
         module.imports[loop.symbol] = loop.address
         lines, pointers = self._pointers()

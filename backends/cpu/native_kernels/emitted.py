@@ -339,20 +339,15 @@ def sources() -> str:
 
 
 @engine.KeepFirst
-def compile_driver() -> engine.Code:
-    """Return the code of ``rt_loops.call_loop`` and ``rt_loops.run_plan``.
+def compile_driver(name: str) -> engine.Code:
+    """Return the code of ``rt_loops.call_loop`` or ``rt_loops.run_plan``.
 
     Raises:
         LoweringError: it cannot be compiled.
     """
-    functions: dict[str, Callable[..., Any]] = {
-        "call_loop": rt_loops.call_loop,
-        "run_plan": rt_loops.run_plan,
-    }
-    make = functools.partial(lang.emit, functions, {"NIN": 1, "NARGS": 2})
-    code = engine.build_once(
-        f"calls of loops {sources()}", make, list(functions), passes=engine.Passes.FUNCTIONS
-    )
+    function = {"call_loop": rt_loops.call_loop, "run_plan": rt_loops.run_plan}[name]
+    make = functools.partial(lang.emit, {name: function}, {"NIN": 1, "NARGS": 2})
+    code = engine.build_once(f"{name} {sources()}", make, [name], passes=engine.Passes.FUNCTIONS)
     if code is None:
         raise LoweringError("the function that calls inner loops cannot be compiled")
     return code

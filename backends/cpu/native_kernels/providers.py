@@ -188,10 +188,10 @@ def _find(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int,
 @KeepFirst
 def _driver() -> tuple[Any, Any, Any]:
     """Return ``rt_loops.call_loop`` and ``rt_loops.run_plan`` as functions of addresses; calls release the GIL."""
-    code = emitted.compile_driver()
-    call_loop = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(code["call_loop"])
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_void_p] * 2)(code["run_plan"])
-    return call_loop, run, code  # the code lives as long as the functions
+    codes = [emitted.compile_driver(name) for name in ("call_loop", "run_plan")]
+    call_loop = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(codes[0]["call_loop"])
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_void_p] * 2)(codes[1]["run_plan"])
+    return call_loop, run, codes  # the codes live as long as the functions
 
 
 def run_plan(plan: bytes, memory: Any, scratch: int) -> bool:
