@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ..operators.declare.derivatives import Partials
+from ..operators.declare.kinds import unary
 from ..operators.elementwise.exponential import exp
-from .rules import scipy_op
+from ..operators.scalar_ir import nodes as s
+from .rules import DTYPES, scipy_op
 
 _ROOT = math.sqrt(2 * math.pi)
 WIDE = (-3.0, 3.0)
@@ -31,10 +34,16 @@ ndtri = scipy_op(
     (0.05, 0.95),
     derivative={"self": lambda out: exp(out * out * 0.5) * _ROOT},
 )
-erfinv = scipy_op(
-    "erfinv",
-    "The inverse of the error function.",
-    "td.special.erfinv(td.asarray([0.0, 1.0])) -> [0.0, inf]",
-    (-0.95, 0.95),
-    derivative={"self": lambda out: exp(out * out) * (math.sqrt(math.pi) / 2)},
+erfinv = unary(
+    "special_erfinv",
+    s.erfinv,
+    doc="The inverse of the error function.",
+    example="td.special.erfinv(td.asarray([0.0, 1.0])) -> [0.0, inf]",
+    reference="scipy.special.erfinv",
+    dtypes=DTYPES,
+    result="float",
+    domain=(-0.95, 0.95),
+    special=((1.0,), (-1.0,), (1.5,)),
+    derivative=Partials({"self": lambda out: exp(out * out) * (math.sqrt(math.pi) / 2)}),
+    method=False,
 )

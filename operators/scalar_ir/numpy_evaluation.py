@@ -29,6 +29,12 @@ def _erfc(x: Array) -> Array:
     return result
 
 
+def _erfinv(x: Array) -> Array:
+    """SciPy's erfinv in float64, whose result for -0.0 is 0.0."""
+    result: Array = np.copysign(scipy_special.erfinv(x.astype(np.float64)), x).astype(x.dtype)
+    return result
+
+
 def _pow(a: Array, b: Array) -> Array:
     """NumPy's power; negative integer exponents return the truncated quotient ``1 / a**-b``."""
     if np.result_type(a, b).kind in "fc" and np.ndim(b) == 0:
@@ -78,6 +84,7 @@ UFUNCS: dict[str, Ufunc] = {row.name: getattr(np, row.numpy) for row in NODES.va
 UFUNCS |= {
     "erf": _erf,
     "erfc": _erfc,
+    "erfinv": _erfinv,
     "pow": _pow,
     "uniform_pow": _uniform_pow,
     "select": np.where,

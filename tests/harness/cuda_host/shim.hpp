@@ -213,6 +213,19 @@ template <class T> T atomicMax(T* at, T x) { return tandem_atomic(at, [x](T old)
 template <class T> T atomicMin(T* at, T x) { return tandem_atomic(at, [x](T old) { return old < x ? old : x; }); }
 
 // ---- 16-bit floats ----
+// The inverse of the error function by bisection; the host's library has none.
+inline double erfinv(double x) {
+    double size = std::fabs(x);
+    if (!(size < 1)) return size == 1 ? std::copysign(HUGE_VAL, x) : NAN;
+    double low = 0, high = 6;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        bool below = size < 0.5 ? std::erf(middle) < size : std::erfc(middle) > 1 - size;
+        (below ? low : high) = middle;
+    }
+    return std::copysign(size < 1e-8 ? size * 0.886226925452758 : low, x);
+}
+inline float erfinvf(float x) { return (float)erfinv((double)x); }
 inline float half_value(unsigned short bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
     const float size = exponent == 31  ? (fraction ? NAN : INFINITY)

@@ -7,12 +7,15 @@ complex_functions.py: abs and exp of complex numbers
 constants.py: tables of exponentials, logarithms, arctangents and coefficients of erf
 error_function.py: erf, erfc
 exponential.py: exp, exp2, expm1, sinh, cosh, tanh
+inverse_error.py: erfinv
+inverse_error_series.py: the coefficients of erfinv
 inverse.py: asin, acos, atan, atan2
 logarithm.py: log, log2, log10, log1p, asinh, acosh, atanh
 lookup.py: elements of tables
 pairs.py: double-double arithmetic
 power.py: pow, hypot
 single.py: functions of float32 in float32 arithmetic
+single_error.py: erfinv of float32 in float32 arithmetic
 single_inverse.py: asin, acos and atan of float32 in float32 arithmetic
 single_circular.py: sin, cos and tan of float32 in float32 arithmetic
 table.py: all functions as nodes of the scalar IR

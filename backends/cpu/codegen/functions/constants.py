@@ -54,7 +54,7 @@ def arctangent(x: Fraction) -> Fraction:
     return Fraction(total, _SCALE)
 
 
-def _exponential_of(x: Fraction) -> int:
+def exponential_of(x: Fraction) -> int:
     """Return e**-x as a multiple of 1 / _SCALE, for 0 <= x < 40: the inverse of a series of positive terms."""
     total, term, n, size = 0, _SCALE, 1, int(x * _SCALE)
     while term:
@@ -65,7 +65,7 @@ def _exponential_of(x: Fraction) -> int:
 
 def error_function_series(c: Fraction, count: int) -> list[Fraction]:
     """Return the first coefficients of erf's Taylor series at c, to about 2**-190."""
-    factor = Fraction(_exponential_of(c * c), _SCALE) * 2 / _square_root_of_pi()
+    factor = Fraction(exponential_of(c * c), _SCALE) * 2 / square_root_of_pi()
     # erf' at c + h is factor * exp(-2 * c * h - h**2), whose coefficients are Hermite polynomials of c
     hermite = [Fraction(1), -2 * c]
     for n in range(1, count):
@@ -82,7 +82,7 @@ def _error_function(c: Fraction, slope: Fraction) -> Fraction:
     return slope * Fraction(total, _SCALE)
 
 
-def _square_root_of_pi() -> Fraction:
+def square_root_of_pi() -> Fraction:
     pi = 4 * arctangent(Fraction(1))
     return Fraction(math.isqrt(int(pi * _SCALE) * _SCALE), _SCALE)
 

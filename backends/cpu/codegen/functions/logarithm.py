@@ -103,6 +103,11 @@ def is_not_normal(m: Arithmetic, x: Value) -> Value:
     return ((x >= TINY) & (x < math.inf)) ^ True
 
 
+def normal_log(m: Arithmetic, x: Value) -> Pair:
+    """Return the natural logarithm of a normal number, as a sum whose high part need not be the rounded one."""
+    return _sum(m, _split(m, x, log_table(_COUNT)))
+
+
 def _anywhere(
     formula: Callable[[Arithmetic, Value, Value | None], Value],
 ) -> Callable[[Arithmetic, Value], Value]:

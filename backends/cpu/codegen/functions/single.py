@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from .pairs import Arithmetic
+from .pairs import Arithmetic, Pair
 from .values import (
     Value,
     clamp,
@@ -164,8 +164,8 @@ def _to_float(n: Value) -> Value:
     return (n + _MAGIC_BITS).from_bits() - _MAGIC
 
 
-def _sum_parts(name: str, f: Value, power: Value, rest: Value | None = None) -> Value:
-    """Return a logarithm of (1 + f + rest) * 2**power, for a rest that is the rounding error of f."""
+def _sum_parts(name: str, f: Value, power: Value, rest: Value | None = None) -> Pair:
+    """Return a logarithm of (1 + f + rest) * 2**power, for a rest that is the rounding error of f, as a sum."""
     unit, step = _UNITS[name]
     square = f * f
     tail = fma(split_polynomial(f, square, _LOG) * f, square, square * -0.5)
@@ -173,13 +173,19 @@ def _sum_parts(name: str, f: Value, power: Value, rest: Value | None = None) -> 
         scaled = _SUMS.product(f, unit[0])
         f, tail = scaled.hi, fma(tail, unit[0], fma(f, unit[1], scaled.low))
     total = _SUMS.ordered_sum(power * step[0], f).plus(rest)
-    return total.hi + (total.low + fma(power, step[1], tail))
+    return Pair(total.hi, total.low + fma(power, step[1], tail))
 
 
 def _logarithm(name: str, x: Value, shift: Value | None = None) -> Value:
     """Return a logarithm of a normal number, or that of 2**shift * x."""
     f, k = _split(x)
-    return _sum_parts(name, f, _to_float(k) if shift is None else _to_float(k) + shift)
+    return _sum_parts(name, f, _to_float(k) if shift is None else _to_float(k) + shift).value
+
+
+def log_pair(x: Value) -> Pair:
+    """Return the natural logarithm of a normal number with its rounding error."""
+    f, k = _split(x)
+    return _SUMS.normal(_sum_parts("log", f, _to_float(k)))
 
 
 def log1p(x: Value) -> Value:
@@ -188,7 +194,7 @@ def log1p(x: Value) -> Value:
     f, k = _split(u.hi)
     error = where(u.hi < 2.0**60, u.low * _power_of_two(-1 * k), 0.0)
     fraction = _SUMS.ordered_sum(f, error)
-    value = _sum_parts("log", fraction.hi, _to_float(k), fraction.low)
+    value = _sum_parts("log", fraction.hi, _to_float(k), fraction.low).value
     return where(magnitude(x) < 2.0**-25, x, end_logarithm(x, value, -1.0))
 
 

@@ -17,6 +17,7 @@ Formula = Callable[..., Value]
 
 # The formulas are imported when the first is written: a module mostly needs few of them, if any.
 error_function = lazy.Functions(".backends.cpu.codegen.functions.error_function")
+inverse_error = lazy.Functions(".backends.cpu.codegen.functions.inverse_error")
 exponential = lazy.Functions(".backends.cpu.codegen.functions.exponential")
 inverse = lazy.Functions(".backends.cpu.codegen.functions.inverse")
 logarithm = lazy.Functions(".backends.cpu.codegen.functions.logarithm")
@@ -24,6 +25,7 @@ power = lazy.Functions(".backends.cpu.codegen.functions.power")
 trigonometry = lazy.Functions(".backends.cpu.codegen.functions.trigonometry")
 single_circular = lazy.Functions(".backends.cpu.codegen.functions.single_circular")
 single_inverse = lazy.Functions(".backends.cpu.codegen.functions.single_inverse")
+single_error = lazy.Functions(".backends.cpu.codegen.functions.single_error")
 libm = lazy.Module(".backends.cpu.codegen.libm")
 _trigonometry = lazy.Module(".backends.cpu.codegen.functions.trigonometry")
 
@@ -37,6 +39,7 @@ FORMULAS: dict[str, Formula] = {
     **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
     "erf": error_function.erf,
     "erfc": error_function.erfc,
+    "erfinv": inverse_error.erfinv,
     "pow": power.pow_,
     "hypot": power.hypot,
 }
@@ -57,6 +60,7 @@ _SINGLE: dict[str, Callable[[Value], Value]] = {
     **single.TABLE,
     **{name: getattr(single_circular, name) for name in _PERIODIC},
     **{name: getattr(single_inverse, name) for name in ("asin", "acos", "atan")},
+    "erfinv": single_error.erfinv,
 }
 """The functions that are computed in float32."""
 _SINGLE_RARE: dict[str, tuple[Callable[[Value], Value], Callable[[Value], Value]]] = {
