@@ -95,8 +95,8 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.nn.pooling": "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",
     ".operators.contraction.kron": ".kron .cross",
     ".operators.random.namespace": (
-        "random_key random_bits random_split random_fold_in random_polar random_log random_cotangent random_ndtri "
-        "random_uniform random_normal random_integers random_order random_permutation random_bernoulli "
+        "random_key random_bits random_split random_fold_in random_polar random_log random_cotangent random_erfc "
+        "random_ndtri random_uniform random_normal random_integers random_order random_permutation random_bernoulli "
         "random_exponential random_gumbel random_laplace random_logistic random_cauchy random_lognormal "
         "random_pareto random_rayleigh random_weibull_min random_triangular random_truncated_normal random_maxwell "
         "random_rademacher random_top random_pick random_categorical random_choice random_gamma_slope "

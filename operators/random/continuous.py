@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ...registry.dtypes import FLOATS, DType, float32
 from ..declare.kinds import composite
 from ..elementwise.casting import astype
-from ..elementwise.exponential import erfc, exp, sqrt
+from ..elementwise.exponential import exp, sqrt
 from ..elementwise.selection import maximum, minimum, where
 from .key_bits import check_key
-from .portable_math import cotangent, log_of, ndtri
+from .portable_math import cotangent, erfc, log_of, ndtri
 from .uniform import cast_parameter, float_dtype, normal, open_uniform, sample_shape, working_dtype
 
 if TYPE_CHECKING:

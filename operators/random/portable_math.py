@@ -163,6 +163,26 @@ cotangent = elementwise(
 )
 
 
+erfc = elementwise(
+    "unary",
+    "random_erfc(Tensor self) -> Tensor",
+    s.portable_erfc,
+    doc="`1 - erf(self)`, with the bits that samples of a seed keep.",
+    example="td.ops.td.random_erfc(td.asarray(0.0)) -> 1.0",
+    text=TEXT,
+    dtypes=WIDE,
+    derivative=Partials({"self": lambda self: (self * self).neg().exp() * (-2 / math.sqrt(math.pi))}),
+    reference="scipy.special.erfc",
+    tolerance={"float32": 1e-5, "float64": 1e-13},
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample(shape, -2.0, 2.0),)) for shape in ((), (7,), (3, 5), (0,))),
+        SampleInput((TensorSample((5,), values=(-6.0, 0.0, 0.5, 3.0, 8.0)),)),
+    ],
+    errors=lambda: [ErrorInput(("x",), TypeError, "Tensor")],
+    method=False,
+)
+
+
 # -- the inverse of the normal distribution ----------------------------------------------------------------------------
 _GUESS = ([0.010328, 0.802853, 2.515517], [0.001308, 0.189269, 1.432788, 1.0])
 
@@ -176,7 +196,7 @@ def _upper(q: s.Expr) -> s.Expr:
     x: s.Expr = t - _poly(t, _GUESS[0]) / _poly(t, _GUESS[1])
     for _ in range(1 if q.dtype is float32 else 2):
         density = s.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
-        ratio = (0.5 * s.erfc(x * math.sqrt(0.5)) - q) / density
+        ratio = (0.5 * s.portable_erfc(x * math.sqrt(0.5)) - q) / density
         better = x + 2.0 * ratio / (2.0 - ratio * x)
         x = s.select(s.gt(density, 1e-37 if q.dtype is float32 else 1e-300), better, x)
     return x

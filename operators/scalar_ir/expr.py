@@ -67,7 +67,7 @@ _ROWS = """
     tanh 1 fc same tanh ~                           asinh 1 fc same arcsinh ~
     acosh 1 fc same arccosh ~                       atanh 1 fc same arctanh ~
     erf 1 f same - ~                                erfc 1 f same - ~
-    erfinv 1 f same - ~
+    erfinv 1 f same - ~                             portable_erfc 1 f same - ~
     floor 1 f same floor =                          ceil 1 f same ceil =
     trunc 1 f same trunc =                          rint 1 fc same rint =
     isnan 1 fc bool isnan =                         isinf 1 fc bool isinf =

@@ -114,6 +114,7 @@ __all__ = [
     "neg",
     "nextafter",
     "order",
+    "portable_erfc",
     "pow",
     "real",
     "reciprocal",
@@ -195,6 +196,7 @@ asinh, acosh, atanh = (
 atan2 = _node("atan2", "Arctangent of a / b in the quadrant of the point (b, a).")
 hypot = _node("hypot", "sqrt(a*a + b*b) without overflow.")
 erf, erfc = _node("erf", "The error function."), _node("erfc", "1 - erf(x).")
+portable_erfc = _node("portable_erfc", "1 - erf(x), with the bits that random numbers keep.")
 erfinv = _node("erfinv", "The inverse of the error function.")
 conj, real, imag = _node("conj", "Conjugate."), _node("real", "Real part."), _node("imag", "Imaginary part.")
 complex_ = _node("complex", "Complex number of a real and an imaginary part, float32 or float64.")

@@ -84,6 +84,7 @@ UFUNCS: dict[str, Ufunc] = {row.name: getattr(np, row.numpy) for row in NODES.va
 UFUNCS |= {
     "erf": _erf,
     "erfc": _erfc,
+    "portable_erfc": _erfc,
     "erfinv": _erfinv,
     "pow": _pow,
     "uniform_pow": _uniform_pow,

@@ -20,7 +20,7 @@ HOSTS = {
     "sse": target.VectorTarget(16, False),
     "avx512": target.VectorTarget(64, True, True),
 }
-NAMES = "add floordiv remainder pow exp log erf erfinv tanh sin maximum rint abs".split()
+NAMES = "add floordiv remainder pow exp log erf erfc erfinv tanh sin maximum rint abs".split()
 
 
 @pytest.fixture(params=HOSTS)

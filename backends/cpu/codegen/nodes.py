@@ -22,7 +22,7 @@ remainders = lazy.Functions(".backends.cpu.codegen.remainders")
 _user = lazy.Module(".backends.cpu.codegen.user")
 
 COSTLY = frozenset(
-    "exp expm1 log log1p sin cos tan erf erfc erfinv tanh sinh cosh pow uniform_pow atan atan2".split()
+    "exp expm1 log log1p sin cos tan erf erfc portable_erfc erfinv tanh sinh cosh pow uniform_pow atan atan2".split()
 )
 MAX_INLINED_FUNCTIONS = 16  # computations of one elementary function next to each other
 Emit = Callable[

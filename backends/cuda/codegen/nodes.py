@@ -124,6 +124,7 @@ def _signbit(dtype: DType, x: str) -> Code:
 EMIT: dict[str, Emit] = {
     # exp, tanh, sqrt, ...: the C function of the same name
     **{name: _math(name) for name, row in NODES.items() if row.kinds in ("f", "fc") and row.result == "same"},
+    "portable_erfc": _math("erfc"),
     "add": _arithmetic("+", "wrapping_add", "|"),
     "sub": _arithmetic("-", "wrapping_sub"),
     "mul": _arithmetic("*", "wrapping_mul", "&"),

@@ -1,6 +1,6 @@
 """The elementary functions of emitted code against long double: at most 1.5 ulp in float32, 1 ulp in float64.
 
-The inverse of the error function of float32: at most 2 ulp.
+The inverse of the error function and its complement: at most 2.4 ulp in float32, 1.1 ulp in float64.
 """
 
 import os
@@ -16,7 +16,7 @@ from tandem.registry import dtypes as dt
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 LONG = np.longdouble
 BOUNDS = {dt.float32: 1.5, dt.float64: 1.0}
-WIDER = {("erfinv", dt.float32): 2.0}
+WIDER = {("erfinv", dt.float32): 2.0, ("erfc", dt.float32): 2.4, ("erfc", dt.float64): 1.1}
 # remainders are exact, and tested as such; powers with one exponent for all elements: tests/operators/test_powers.py
 ELSEWHERE = ("floordiv", "remainder", "fmod", "uniform_pow")
 NAMES = [name for name, row in NODES.items() if "f" not in row.exact and name not in ELSEWHERE]
@@ -25,7 +25,8 @@ NUMPY = {name: NODES[name].numpy for name in NAMES} | {"pow": "power"}
 RANGES = {
     "exp": (-760, 720), "exp2": (-1100, 1030), "expm1": (-60, 720), "sinh": (-720, 720), "cosh": (-720, 720),
     "tanh": (-25, 25), "asin": (-1, 1), "acos": (-1, 1), "atanh": (-1, 1), "log1p": (-1, 1e30), "erf": (-7, 7),
-    "erfc": (-7, 28), "erfinv": (-1, 1), "sin": (-1e6, 1e6), "cos": (-1e6, 1e6), "tan": (-1e6, 1e6),
+    "erfc": (-7, 28), "portable_erfc": (-7, 28), "erfinv": (-1, 1), "sin": (-1e6, 1e6), "cos": (-1e6, 1e6),
+    "tan": (-1e6, 1e6),
 }  # fmt: skip
 
 pytestmark = [
@@ -89,9 +90,12 @@ def erfinv(x):
     return np.copysign(np.where(size < 1, y, ends), x)
 
 
+OWN = {"erf": erf, "erfc": erfc, "portable_erfc": erfc, "erfinv": erfinv}
+
+
 def reference(name, *operands):
     wide = [x.astype(LONG) for x in operands]
-    return {"erf": erf, "erfc": erfc, "erfinv": erfinv}.get(name, getattr(np, NUMPY[name], None))(*wide)
+    return (OWN.get(name) or getattr(np, NUMPY[name]))(*wide)
 
 
 def drawn(name, dtype, count, rng):
@@ -147,10 +151,6 @@ def test_error_is_below_bound(name, dtype, count):
     error = errors(got, exact, dtype)
     worst = int(np.argmax(error))
     bound = WIDER.get((name, dtype), BOUNDS[dtype])
-    assert error[worst] <= bound, (
-        [x[worst] for x in operands],
-        got[worst],
-        exact[worst],
-    )
+    assert error[worst] <= bound, ([x[worst] for x in operands], got[worst], exact[worst])
     signs = np.isnan(got) | (np.signbit(got) == np.signbit(exact.astype(dtype.np)))
     assert signs.all(), [x[~signs][:4] for x in operands]

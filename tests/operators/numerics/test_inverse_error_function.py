@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.special as scipy_special
 import tandem as td
-from tandem.backends.cpu.codegen.functions import inverse_error_series
+from tandem.backends.cpu.codegen.functions import inverse_error_series, quarters
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 FLOATS = [td.float32, td.float64]
@@ -85,7 +85,7 @@ def test_vectors_and_single_numbers_have_the_same_bits(dtype):
 def test_pieces_meet():
     low, high, *slopes = inverse_error_series.pieces()
     for k in range(15):
-        (left, half), (right, wide) = inverse_error_series._quarter(k), inverse_error_series._quarter(k + 1)
+        (left, half), (right, wide) = (quarters.interval(inverse_error_series.OFFSET, k + i) for i in (0, 1))
         assert left + half == right - wide
         ends = [
             sum((c[number % 16] * float(h) ** n for n, c in enumerate([high, *slopes])), low[number % 16])

@@ -14,6 +14,8 @@ logarithm.py: log, log2, log10, log1p, asinh, acosh, atanh
 lookup.py: elements of tables
 pairs.py: double-double arithmetic
 power.py: pow, hypot
+quarters.py: functions as polynomials, one for each of 16 intervals
+sampled_error_function.py: erfc as random numbers have it
 single.py: functions of float32 in float32 arithmetic
 single_error.py: erfinv of float32 in float32 arithmetic
 single_inverse.py: asin, acos and atan of float32 in float32 arithmetic

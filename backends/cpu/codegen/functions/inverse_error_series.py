@@ -1,7 +1,6 @@
 """Coefficients of erfinv(x) / x as a function of w = -log(1 - x**2), computed to about 100 bits with integers.
 
-The function is smooth from w = 0, where x is 0, to w = 36.04, where x is the last float64 below 1. The polynomials hold
-in quarters of the octaves of w + 5/2, from 5/2 to 40.
+The function is smooth from w = 0, where x is 0, to w = 36.04, where x is the last float64 below 1.
 Source of the variable w: Giles, Approximating the erfinv function (2010).
 """
 
@@ -11,12 +10,11 @@ import functools
 import math
 from fractions import Fraction
 
-from .constants import Table, economize, error_function_series, exponential_of, square_root_of_pi
+from .constants import Table, error_function_series, exponential_of, square_root_of_pi
+from .quarters import tabulate
 
-SHIFT = 50
-"""The lowest bit of a float64 of those that number the quarters of octaves."""
 OFFSET = 2.5
-_FIRST, _COUNT = 0x4004000000000000, 16  # the bits of OFFSET
+"""The octaves are those of w + OFFSET."""
 _TERMS, _DEGREE = 30, 12
 _SCALE = 1 << 200  # of the integers that hold fractions
 
@@ -61,27 +59,15 @@ def _quotient_series(c: Fraction, guess: Fraction) -> list[Fraction]:
     return [Fraction(a, _SCALE) for a in q]
 
 
-def _quarter(number: int) -> tuple[Fraction, Fraction]:
-    """Return the center of a quarter of an octave, as a value of w, and half its width."""
-    octave, part = divmod((_FIRST >> SHIFT) + number, 4)
-    half = Fraction(2) ** (octave - 1023) / 8
-    return half * (9 + 2 * part) - Fraction(OFFSET), half
-
-
 @functools.cache
 def pieces() -> tuple[Table, ...]:
-    """Return polynomials of w - center: tables of coefficients, lowest first, indexed by the bits of w + OFFSET.
+    """Return the polynomials of :func:`.quarters.evaluate`."""
+    before, known = Fraction(0), [square_root_of_pi() / 2]
 
-    The first table is the low part of the second, which holds the values at the centers.
-    """
-    polynomials: list[list[Fraction]] = [[]] * _COUNT
-    quotient, before = square_root_of_pi() / 2, Fraction(0)
-    series = [quotient]
-    for k in range(_COUNT):
-        center, half = _quarter(k)
-        quotient = sum((a * (center - before) ** n for n, a in enumerate(series)), Fraction(0))
-        series, before = _quotient_series(center, quotient), center
-        polynomials[((_FIRST >> SHIFT) + k) % _COUNT] = economize(series, half, _DEGREE)
-    constants = [coefficients[0] for coefficients in polynomials]
-    low = tuple(float(c - Fraction(float(c))) for c in constants)
-    return low, *[tuple(float(c[n]) for c in polynomials) for n in range(_DEGREE + 1)]
+    def expand(center: Fraction) -> list[Fraction]:
+        nonlocal before, known
+        guess = sum((a * (center - before) ** n for n, a in enumerate(known)), Fraction(0))
+        before, known = center, _quotient_series(center, guess)
+        return known
+
+    return tabulate(OFFSET, _DEGREE, expand)

@@ -59,7 +59,7 @@ def _power_of_two(n: Value) -> Value:
     return ((n + 127) << 23).from_bits()
 
 
-def _scale(y: Value, n: Value) -> Value:
+def scale(y: Value, n: Value) -> Value:
     """Return y * 2**n, in two factors, so that overflow and subnormal results are right."""
     half = n >> 1
     return (y * _power_of_two(half)) * _power_of_two(n - half)
@@ -70,6 +70,14 @@ def _shift(y: Value, n: Value) -> Value:
     return (y.bits() + (n << 23)).from_bits()
 
 
+def split_exp(x: Value, low: Value) -> tuple[Value, Value, Value]:
+    """Return (r, rest, n) with e**(x + low) = (1 + r + rest) * 2**n, for a small second term."""
+    n, whole = _nearest(x)
+    first, second = fma(n, -_LN2_HIGH, x), fma(n, -_LN2_LOW, low)
+    r = first + second
+    return r, fma(polynomial(r, _EXP), r * r, (first - r) + second), whole
+
+
 def exp(x: Value) -> Value:
     """Return e**x for |x| < 87."""
     return _shift(*_reduce_exp(x))
@@ -77,7 +85,7 @@ def exp(x: Value) -> Value:
 
 def exp_anywhere(x: Value) -> Value:
     """Return e**x for any x, with the bits of ``exp`` in its range."""
-    return _scale(*_reduce_exp(clamp(x, -104.0, 89.0)))
+    return scale(*_reduce_exp(clamp(x, -104.0, 89.0)))
 
 
 def is_beyond_exp(x: Value) -> Value:
@@ -99,7 +107,7 @@ def exp2(x: Value) -> Value:
 
 def exp2_anywhere(x: Value) -> Value:
     """Return 2**x for any x, with the bits of ``exp2`` in its range."""
-    return _scale(*_reduce_exp2(clamp(x, -151.0, 129.0)))
+    return scale(*_reduce_exp2(clamp(x, -151.0, 129.0)))
 
 
 def is_beyond_exp2(x: Value) -> Value:

@@ -23,6 +23,7 @@ inverse = lazy.Functions(".backends.cpu.codegen.functions.inverse")
 logarithm = lazy.Functions(".backends.cpu.codegen.functions.logarithm")
 power = lazy.Functions(".backends.cpu.codegen.functions.power")
 trigonometry = lazy.Functions(".backends.cpu.codegen.functions.trigonometry")
+sampled_error_function = lazy.Functions(".backends.cpu.codegen.functions.sampled_error_function")
 single_circular = lazy.Functions(".backends.cpu.codegen.functions.single_circular")
 single_inverse = lazy.Functions(".backends.cpu.codegen.functions.single_inverse")
 single_error = lazy.Functions(".backends.cpu.codegen.functions.single_error")
@@ -39,6 +40,7 @@ FORMULAS: dict[str, Formula] = {
     **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
     "erf": error_function.erf,
     "erfc": error_function.erfc,
+    "portable_erfc": sampled_error_function.erfc,
     "erfinv": inverse_error.erfinv,
     "pow": power.pow_,
     "hypot": power.hypot,
@@ -60,6 +62,7 @@ _SINGLE: dict[str, Callable[[Value], Value]] = {
     **single.TABLE,
     **{name: getattr(single_circular, name) for name in _PERIODIC},
     **{name: getattr(single_inverse, name) for name in ("asin", "acos", "atan")},
+    "erfc": single_error.erfc,
     "erfinv": single_error.erfinv,
 }
 """The functions that are computed in float32."""
