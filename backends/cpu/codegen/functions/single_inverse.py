@@ -1,4 +1,4 @@
-"""Inverse trigonometric functions of float32 in float32 arithmetic.
+"""Inverse trigonometric functions of float32 in float32 arithmetic, and the inverse of tanh.
 
 Worst errors in units in the last place: 1.25.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from .single import log_pair
 from .values import Value, fma, magnitude, polynomial, split_polynomial, square_root, where, with_sign
 
 _PI = (3.1415927410125732, -8.742277657347586e-08)  # high and low parts
@@ -70,3 +71,24 @@ def acos(x: Value) -> Value:
         where(large, where(left, whole, x.constant(0.0)), half) for whole, half in zip(_PI, _HALF_PI)
     )
     return where(size > 1.0, math.nan, _add(high, low, u, tail, where(left, -factor, factor)))
+
+
+# (atanh(u) - u) / u**3 as a polynomial of u**2, for |u| <= 1 / 2
+_ATANH = (
+    0.17605170607566833, 0.051826924085617065, 0.11810967326164246, 0.1422433704137802, 0.2000243365764618,
+    0.33333301544189453,
+)  # fmt: skip
+
+
+def atanh(x: Value) -> Value:
+    """Return the inverse hyperbolic tangent; for |x| > 1/2 it is half the logarithm of (1 + |x|) / (1 - |x|)."""
+    size, square = magnitude(x), x * x
+    near = fma(polynomial(square, _ATANH) * square, x, x)
+    above, below = size + 1.0, 1.0 - size
+    ratio = above / below
+    lost = fma(-ratio, below, above) + (size - (above - 1.0))  # of (1 + |x|)
+    log = log_pair(ratio)
+    far = (log.hi + fma(lost, 0.57, log.low)) * 0.5  # 1 / (1 + |x|) is 0.5 to 0.67
+    value = where(size > 0.5, far, near)
+    end = where(size.equals(1.0), x.constant(math.inf), math.nan)
+    return with_sign(where(size < 1.0, value, end), x)

@@ -61,7 +61,7 @@ _PERIODIC = ("sin", "cos", "tan")
 _SINGLE: dict[str, Callable[[Value], Value]] = {
     **single.TABLE,
     **{name: getattr(single_circular, name) for name in _PERIODIC},
-    **{name: getattr(single_inverse, name) for name in ("asin", "acos", "atan")},
+    **{name: getattr(single_inverse, name) for name in ("asin", "acos", "atan", "atanh")},
     "erfc": single_error.erfc,
     "erfinv": single_error.erfinv,
 }
