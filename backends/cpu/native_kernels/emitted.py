@@ -345,8 +345,11 @@ def compile_driver(name: str) -> engine.Code:
     Raises:
         LoweringError: it cannot be compiled.
     """
-    function = {"call_loop": rt_loops.call_loop, "run_plan": rt_loops.run_plan}[name]
-    make = functools.partial(lang.emit, {name: function}, {"NIN": 1, "NARGS": 2})
+    functions: dict[str, Callable[..., Any]] = {
+        "call_loop": rt_loops.call_loop,
+        "run_plan": rt_loops.run_plan,
+    }
+    make = functools.partial(lang.emit, {name: functions[name]}, {"NIN": 1, "NARGS": 2})
     code = engine.build_once(f"{name} {sources()}", make, [name], passes=engine.Passes.FUNCTIONS)
     if code is None:
         raise LoweringError("the function that calls inner loops cannot be compiled")
