@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 
 from ....registry.dtypes import DType
 from .text import Function, Module
-from .tiny_product import TinyProduct
+from .tiny_product import TinyProduct, loop_over_axes
 
 
 def write_product_calls(module: Module, name: str, dtype: DType, product: TinyProduct, kernel: str) -> None:
@@ -29,12 +28,7 @@ def write_product_calls(module: Module, name: str, dtype: DType, product: TinyPr
     count = math.prod(count for count, *_ in product.axes) * m * n
     f.do(f"call void @llvm.memset.p0.i64(ptr %c, i8 0, i64 {count * size}, i1 false)")
     strides = f.address(f"@{name}.table", "24")
-    with contextlib.ExitStack() as loops:
-        pointers = ["%a", "%b", "%c"]
-        for number, *steps in product.axes:
-            at = loops.enter_context(f.loop("0", str(number), "1")).index
-            offsets = [f.op(f"mul i64 {at}, {step}") for step in steps]
-            pointers = list(map(f.address, pointers, offsets))
+    with loop_over_axes(f, product.axes) as pointers:
         given = ", ".join(f"ptr {pointer}" for pointer in (*pointers, f"@{name}.table", strides))
         f.do(f"call void @{kernel}({given})")
     f.do("ret void")

@@ -7,6 +7,7 @@ ones. A call of these takes longer than a product of 4 x 4 elements.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 
 from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType
@@ -51,15 +52,22 @@ def write_tiny_product(module: Module, name: str, dtype: DType, product: TinyPro
         product: the products.
     """
     f = Function(module, 1)
-    with contextlib.ExitStack() as loops:
-        pointers = ["%a", "%b", "%c"]
-        for count, *steps in product.axes:
-            at = loops.enter_context(f.loop("0", str(count), "1")).index
-            offsets = [f.op(f"mul i64 {at}, {step}") for step in steps]
-            pointers = list(map(f.address, pointers, offsets))
+    with loop_over_axes(f, product.axes) as pointers:
         _Product(f, dtype, *pointers).write(product)
     f.do("ret void")
     module.helper(name, f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c) #0"))
+
+
+@contextlib.contextmanager
+def loop_over_axes(f: Function, axes: Sequence[tuple[int, ...]]) -> Iterator[list[str]]:
+    """Write loops over the leading axes of ``%a``, ``%b`` and ``%c``; yield the addresses of one product's matrices."""
+    with contextlib.ExitStack() as loops:
+        pointers = ["%a", "%b", "%c"]
+        for count, *steps in axes:
+            at = loops.enter_context(f.loop("0", str(count), "1")).index
+            offsets = [f.op(f"mul i64 {at}, {step}") for step in steps]
+            pointers = list(map(f.address, pointers, offsets))
+        yield pointers
 
 
 class _Product:

@@ -179,7 +179,8 @@ def split_name(name: str) -> tuple[str, tuple[int, ...]]:
     """
     sizes = parse_sizes(name)
     mode = choose_mode(sizes)
-    detail = sizes.of_group if mode in TILED else int(1 in (sizes.of_group, math.prod(sizes.out)))
+    vectors = 1 in (sizes.of_group, math.prod(sizes.out), math.prod(sizes.sizes))
+    detail = sizes.of_group if mode in TILED else int(vectors)
     return f"{len(sizes.sizes)},{mode},{detail}", make_geometry(sizes)
 
 
