@@ -1,7 +1,7 @@
 """The CPU backend: compiled graphs, eager kernels, and the native call path.
 
 blas.py: matrix products in compiled graphs
-blas_pointers.py: addresses of SciPy's BLAS functions
+blas_pointers.py: addresses of BLAS functions
 cache.py: disk cache of machine code
 body_calls.py: calls of the bodies of loops and branches
 callback.py: host callbacks, for nodes without emitted code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -191,22 +192,24 @@ def array(
     >>> np.array([1, 2], float, ndmin=2)
     tensor([[1., 2.]], dtype=float64)
     """
-    return arrange(asarray(object, dtype, device=device, copy=copy), order, ndmin)
+    return arrange(asarray(object, dtype, device=device, copy=copy), order, ndmin, copy)
 
 
-def arrange(x: Tensor, order: str | None, ndmin: int) -> Tensor:
+def arrange(x: Tensor, order: str | None, ndmin: int, copy: bool | None = None) -> Tensor:
     """Return a tensor with at least ``ndmin`` axes, its elements in an order in memory.
 
     Raises:
-        ValueArgumentError: there is no such order.
+        ValueArgumentError: there is no such order, or ``copy`` is False and the elements have another one.
     """
+    axes = operator.index(ndmin)
     if order not in (None, "K", "A", "C", "F"):
         raise ValueArgumentError(f"order must be 'K', 'A', 'C' or 'F', not {order!r}")
-    if order == "F":
-        x = transpose(contiguous(transpose(x)))
-    elif order == "C":
-        x = contiguous(x)
-    return x if x.ndim >= ndmin else reshape(x, ((1,) * (ndmin - x.ndim) + x.shape))
+    if order in ("C", "F"):
+        rows = transpose(x) if order == "F" else x
+        if copy is False and not rows.is_contiguous():
+            raise ValueArgumentError(f"array: the order {order!r} needs a copy, and copy=False forbids it")
+        x = transpose(contiguous(rows)) if order == "F" else contiguous(rows)
+    return x if x.ndim >= axes else reshape(x, ((1,) * (axes - x.ndim) + x.shape))
 
 
 def _numbers(value: object) -> list[object]:

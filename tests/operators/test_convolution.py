@@ -7,10 +7,17 @@ import re
 import numpy as np
 import pytest
 import tandem as td
+from kernel_harness import needs_native
 from tandem import config
 from tandem.backends.cpu.codegen.shifted_tiles import tile_vectors, write_shifted_tiles
-from tandem.backends.cpu.native_kernels.convolutions import block_depth, choose_mode, is_dense, parse_sizes
-from tandem.backends.cpu.native_kernels.rt_convolution import SHIFTED, WINDOWS
+from tandem.backends.cpu.native_kernels.convolutions import (
+    block_depth,
+    choose_mode,
+    find,
+    is_dense,
+    parse_sizes,
+)
+from tandem.backends.cpu.native_kernels.rt_convolution import COLUMNS, ROWS, SCATTER, SHIFTED, WINDOWS
 from tandem.backends.cpu.target import vector_target
 from tandem.operators.nn.convolution_kernel import convolve
 
@@ -379,3 +386,41 @@ def test_convolutions_and_their_derivatives_are_native():
         eager, compiled = run(x, w), td.jit(run)(x, w)
         for one, two in zip(td.tree.leaves(eager)[1:], td.tree.leaves(compiled)[1:], strict=True):
             np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_convolutions_of_one_graph_have_the_bits_of_eager_ones(dtype):
+    """The code of a graph's convolutions differs with their modes, and with products that have a vector."""
+    rng = np.random.default_rng(0)
+    cases = [
+        ((2, 8, 5, 5), (1, 8, 3, 3), {"stride": 2}),
+        ((2, 8, 5, 5), (8, 8, 3, 3), {"stride": 2}),
+        ((2, 8, 3, 3), (8, 8, 3, 3), {}),
+        ((1, 6, 3, 3), (1, 6, 3, 3), {}),
+        ((2, 3, 9, 9), (5, 3, 3, 3), {"padding": 1}),
+    ]
+    tensors = [
+        td.asarray(rng.standard_normal(shape).astype(dtype)) for one, two, _ in cases for shape in (one, two)
+    ]
+    pairs = [(2 * k, 2 * k + 1, how) for k, (_, _, how) in enumerate(cases)]
+
+    def run(*given):
+        return tuple(td.nn.functional.conv2d(given[i], given[j], **how) for i, j, how in pairs)
+
+    for found, wanted in zip(td.jit(run)(*tensors), run(*tensors), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@needs_native
+def test_each_symbol_names_one_loop():
+    """A graph imports the code of its convolutions by symbol."""
+    loops = [
+        find(f"2,{mode},{detail}", (td.float32,) * 3)
+        for mode in (COLUMNS, ROWS, SCATTER)
+        for detail in (0, 1)
+    ]
+    loops += [
+        find(f"2,{mode},{channels}", (td.float32,) * 3) for mode in (SHIFTED, WINDOWS) for channels in (6, 20)
+    ]
+    pairs = {(loop.symbol, loop.address) for loop in loops}
+    assert len(pairs) == len({symbol for symbol, _ in pairs}) == 8

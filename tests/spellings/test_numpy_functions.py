@@ -284,3 +284,12 @@ def test_arguments_of_array(module, args, options):
         assert found.strides == wanted.strides
     with pytest.raises(ValueError, match="order"):
         module.array([1], order="X")
+
+
+def test_array_without_a_copy_in_another_order():
+    x = np.arange(6.0).reshape(2, 3).T
+    assert np.shares_memory(tnp.array(x, copy=False, order="F").numpy(), x)
+    with pytest.raises(ValueError, match="needs a copy"):
+        tnp.array(x, copy=False, order="C")
+    with pytest.raises(TypeError, match="integer"):
+        tnp.array([1], ndmin=2.5)

@@ -41,7 +41,7 @@ def write_window_tiles(dtype: DType, vectors: int) -> str:
 
 
 def write_transpose(dtype: DType) -> str:
-    """Return LLVM IR of ``transpose(source, to, rows, columns, over, pitch)``: (columns, rows) to (rows, columns).
+    """Return LLVM IR of ``loop(source, to, rows, columns, over, pitch)``, which transposes a matrix (columns, rows).
 
     The rows of ``source`` are ``over`` bytes apart, and those of ``to`` ``pitch`` bytes.
     """
@@ -52,7 +52,7 @@ def write_transpose(dtype: DType) -> str:
     f.do(f"call void @pack({given})")
     f.do("ret void")
     parameters = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %over, i64 %pitch"
-    module.helper("transpose", f.text(f"void @transpose({parameters}) #0"))
+    module.helper("loop", f.text(f"void @loop({parameters}) #0"))
     return str(module)
 
 

@@ -68,7 +68,7 @@ def _add_shifted_tiles(dtype: DType, height: int) -> bool:
 def _add_window_tiles(dtype: DType, vectors: int) -> bool:
     code = _compile_window_tiles(dtype, vectors)
     if code is not None:
-        tile_table(dtype)[rt_windows.WINDOWS + vectors] = code["window_tiles"]
+        tile_table(dtype)[rt_windows.TILES + vectors] = code["window_tiles"]
     return code is not None
 
 
@@ -88,4 +88,4 @@ def _compile_window_tiles(dtype: DType, vectors: int) -> engine.Code | None:
 def compile_transpose(dtype: DType) -> engine.Code | None:
     """Return the code that transposes a matrix of a dtype; None if it cannot be compiled."""
     name, make = f"transpose of {dtype.name}", partial(write_transpose, dtype)
-    return engine.build_once(name, make, ["transpose"], passes=engine.Passes.CLEAN)
+    return engine.build_once(name, make, ["loop"], passes=engine.Passes.CLEAN)

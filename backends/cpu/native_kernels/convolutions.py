@@ -174,8 +174,8 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
 def split_name(name: str) -> tuple[str, tuple[int, ...]]:
     """Return the name of the loop of a call, and the words of its geometry.
 
-    The name has the number of axes and the mode; in the modes with tiles, the channels that these compute, in others,
-    whether matrices are multiplied by vectors.
+    The name has the number of axes and the mode, then the channels that tiles compute, or 1 if matrices of one row or
+    column may be multiplied.
     """
     sizes = parse_sizes(name)
     mode = choose_mode(sizes)
@@ -189,35 +189,36 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
     dtype, (axes, mode, detail) = dtypes[0], map(int, name.split(","))
     if dtype not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
         return None
+    symbol = f"tandem_convolve_{mode}_{dtype.name}"
     if mode in TILED:
         is_complete = convolution_tiles.add_tiles(dtype, detail, is_shifted=mode == rt_convolution.SHIFTED)
         code = compile_convolution(dtype, mode) if is_complete else None
     else:
+        symbol += "_vectors" * detail
         code = compile_convolution(dtype, mode, vectors=bool(detail))
     if code is None:
         return "it cannot be compiled, or there is no BLAS"
-    symbol, signature = f"tandem_convolve_{mode}_{dtype.name}", parse_signature(SIGNATURES[axes])
-    return Loop(symbol, code["loop"], 0, signature, Failures.NEVER, False)
+    return Loop(symbol, code["loop"], 0, parse_signature(SIGNATURES[axes]), Failures.NEVER, False)
 
 
 @engine.KeepFirst
 def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
     """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
-    types = (("T", "f64" if dtype is dt.float64 else "f32"),)
-    size = ("SIZE", dtype.itemsize)
-    planes = emitted.compile_function(
-        "copy_plane", types, (size,), (), rt_planes.copy_plane, engine.Passes.MODULE
-    )
+    types, size = (("T", "f64" if dtype is dt.float64 else "f32"),), ("SIZE", dtype.itemsize)
+    needed = {
+        "copy_plane": emitted.compile_function(
+            "copy_plane", types, (size,), (), rt_planes.copy_plane, engine.Passes.MODULE
+        )
+    }
     if mode == rt_convolution.WINDOWS:
-        needed, symbols = convolution_tiles.compile_transpose(dtype), {"transpose": "transpose"}
+        needed["transpose"] = convolution_tiles.compile_transpose(dtype)
     elif mode != rt_convolution.SHIFTED:
-        needed, symbols = compile_product(dtype, vectors), {"multiply_matrices": "loop"}
-    else:
-        needed, symbols = engine.Code({}, None, True), {}
-    if needed is None or planes is None:
-        return None
-    table = ctypes.addressof(convolution_tiles.tile_table(dtype))
-    imports = {"convolution_tiles": table, "copy_plane": planes["loop"]}
+        needed["multiply_matrices"] = compile_product(dtype, vectors)
+    imports = {"convolution_tiles": ctypes.addressof(convolution_tiles.tile_table(dtype))}
+    for symbol, code in needed.items():
+        if code is None:
+            return None
+        imports[symbol] = code["loop"]
     return emitted.compile_function(
         "convolve",
         types,
@@ -228,7 +229,7 @@ def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engin
             ("WIDEST", max(tile_heights())),
             ("VECTOR", vector_target().vector_bytes),
         ),
-        (*imports.items(), *((symbol, needed[name]) for symbol, name in symbols.items())),
+        tuple(imports.items()),
         rt_convolution.convolve,
         engine.Passes.CLEAN,
     )

@@ -28,7 +28,7 @@ VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
 transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64)")
 WIDEST: i64 = template(4)  # vectors of the widest tile
 VECTOR: i64 = template(64)  # bytes of its vectors
-WINDOWS: i64 = 32  # where `tiles` has the functions `codegen.window_tiles` of each number of vectors
+TILES: i64 = 32  # where `tiles` has the functions `codegen.window_tiles` of each number of vectors
 
 tiles = extern_object("convolution_tiles")
 
@@ -99,7 +99,7 @@ def multiply_windows(
     while start < pitch:
         vectors = smaller(WIDEST, (pitch - start + VECTOR - 1) // VECTOR)
         over, along = load(i64, steps, 0), load(i64, steps, 8)
-        tile = load(ptr, tiles, (WINDOWS + vectors) * 8)
+        tile = load(ptr, tiles, (TILES + vectors) * 8)
         call_void(
             tile,
             offsets,

@@ -51,7 +51,7 @@ def test_exact_points(dtype):
     found = evaluate([x for x, _ in kept], dtype)
     exact = np.array([y for _, y in kept])
     units = np.spacing(exact.astype(found.dtype)).astype(np.float64)
-    assert (abs(found - exact) <= 2.4 * units).all()
+    assert (abs(found - exact) <= 2.7 * units).all()
 
 
 def test_results_underflow_gradually():
@@ -101,3 +101,13 @@ def test_samples_of_a_seed_keep_their_numbers():
     for dtype, expected in SAMPLES.items():
         found = td.random.truncated_normal(td.random.key(3), 0.5, 9.0, (3,), dtype=dtype)
         assert [x.hex() for x in found.tolist()] == expected
+
+
+def test_float32_does_not_increase_near_zero():
+    x = np.arange(np.float32(1e-5).view(np.int32), np.float32(0.6).view(np.int32), 997, np.int32).view(
+        np.float32
+    )
+    for sign in (1, -1):
+        for function in (td.erfc, td.jit(td.erfc)):
+            values = function(td.asarray(x * np.float32(sign))).numpy()
+            assert (np.diff(values) * sign <= 0).all()

@@ -1,6 +1,6 @@
 """The elementary functions of emitted code against long double: at most 1.5 ulp in float32, 1 ulp in float64.
 
-The inverse of the error function and its complement: at most 2.4 ulp in float32, 1.1 ulp in float64.
+The inverse of the error function and its complement: at most 2.7 ulp in float32, 1.1 ulp in float64.
 """
 
 import os
@@ -16,7 +16,7 @@ from tandem.registry import dtypes as dt
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 LONG = np.longdouble
 BOUNDS = {dt.float32: 1.5, dt.float64: 1.0}
-WIDER = {("erfinv", dt.float32): 2.0, ("erfc", dt.float32): 2.4, ("erfc", dt.float64): 1.1}
+WIDER = {("erfinv", dt.float32): 2.0, ("erfc", dt.float32): 2.7, ("erfc", dt.float64): 1.1}
 # remainders are exact, and tested as such; powers with one exponent for all elements: tests/operators/test_powers.py
 ELSEWHERE = ("floordiv", "remainder", "fmod", "uniform_pow")
 NAMES = [name for name, row in NODES.items() if "f" not in row.exact and name not in ELSEWHERE]

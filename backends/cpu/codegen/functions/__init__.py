@@ -17,7 +17,7 @@ power.py: pow, hypot
 quarters.py: functions as polynomials, one for each of 16 intervals
 sampled_error_function.py: erfc as random numbers have it
 single.py: functions of float32 in float32 arithmetic
-single_error.py: erfinv of float32 in float32 arithmetic
+single_error.py: erfc and erfinv of float32 in float32 arithmetic
 single_inverse.py: asin, acos, atan and atanh of float32 in float32 arithmetic
 single_circular.py: sin, cos and tan of float32 in float32 arithmetic
 table.py: all functions as nodes of the scalar IR

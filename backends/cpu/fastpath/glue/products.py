@@ -68,7 +68,7 @@ def product_dtype(dtype: DType) -> DType:
 
 
 def is_served(dtype: DType) -> bool:
-    """Return whether there is a native product of a dtype; for floats, whether SciPy publishes BLAS."""
+    """Return whether there is a native product of a dtype; for floats, whether there is a BLAS."""
     if dtype.is_integer:
         return True
     known = dtype in PREFIX or dtype is dt.bfloat16 or (dtype is dt.float16 and vector_target().f16c)
