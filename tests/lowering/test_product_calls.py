@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tandem as td
+from rotation import share_each_commit
 from tandem.backends.cpu.codegen.small_product import Coverage, find_coverage, full_coverage, tile_heights
 from tandem.registry import dtypes as dt
 
@@ -17,7 +18,9 @@ def check(function, *arrays):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("columns", [2, 5, 8, 9, 16, 17, 24, 33, 48, 63, 64, 65, 100, 130])
+@pytest.mark.parametrize(
+    "columns", share_each_commit([2, 5, 8, 9, 16, 17, 24, 33, 48, 63, 64, 65, 100, 130], 4)
+)
 def test_all_widths_and_layouts(columns, dtype):
     a, b = rng.standard_normal((19, 23)).astype(dtype), rng.standard_normal((23, columns)).astype(dtype)
     check(lambda a, b: a @ b, a, b)
