@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ...lowering.layout import Layout, contiguous
@@ -89,15 +88,15 @@ class ProductCall:
 
     def write(self, module: Module) -> str:
         """Add the function that computes few elements or small products, and return its name; empty for others."""
-        product = self.tiny or self.small
+        product, needs = self.tiny or self.small, self.needs
         if product is None:
             return ""
         words = [*product.sizes, *product.a, *product.b, *(n for axis in product.axes for n in axis)]
         name = f"product_{self.dtype.name}_{'_'.join(map(str, words))}"
-        if self.tiny is not None:
+        if needs is None:
             write_tiny_product(module, name, self.dtype, product)
         else:
-            write_product_calls(module, name, self.dtype, product, f"small_product_{self.dtype.name}")
+            write_product_calls(module, name, self.dtype, product, needs.symbol)
         return name
 
     @property
@@ -115,13 +114,23 @@ def _find_tiny(table: Sequence[int]) -> TinyProduct | None:
 
     Where all leading axes are those of the left operand, their rows are rows of one product.
     """
-    m, k, n, am, ak, bk, bn, _, _, lead, *rest = table
-    axes = [(rest[d], *rest[lead + 3 * d : lead + 3 * d + 3]) for d in range(lead)]
-    is_one = math.prod(count for count, *_ in axes) == 1
-    if not is_tiny(m, k, n) or not (is_one or any(b_step for _, _, b_step, _ in axes)):
+    m, k, n, am, ak, bk, bn = table[:7]
+    axes = _long_axes(table)
+    if not is_tiny(m, k, n) or _are_rows(axes):
         return None
-    kept = tuple(axis for axis in axes if axis[0] != 1)
-    return TinyProduct((m, k, n), (am, ak), (bk, bn), kept)
+    return TinyProduct((m, k, n), (am, ak), (bk, bn), axes)
+
+
+def _long_axes(table: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the leading axes of a call's table that are longer than 1, as in `TinyProduct`."""
+    lead, *rest = table[9:]
+    axes = ((rest[d], *rest[lead + 3 * d : lead + 3 * d + 3]) for d in range(lead))
+    return tuple(axis for axis in axes if axis[0] != 1)
+
+
+def _are_rows(axes: Sequence[tuple[int, ...]]) -> bool:
+    """Return whether only the left operand has leading axes, which then are rows of one product."""
+    return bool(axes) and not any(b_step for _, _, b_step, _ in axes)
 
 
 def _find_small(table: Sequence[int]) -> TinyProduct | None:
@@ -129,9 +138,9 @@ def _find_small(table: Sequence[int]) -> TinyProduct | None:
 
     As in `rt_products.multiply_merged_rows`, leading axes that only the left operand has become rows.
     """
-    m, k, n, am, ak, bk, bn, _, _, lead, *rest = table
-    axes = tuple((rest[d], *rest[lead + 3 * d : lead + 3 * d + 3]) for d in range(lead) if rest[d] != 1)
-    if axes and not any(b_step for _, _, b_step, _ in axes):
+    m, k, n, am, ak, bk, bn = table[:7]
+    axes = _long_axes(table)
+    if _are_rows(axes):
         for count, a_step, _, _ in reversed(axes):
             if m != 1 and a_step != m * am:
                 return None

@@ -120,20 +120,20 @@ class ProductCode(NamedTuple):
 def find_products(called: Iterable[ProductCode]) -> dict[str, int]:
     """Return the addresses of the products that a graph calls, by symbol."""
     result: dict[str, int] = {}
-    needed: dict[DType, list[Coverage]] = {}
+    needed: dict[tuple[str, DType], list[Coverage]] = {}
     for product in sorted(called, key=lambda product: not product.vectors):
         if product.coverage is not None:
-            needed.setdefault(product.dtype, []).append(product.coverage)
+            needed.setdefault((product.symbol, product.dtype), []).append(product.coverage)
         elif product.symbol not in result:
             code = compile_product(product.dtype, product.vectors)
             if code is not None:  # without BLAS no product is called
                 result[product.symbol] = code["loop"]
-    for dtype, parts in needed.items():
+    for (symbol, dtype), parts in needed.items():
         widths = frozenset().union(*(part.widths for part in parts))
         small = _find_small_products(dtype, Coverage(widths, any(part.packs for part in parts)))
         if small is None:
             raise LoweringError("the code of small matrix products cannot be compiled")
-        result[f"small_product_{dtype.name}"] = small["small_product"]
+        result[symbol] = small["small_product"]
     return result
 
 
