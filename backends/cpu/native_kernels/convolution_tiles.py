@@ -1,6 +1,6 @@
 """The micro-kernels of convolutions, compiled when a convolution first needs one.
 
-`rt_shifted` and `rt_windows` read their addresses in a table, so that the code that calls them is compiled once.
+`rt_tiles` reads their addresses in a table, so that the code that calls them is compiled once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..codegen.small_product import tile_heights
 from ..codegen.window_tiles import write_transpose, write_window_tiles
 from ..fastpath.compiler import engine
 from ..target import vector_target
-from . import rt_shifted, rt_windows
+from . import rt_shifted, rt_tiles
 
 TABLE_WORDS = 64
 
@@ -38,7 +38,7 @@ def find_heights(channels: int) -> set[int]:
 
 def find_widths(channels: int, dtype: DType) -> set[int]:
     """Return the numbers of vectors of the tiles that compute so many channels of a group of the result."""
-    pitch = -(-channels * dtype.itemsize // rt_windows.VECTOR_BYTES) * rt_windows.VECTOR_BYTES
+    pitch = -(-channels * dtype.itemsize // rt_tiles.VECTOR_BYTES) * rt_tiles.VECTOR_BYTES
     most, rest = divmod(pitch // vector_target().vector_bytes, max(tile_heights()))
     return {max(tile_heights()) if most else rest, rest or max(tile_heights())}
 
@@ -60,15 +60,15 @@ def _add_shifted_tiles(dtype: DType, height: int) -> bool:
     code = _compile_shifted_tiles(dtype, height)
     if code is not None:
         table = tile_table(dtype)
-        table[rt_shifted.TILES + height] = code["shifted_tiles"]
-        table[rt_shifted.PACKS + height] = code["pack_kernels"]
+        table[rt_tiles.SHIFTED + height] = code["shifted_tiles"]
+        table[rt_tiles.PACKS + height] = code["pack_kernels"]
     return code is not None
 
 
 def _add_window_tiles(dtype: DType, vectors: int) -> bool:
     code = _compile_window_tiles(dtype, vectors)
     if code is not None:
-        tile_table(dtype)[rt_windows.TILES + vectors] = code["window_tiles"]
+        tile_table(dtype)[rt_tiles.WINDOWS + vectors] = code["window_tiles"]
     return code is not None
 
 

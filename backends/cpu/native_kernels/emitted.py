@@ -20,12 +20,14 @@ from . import (
     rt_convolution,
     rt_extrema,
     rt_geometry,
+    rt_integers,
     rt_lapack,
     rt_numpy_sorts,
     rt_planes,
     rt_shifted,
     rt_solvers,
     rt_sorting,
+    rt_tiles,
     rt_windows,
 )
 from .providers import Loop
@@ -326,6 +328,7 @@ def sources() -> str:
         rt_convolution,
         rt_extrema,
         rt_geometry,
+        rt_integers,
         rt_shifted,
         rt_planes,
         rt_lapack,
@@ -333,6 +336,7 @@ def sources() -> str:
         rt_numpy_sorts,
         rt_sorting,
         rt_loops,
+        rt_tiles,
         rt_windows,
     )
     return engine.source_digest(*(str(module.__file__) for module in modules))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from ..fastpath.compiler.dsl import (
     call_void,
-    extern_object,
     i64,
     load,
     native,
@@ -28,15 +27,10 @@ from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, plane_copy
+from .rt_tiles import PACKS, SHIFTED, VECTOR_BYTES, find_tile
 
 TALLEST: i64 = template(8)  # channels of the highest tile
 CHANNELS: i64 = 16  # whose weights are copied together
-VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
-
-TILES: i64 = 0  # where `tiles` has the functions `codegen.shifted_tiles` of each height,
-PACKS: i64 = 16  # and those that pack weights for it
-
-tiles = extern_object("convolution_tiles")
 
 
 @native
@@ -190,7 +184,7 @@ def copy_group(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
             height, source = tile_height(g.of_group - first, TALLEST), w + first * over + done * inner
             target = to + (first * g.taps + done * window * height) * SIZE
             if dense:
-                call_void(load(ptr, tiles, (PACKS + height) * 8), source, over, g.taps, target)
+                call_void(find_tile(PACKS, height), source, over, g.taps, target)
             else:
                 copy_kernels(source, steps, g, target, channels, height)
             first += height
@@ -261,7 +255,7 @@ def multiply_item(
         elif has_blocks(g):
             sums = results + first * pitch * SIZE
         kernels += done * height * SIZE
-        tile, first_tap = load(ptr, tiles, (TILES + height) * 8), offsets + done * 8
+        tile, first_tap = find_tile(SHIFTED, height), offsets + done * 8
         call_void(tile, kernels, planes, first_tap, taps, sums, pitch * SIZE, done > 0)
         if not compact and done + taps == g.taps:
             copy_result(sums, pitch, g, target, height)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ..fastpath.compiler.dsl import (
     call_void,
     extern,
-    extern_object,
     i64,
     load,
     native,
@@ -22,15 +21,11 @@ from ..fastpath.compiler.dsl import (
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, clear, plane_copy
-
-VECTOR_BYTES: i64 = 64  # a multiple of the bytes of all vectors
+from .rt_tiles import VECTOR_BYTES, WINDOWS, find_tile
 
 transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64)")
 WIDEST: i64 = template(4)  # vectors of the widest tile
 VECTOR: i64 = template(64)  # bytes of its vectors
-TILES: i64 = 32  # where `tiles` has the functions `codegen.window_tiles` of each number of vectors
-
-tiles = extern_object("convolution_tiles")
 
 
 @native
@@ -99,7 +94,7 @@ def multiply_windows(
     while start < pitch:
         vectors = smaller(WIDEST, (pitch - start + VECTOR - 1) // VECTOR)
         over, along = load(i64, steps, 0), load(i64, steps, 8)
-        tile = load(ptr, tiles, (TILES + vectors) * 8)
+        tile = find_tile(WINDOWS, vectors)
         call_void(
             tile,
             offsets,
