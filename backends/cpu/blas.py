@@ -106,7 +106,8 @@ class ProductCall:
             return None
         if self.small is None:
             return ProductCode(self.dtype, self.vectors)
-        return ProductCode(self.dtype, False, find_coverage(self.small.sizes[2], self.small.b[1], self.dtype))
+        rows, _, columns = self.small.sizes
+        return ProductCode(self.dtype, False, find_coverage(rows, columns, self.small.b[1], self.dtype))
 
 
 def _find_tiny(table: Sequence[int]) -> TinyProduct | None:

@@ -1,5 +1,7 @@
 """Calls of the micro-kernel of small products from graphs: the bits of eager products, for every shape and layout."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import tandem as td
@@ -68,11 +70,11 @@ def test_products_in_loops():
 def test_coverage(dtype):
     size, most = dtype.itemsize, max(tile_heights())
     full = full_coverage()
-    for columns in range(1, 300):
-        needed = find_coverage(columns, size, dtype)
+    for rows, columns in product(range(1, 50), range(1, 300)):
+        needed = find_coverage(rows, columns, size, dtype)
         assert full.includes(needed)
-        assert needed.widths <= set(tile_heights())
         assert not needed.packs
-        assert not Coverage(needed.widths - {max(needed.widths)}).includes(needed)
-    assert find_coverage(10**6, 4 * size, dtype) == Coverage(frozenset({most}), True)
-    assert not Coverage(full.widths, packs=False).includes(full)
+        assert not Coverage(needed.tiles - {max(needed.tiles)}).includes(needed)
+    highest = max(tile_heights()[most])
+    assert find_coverage(10 * highest, 10**6, 4 * size, dtype) == Coverage(frozenset({(most, highest)}), True)
+    assert not Coverage(full.tiles, packs=False).includes(full)

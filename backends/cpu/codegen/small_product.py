@@ -31,31 +31,48 @@ class Coverage(NamedTuple):
     """The products of small matrices that code computes.
 
     Attributes:
-        widths: the numbers of vectors of columns that have code, of `tile_heights`.
+        tiles: the register tiles that have code: the number of vectors of columns and that of rows, of `tile_heights`.
         packs: whether the columns of ``b`` may be apart.
     """
 
-    widths: frozenset[int]
+    tiles: frozenset[tuple[int, int]]
     packs: bool = True
 
     def includes(self, other: Coverage) -> bool:
         """Return whether code for this coverage computes the products of another."""
-        return self.widths >= other.widths and self.packs >= other.packs
+        return self.tiles >= other.tiles and self.packs >= other.packs
+
+    @property
+    def widths(self) -> list[int]:
+        """The numbers of vectors of columns that have code."""
+        return sorted({vectors for vectors, _ in self.tiles})
 
 
 def full_coverage() -> Coverage:
     """Return the coverage of code for products of all sizes and strides."""
-    return Coverage(frozenset(tile_heights()))
+    return Coverage(
+        frozenset((vectors, height) for vectors, heights in tile_heights().items() for height in heights)
+    )
 
 
-def find_coverage(columns: int, step: int, dtype: DType) -> Coverage:
-    """Return what a product needs whose ``b`` has some columns, ``step`` bytes apart."""
+def find_coverage(rows: int, columns: int, step: int, dtype: DType) -> Coverage:
+    """Return what a product needs: ``a`` has some rows, ``b`` has some columns, which are ``step`` bytes apart."""
     lanes, most = vector_target().vector_bytes // dtype.itemsize, max(tile_heights())
     whole, rest = divmod(columns, lanes * most)
     widths = {most} if whole else set()
     if rest:
         widths.add(0 if 0 in tile_heights() and rest <= lanes // 2 else -(-rest // lanes))
-    return Coverage(frozenset(widths), step != dtype.itemsize)
+    tiles = frozenset((width, height) for width in widths for height in _find_heights(rows, width))
+    return Coverage(tiles, step != dtype.itemsize)
+
+
+def _find_heights(rows: int, width: int) -> set[int]:
+    """Return the heights of the register tiles that compute some rows."""
+    result = set()
+    for height in tile_heights()[width]:
+        count, rows = divmod(rows, height)
+        result |= {height} if count else set()
+    return result
 
 
 def write_small_product(module: Module, name: str, dtype: DType, coverage: Coverage | None = None) -> None:
@@ -66,8 +83,10 @@ def write_small_product(module: Module, name: str, dtype: DType, coverage: Cover
     coverage = coverage or full_coverage()
     lanes, size = vector_target().vector_bytes // dtype.itemsize, dtype.itemsize
     panel = lanes * max(tile_heights())
-    for vectors in sorted(coverage.widths):
-        _write_rows(module, f"{name}_{vectors}", dtype, lanes if vectors else lanes // 2, vectors)
+    for vectors in coverage.widths:
+        heights = sorted((height for width, height in coverage.tiles if width == vectors), reverse=True)
+        lanes_used = lanes if vectors else lanes // 2
+        _write_rows(module, f"{name}_{vectors}", dtype, lanes_used, max(vectors, 1), heights)
     _write_panel(module, name, lanes, coverage)
     if coverage.packs:
         write_pack(module, f"{name}_pack", dtype, lanes, panel)
@@ -108,32 +127,26 @@ def _write_panel(module: Module, name: str, lanes: int, coverage: Coverage) -> N
         few = f.op(f"icmp sle i64 %n, {lanes // 2}")
         vectors = f.op(f"select i1 {few}, i64 0, i64 {vectors}")
     given = ", ".join(("ptr %a", "ptr %b", "ptr %c", SIZES))
-    for count in sorted(coverage.widths):
+    for count in coverage.widths:
         with f.when(f.op(f"icmp eq i64 {vectors}, {count}")):
             f.do(f"call void @{name}_{count}({given})")
     f.do("ret void")
     module.helper(f"{name}_panel", f.text(f"internal void @{name}_panel(ptr %a, ptr %b, ptr %c, {SIZES}) #0"))
 
 
-def _write_rows(module: Module, name: str, dtype: DType, lanes: int, vectors: int) -> None:
+def _write_rows(
+    module: Module, name: str, dtype: DType, lanes: int, vectors: int, heights: list[int]
+) -> None:
     """Write all rows by some vectors of columns, of which the last may be partial: high tiles, then lower ones."""
     f = Function(module, lanes)
-    (high, *lower), row = tile_heights()[vectors], "0"
-    vectors = max(vectors, 1)
     mask = lanes_below(f, f.op(f"sub i64 %n, {(vectors - 1) * lanes}"))
-    left = f.op(f"srem i64 %m, {high}")
-    whole = f.op(f"sub i64 %m, {left}")
-    starts = [(whole, left, lower[0])]
-    for height, following in zip(lower, [*lower[1:], 0]):
-        fits = f.op(f"sdiv i64 {starts[-1][1]}, {height}")
-        used = f.op(f"mul i64 {fits}, {height}")
-        starts.append(
-            (f.op(f"add i64 {starts[-1][0]}, {used}"), f.op(f"sub i64 {starts[-1][1]}, {used}"), following)
-        )
-    for height, (stop, _, _) in zip((high, *lower), starts):
+    row, left = "0", "%m"
+    for height in heights:
+        after = f.op(f"srem i64 {left}, {height}")
+        stop = f.op(f"sub i64 %m, {after}")
         with f.loop(row, stop, str(height)) as at:
             _write_micro_kernel(f, dtype, at.index, height, vectors, mask)
-        row = stop
+        row, left = stop, after
     f.do("ret void")
     module.helper(name, f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c, {SIZES}) #1"))
 

@@ -129,8 +129,8 @@ def find_products(called: Iterable[ProductCode]) -> dict[str, int]:
             if code is not None:  # without BLAS no product is called
                 result[product.symbol] = code["loop"]
     for (symbol, dtype), parts in needed.items():
-        widths = frozenset().union(*(part.widths for part in parts))
-        small = _find_small_products(dtype, Coverage(widths, any(part.packs for part in parts)))
+        tiles = frozenset[tuple[int, int]]().union(*(part.tiles for part in parts))
+        small = _find_small_products(dtype, Coverage(tiles, any(part.packs for part in parts)))
         if small is None:
             raise LoweringError("the code of small matrix products cannot be compiled")
         result[symbol] = small["small_product"]
@@ -174,8 +174,7 @@ def _choose_passes(dtype: DType) -> engine.Passes:
 
 @engine.KeepFirst
 def _compile_small_products(dtype: DType, coverage: Coverage) -> engine.Code | None:
-    widths = " ".join(map(str, sorted(coverage.widths)))
-    name = f"small products of {dtype.name}: {widths} {coverage.packs}"
+    name = f"small products of {dtype.name}: {sorted(coverage.tiles)} {coverage.packs}"
     make = partial(small_product_ir, dtype, coverage)
     return engine.build_once(name, make, ["small_product"], passes=engine.Passes.CLEAN)
 
