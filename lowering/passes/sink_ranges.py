@@ -1,7 +1,8 @@
 """Compute counted numbers inside loops: ``x[i - ks]`` with ``ks = arange(7)`` of outside reads a window.
 
-A captured array is known to the kernels of a loop's body as memory only. If it is a range, or a few elementwise steps
-from ranges and constants, it is computed again in the body, where kernels count its numbers instead of reading them.
+A captured array is known to the kernels of a loop's body as memory only. If it is a range, or a few elements that are
+a few elementwise steps from ranges and constants, it is computed again in the body, where kernels count its numbers
+instead of reading them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..kernel_selection import uniform_constant
 from .loop_passes import Rewritten, replace_scans, scan_node, scan_of, substitute
 from .rewrite import copy_node, empty_like, has_effects
 
-MAX_SIZE, MAX_NODES = 1024, 8  # elements and nodes of what is computed again
+MAX_SIZE, MAX_NODES = 1024, 8  # elements and nodes of what is computed again in several steps
 _ELEMENTWISE = ("unary", "binary", "comparison", "ternary", "cast", "view")
 
 
@@ -48,6 +49,8 @@ def _sink_into_scan(node: Node) -> Rewritten | None:
 
 def _find_counted(value: object) -> Sequence[Node]:
     """Return the nodes that compute a value from ranges and constants, in order; none for any other value."""
+    if isinstance(value, Value) and value.node is not None and match_range(value.node) is not None:
+        return [value.node]
     nodes: list[Node] = []
     has_range = isinstance(value, Value) and _collect(value, nodes)
     return nodes if has_range and any(match_range(node) is not None for node in nodes) else ()

@@ -73,3 +73,48 @@ def test_a_divisor_that_a_loop_changes(name, rng):
 
     wanted = sum((x % i == 0).astype(np.int64) for i in range(1, 40))
     np.testing.assert_array_equal(td.jit(count_divisors)(td.asarray(x)).numpy(), wanted)
+
+
+POSITIONS = {
+    "of a loop": (20000, lambda i: i),
+    "far": (300, lambda i: i * 10**11),
+    "near the limit": (64, lambda i: i * 2**42),
+    "negative": (500, lambda i: i - 250),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_quotients_of_counted_numbers(name, operator):
+    """Of numbers that are known to be near, a quotient is one product; they are counted where they are divided."""
+    (count, place), (reference, function) = POSITIONS[name], OPERATORS[operator]
+    numbers, jitted = place(np.arange(count)), td.jit(lambda d: function(place(td.arange(count)), d))
+    for divisor in (1, -1, 2, 3, -7, 10, 141, 2**31 - 1, -(2**40), 2**62 + 1, -(2**63), 0):
+        with np.errstate(all="ignore"):
+            wanted = reference(numbers, divisor)
+        np.testing.assert_array_equal(jitted(td.asarray(divisor)).numpy(), wanted, err_msg=f"by {divisor}")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+def test_remainders_that_are_zero(dtype):
+    """Whether a remainder is zero does not depend on its sign, which is then not computed."""
+    x = np.concatenate([edges("int32"), np.arange(-30, 30)]).astype(dtype)
+    jitted = td.jit(lambda x, d: (x % d == 0, x % d != 0, (x % d == 0) & (x % d < 1), x % d))
+    for divisor in (1, -1, 2, 3, -7, 12, 2**20):
+        rest = x % np.array(divisor, dtype)
+        found = jitted(td.asarray(x), td.asarray(np.array(divisor, dtype)))
+        for value, wanted in zip(found, (rest == 0, rest != 0, (rest == 0) & (rest < 1), rest), strict=True):
+            np.testing.assert_array_equal(value.numpy(), wanted)
+
+
+def test_sieve_by_masks():
+    def sieve(count):
+        numbers = td.arange(count)
+
+        def step(i, prime):
+            return td.where(prime[i] & (numbers >= i * i) & (numbers % i == 0), False, prime)
+
+        return td.fori_loop(2, int(count**0.5) + 1, step, numbers > 1)
+
+    wanted = np.array([k > 1 and all(k % d for d in range(2, int(k**0.5) + 1)) for k in range(3000)])
+    np.testing.assert_array_equal(td.jit(lambda: sieve(3000))().numpy(), wanted)

@@ -181,6 +181,7 @@ class StagePrinter:
         self.exprs = stage.exprs()
         f.shared = find_shared_functions(self.exprs)
         self.indexed = any(e.op == "index" for e in self.exprs)
+        f.sizes = dict(enumerate(kernel.inner))
         names = [n for n in dict.fromkeys(stage.buffers()) if self.kernel.buffer(n)]
         buffers = [b for b in self.kernel.buffers if b.name in names]
         skip = len(self.kernel.outer)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .... import lazy
 from ....registry.dtypes import DType
 from .text import REGISTER, Function, Module
+
+if TYPE_CHECKING:
+    from .intervals import Interval
 
 _reciprocals = lazy.Functions(".backends.cpu.codegen.reciprocals")
 _SPLAT = re.compile(r"splat \(i\d+ (-?\d+)\)$")
@@ -59,13 +64,18 @@ def _divide_exactly(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str
     return quotient, f.op(f"sub {vec} {a}, {f.op(f'mul {vec} {quotient}, {b}')}")
 
 
-def _divide(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str, str, str]:
-    """Return (whether b is 0, safe divisor, truncated quotient, remainder with the sign of a)."""
+def _divide(
+    f: Function, dtype: DType, a: str, b: str, interval: Interval | None
+) -> tuple[str, str, str, str]:
+    """Return (whether b is 0, safe divisor, truncated quotient, remainder with the sign of a).
+
+    ``interval`` is what is known of ``a``.
+    """
     if not _constant(b) and _reciprocals.uses_reciprocal(f, dtype, b):
         vec = f.vec(REGISTER[dtype])
         zero = f.op(f"icmp eq {vec} {b}, zeroinitializer")
         safe = _select(f, zero, vec, f.splat(1, dtype), b)
-        return zero, safe, *_reciprocals.divide_by_reciprocal(f, dtype, a, safe)
+        return zero, safe, *_reciprocals.divide_by_reciprocal(f, dtype, a, safe, interval)
     zero, safe = _safe_divisor(f, dtype, a, b)
     return zero, safe, *_divide_exactly(f, dtype, a, safe)
 
@@ -78,33 +88,36 @@ def _crosses(f: Function, dtype: DType, rest: str, divisor: str) -> str:
     return f.op(f"and {f.vec('i1')} {nonzero}, {opposite}")
 
 
-def floordiv(f: Function, dtype: DType, a: str, b: str) -> str:
+def floordiv(f: Function, dtype: DType, a: str, b: str, interval: Interval | None = None) -> str:
     """Return the quotient rounded down, as NumPy; 0 where b is 0."""
     vec, number = f.vec(REGISTER[dtype]), _constant(b)
     if _is_power_of_two(number):
         shift = f.splat(number.bit_length() - 1, dtype)
         return f.op(f"{'a' if dtype.kind == 'i' else 'l'}shr {vec} {a}, {shift}")
-    zero, safe, quotient, rest = _divide(f, dtype, a, b)
+    zero, safe, quotient, rest = _divide(f, dtype, a, b, interval)
     if dtype.kind == "i":
         less = f.op(f"sub {vec} {quotient}, {f.splat(1, dtype)}")
         quotient = _select(f, _crosses(f, dtype, rest, safe), vec, less, quotient)
     return _select(f, zero, vec, "zeroinitializer", quotient)
 
 
-def remainder(f: Function, dtype: DType, a: str, b: str) -> str:
+def remainder(f: Function, dtype: DType, a: str, b: str, interval: Interval | None = None) -> str:
     """Return the remainder with the sign of b; 0 where b is 0."""
     vec, number = f.vec(REGISTER[dtype]), _constant(b)
     if _is_power_of_two(number):
         return f.op(f"and {vec} {a}, {f.splat(number - 1, dtype)}")
-    _, safe, _, rest = _divide(f, dtype, a, b)
+    _, safe, _, rest = _divide(f, dtype, a, b, interval)
     if dtype.kind == "u":
         return rest
-    return _select(f, _crosses(f, dtype, rest, safe), vec, f.op(f"add {vec} {rest}, {safe}"), rest)
+    moved = f.op(f"add {vec} {rest}, {safe}")
+    result = _select(f, _crosses(f, dtype, rest, safe), vec, moved, rest)
+    f.rests[result] = rest
+    return result
 
 
-def fmod(f: Function, dtype: DType, a: str, b: str) -> str:
+def fmod(f: Function, dtype: DType, a: str, b: str, interval: Interval | None = None) -> str:
     """Return the remainder with the sign of a; 0 where b is 0."""
-    return _divide(f, dtype, a, b)[3]
+    return _divide(f, dtype, a, b, interval)[3]
 
 
 def lshift(f: Function, dtype: DType, a: str, b: str) -> str:
@@ -174,5 +187,5 @@ def _bits_used(f: Function, dtype: DType, x: str) -> str:
 
 
 DIVISIONS = frozenset({"floordiv", "remainder", "fmod"})
-TABLE = {"floordiv": floordiv, "remainder": remainder, "fmod": fmod}
+TABLE: dict[str, Callable[..., str]] = {"floordiv": floordiv, "remainder": remainder, "fmod": fmod}
 TABLE |= {"lshift": lshift, "rshift": rshift, "pow": power}

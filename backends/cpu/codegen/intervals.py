@@ -39,12 +39,17 @@ def integers_of(dtype: DType) -> Interval:
     )
 
 
-def find_interval(e: Expr, loads: Mapping[str, Interval] = MappingProxyType({})) -> Interval:
+def find_interval(
+    e: Expr,
+    loads: Mapping[str, Interval] = MappingProxyType({}),
+    sizes: Mapping[int, int] = MappingProxyType({}),
+) -> Interval:
     """Return an interval that contains the values of an expression of integers or bools.
 
     Args:
         e: the expression.
         loads: the intervals of the elements of some buffers, by their names.
+        sizes: the sizes of some dimensions, whose positions may be numbers in the expression.
 
     >>> from tandem.operators.scalar_ir.expr import apply, arg
     >>> from tandem.registry.dtypes import int64
@@ -52,7 +57,7 @@ def find_interval(e: Expr, loads: Mapping[str, Interval] = MappingProxyType({}))
     >>> find_interval(apply("minimum", apply("maximum", x, 0), 5))
     Interval(low=0, high=5)
     """
-    return _IntervalReader(loads).read(e)
+    return _IntervalReader(loads, sizes).read(e)
 
 
 def add_intervals(intervals: Iterable[Interval]) -> Interval:
@@ -64,8 +69,8 @@ def add_intervals(intervals: Iterable[Interval]) -> Interval:
 class _IntervalReader:
     """Reads the intervals of expressions, each once."""
 
-    def __init__(self, loads: Mapping[str, Interval]):
-        self.loads = loads
+    def __init__(self, loads: Mapping[str, Interval], sizes: Mapping[int, int]):
+        self.loads, self.sizes = loads, sizes
         self.known: dict[Expr, Interval] = {}
 
     def read(self, e: Expr) -> Interval:
@@ -81,6 +86,8 @@ class _IntervalReader:
             return Interval(int(e.payload), int(e.payload))
         if e.op == "load":
             return self.loads.get(e.payload)
+        if e.op == "index" and e.payload in self.sizes:
+            return Interval(0, max(self.sizes[e.payload] - 1, 0))
         rule = _RULES.get(e.op)
         args = e.args[-2:]  # of a select without the condition
         if rule is None or any(a.dtype.kind not in "iub" for a in args):

@@ -17,6 +17,7 @@ from .functions import table, values
 from .text import REGISTER, Function, Module, literal
 
 _lazy_operands = lazy.Module(".backends.cpu.codegen.lazy_operands")
+_intervals = lazy.Functions(".backends.cpu.codegen.intervals")
 libm = lazy.Module(".backends.cpu.codegen.libm")
 remainders = lazy.Functions(".backends.cpu.codegen.remainders")
 _user = lazy.Module(".backends.cpu.codegen.user")
@@ -253,7 +254,16 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
         return emit_complex(f, expr, values, EMIT.get(expr.op))
     if operand.kind == "f" and expr.op in ("floordiv", "remainder", "fmod"):
         return EMIT[expr.op](f, operand, *values, remainders.find_divisor(expr.args[1]))
+    if operand.kind == "i" and operand.bits == 64 and f.lanes > 1 and expr.op in integers.DIVISIONS:
+        interval = _intervals.find_interval(expr.args[0], sizes=f.sizes)
+        return EMIT[expr.op](f, operand, *values, interval)
+    if expr.op in ("eq", "ne") and _is_zero(expr.args[1]):
+        values = [f.rests.get(values[0], values[0]), values[1]]
     return EMIT[expr.op](f, operand, *values)
+
+
+def _is_zero(e: Expr) -> bool:
+    return e.op == "const" and e.payload == 0
 
 
 def emit_expr(f: Function, root: Expr, *operands: str) -> str:

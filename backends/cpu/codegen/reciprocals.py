@@ -12,7 +12,10 @@ from __future__ import annotations
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ..target import vector_target
+from .intervals import Interval, integers_of
 from .text import REGISTER, Function
+
+NEAR = Interval(-(2**48), 2**48)  # int64 whose quotients are exact products with a float64
 
 
 def uses_reciprocal(f: Function, dtype: DType, b: str) -> bool:
@@ -27,19 +30,28 @@ def uses_reciprocal(f: Function, dtype: DType, b: str) -> bool:
     return b in f.invariants
 
 
-def divide_by_reciprocal(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
+def divide_by_reciprocal(
+    f: Function, dtype: DType, a: str, b: str, interval: Interval | None = None
+) -> tuple[str, str]:
     """Return the truncated quotient, and the remainder with the sign of ``a``; ``b`` is not 0.
 
     The quotient of the lowest integer by -1 is the lowest integer.
+
+    Args:
+        f: the function.
+        dtype: the dtype.
+        a, b: the registers of the operands.
+        interval: what is known of ``a``.
     """
-    if dtype.bits == 64:
+    interval = interval or integers_of(dtype)
+    if dtype.bits == 64 and not NEAR.contains(interval):
         return _divide_long(f, a, b)
-    vec, quotient = f.vec(REGISTER[dtype]), _divide_short(f, dtype, a, b)
+    vec, quotient = f.vec(REGISTER[dtype]), _divide_short(f, dtype, a, b, interval)
     return quotient, f.op(f"sub {vec} {a}, {f.op(f'mul {vec} {quotient}, {b}')}")
 
 
-def _divide_short(f: Function, dtype: DType, a: str, b: str) -> str:
-    """Return the truncated quotient of integers of up to 32 bits.
+def _divide_short(f: Function, dtype: DType, a: str, b: str, interval: Interval) -> str:
+    """Return the truncated quotient of integers of up to 32 bits, or of near int64 by any.
 
     The reciprocal is enlarged by more than its error and that of the product. So the product is not below an exact
     quotient, and it exceeds ``a / b`` by less than ``1 / b``: it reaches no integer that the quotient does not reach.
@@ -50,7 +62,7 @@ def _divide_short(f: Function, dtype: DType, a: str, b: str) -> str:
     x, y = (f.op(f"{sign}itofp {vec} {v} to {wide}") for v in (a, b))
     reciprocal = f.op(f"fdiv {wide} {f.splat(1 + 2.0**-bits, real)}, {y}")
     quotient = f.op(f"fpto{sign}i {wide} {f.op(f'fmul {wide} {x}, {reciprocal}')} to {vec}")
-    if dtype.kind == "u":
+    if interval.low > integers_of(dtype).low or dtype.kind == "u":
         return quotient
     lowest = f.op(f"icmp eq {vec} {a}, {f.splat(-(2 ** (dtype.bits - 1)), dtype)}")
     minus = f.op(f"icmp eq {vec} {b}, {f.splat(-1, dtype)}")

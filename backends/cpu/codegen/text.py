@@ -6,7 +6,7 @@ Parsing text takes a fraction of the time of building an object graph of the sam
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -129,6 +129,8 @@ class Function:
         lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
         count: the register of the number of elements in the current vector, if not all lanes hold one.
         invariants: registers that are the same in all steps of the loop being written.
+        sizes: the sizes of the dimensions whose positions are numbers in expressions.
+        rests: for a remainder's register, one that is zero for the same elements and takes less to compute.
         shared: elementary functions that are called, and not inlined, because they occur many times.
         scratch: the register of the scratch memory that the caller passes; without one :meth:`allocate` takes memory
             from the stack. ``below`` bytes before its address are allocated for the whole call. The bytes after it are
@@ -145,6 +147,8 @@ class Function:
         self.block = "entry"
         self.shared: frozenset[str] = frozenset()
         self.invariants: set[str] = set()
+        self.sizes: Mapping[int, int] = {}
+        self.rests: dict[str, str] = {}
         self.is_small = False  # few points: accesses with strides are written element by element
         self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
         self._serial = 0
