@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
+import inspect
+import sys
 
 import numpy as np
 import pytest
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.fastpath.compiler import engine, lang
+from tandem.backends.cpu.fastpath.compiler import dsl, engine, lang
 from tandem.backends.cpu.fastpath.compiler.dsl import (
     alwaysinline,
     call_i32,
@@ -29,6 +32,7 @@ from tandem.backends.cpu.fastpath.compiler.dsl import (
 )
 from tandem.backends.cpu.fastpath.compiler.interpret import Interpreter
 from tandem.backends.cpu.fastpath.compiler.structs import Struct
+from tandem.backends.cpu.native_kernels import emitted
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -312,3 +316,32 @@ def test_bad_ir_raises_and_code_is_released():
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code["g"])(5) == 5
     code.release()
     assert not code
+
+
+@native
+def swap(at: ptr, value: ptr) -> i64:
+    return i64(dsl.exchange(at, value))
+
+
+def test_exchange_returns_the_pointer_before():
+    slot = ctypes.c_void_p(12)
+    assert run(swap, ctypes.addressof(slot), 34) == 12
+    assert slot.value == 34
+    assert Interpreter().call(swap, ctypes.addressof(slot), 56) == 34
+    assert slot.value == 56
+
+
+def test_functions_are_parsed_as_in_their_files():
+    """The lines of a function that have code are all of it."""
+    assert emitted.sources()  # of modules that are imported with it
+    modules = [module for name, module in sys.modules.items() if ".rt_" in name and "tandem" in name]
+    functions = [
+        f for module in modules for f in vars(module).values() if "__native__" in getattr(f, "__dict__", ())
+    ]
+    assert len(functions) > 100
+    for function in functions:
+        lines, first = inspect.getsourcelines(inspect.unwrap(function))
+        whole = ast.parse("\n" * (first - 1) + "".join(lines)).body[0]
+        assert ast.dump(dsl.parse_function(function), include_attributes=True) == ast.dump(
+            whole, include_attributes=True
+        )

@@ -12,6 +12,7 @@ import inspect
 import linecache
 import struct
 from collections.abc import Callable
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 from .....errors import TandemError
@@ -131,6 +132,9 @@ if TYPE_CHECKING:
 # T is a machine type, or a template's type parameter
 load: LoadSignature = _intrinsic("load_type")  # load(T, p, offset)
 store: Nothing = _intrinsic("store_type")  # store(T, p, offset, value)
+exchange: Pointer = _intrinsic(
+    "exchange"
+)  # exchange(p, x): the pointer at p, replaced atomically by the pointer x
 likely: Callable[..., bool] = _intrinsic("likely")
 unlikely: Callable[..., bool] = _intrinsic("unlikely")
 stack: Pointer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives until the function returns
@@ -165,12 +169,31 @@ def alwaysinline(fn: F) -> F:
 def parse_function(fn: Any) -> ast.FunctionDef:
     """Return the syntax tree of a native function with the lines of its file; callers share the tree."""
     code = inspect.unwrap(fn).__code__
-    tree = _parse_functions("".join(linecache.getlines(code.co_filename, fn.__globals__))).get(
-        code.co_firstlineno
-    )
+    lines, first = linecache.getlines(code.co_filename, fn.__globals__), code.co_firstlineno
+    tree = _parse_lines(first, "".join(lines[first - 1 : _last_line(code)]))
+    if tree is None:
+        tree = _parse_functions("".join(lines)).get(first)
     if tree is None:
         raise LangError(f"{fn!r} is not a plain function whose source is known")
     return tree
+
+
+def _last_line(code: CodeType) -> int:
+    """Return the last line of a function that has code."""
+    return max((last for _, last, *_ in code.co_positions() if last is not None), default=0)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse_lines(first: int, source: str) -> ast.FunctionDef | None:
+    """Return the function in some lines of a file, from line ``first`` on; None if they are not a whole function.
+
+    To parse all of a file takes several times as long where few of its functions are used.
+    """
+    try:
+        body = ast.parse("\n" * (first - 1) + source).body
+    except SyntaxError:
+        return None
+    return body[0] if len(body) == 1 and isinstance(body[0], ast.FunctionDef) else None
 
 
 @functools.lru_cache(maxsize=64)

@@ -141,6 +141,7 @@ class Interpreter:
             "store_type": lambda kind, base, at, value: structs.write(
                 kind.ty.name, int(base) + int(at), value
             ),
+            "exchange": _exchange,
             "likely": bool,
             "unlikely": bool,
             "stack": lambda size: self._keep(ctypes.create_string_buffer(size)),
@@ -255,6 +256,12 @@ def _wrap(value: Any) -> Any:
     if type(value) is not int or -(1 << 63) <= value < 1 << 64:
         return value
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _exchange(at: int, value: int) -> int:
+    before = structs.read("ptr", int(at))
+    structs.write("ptr", int(at), int(value))
+    return int(before)
 
 
 def _divide(left: int, right: int) -> int:

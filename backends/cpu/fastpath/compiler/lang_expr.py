@@ -320,6 +320,10 @@ class Expressions(Names):
     def store(self, ty: Ty, where: Val, value: Val) -> None:
         self.lines.append(f"  store {ty.llvm} {value.text}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
 
+    def intrinsic_exchange(self, result: Intrinsic, node: ast.Call) -> Val:
+        where, value = (self.expr(argument, PTR) for argument in node.args)
+        return self.ins(PTR, f"atomicrmw xchg ptr {where.text}, ptr {value.text} acq_rel, align 8")
+
     def intrinsic_likely(self, result: Intrinsic, node: ast.Call) -> Val:
         return self.truth(self.expr(node.args[0]), node)
 
