@@ -107,7 +107,7 @@ def gil_function_addresses() -> dict[str, int]:
 def _compile_functions() -> Code:
     """Return the code of the functions of ``rt_gil``, compiled once."""
     code = build_once(
-        "functions of the GIL", lambda: str(_lang.emit(FUNCTIONS, {})), FUNCTIONS, passes=Passes.FUNCTIONS
+        "functions of the GIL", lambda: str(_lang.emit(FUNCTIONS, {})), FUNCTIONS, passes=Passes.QUICK
     )
     if code is None:
         raise LoweringError("the functions that release the GIL cannot be compiled")

@@ -14,7 +14,7 @@ from .text import REGISTER, Function, Module
 # Vectors of positions of a tile, by its height: as many sums as the registers hold, and enough to hide their latency.
 VECTORS = {8: 3, 6: 4, 4: 5, 2: 8, 1: 8}
 NARROW_VECTORS = {6: 2, 4: 2, 2: 4, 1: 8}
-PACK_PARAMETERS = "ptr %source, i64 %over, i64 %taps, ptr %to"
+PACK_PARAMETERS = "ptr %source, i64 %over, i64 %along, i64 %taps, ptr %to"
 PARAMETERS = "ptr %kernels, ptr %planes, ptr %offsets, i64 %taps, ptr %to, i64 %pitch, i1 %adds"
 
 
@@ -30,8 +30,8 @@ def write_shifted_tiles(dtype: DType, height: int) -> str:
     ``to`` is (height, pitch); ``pitch`` is in bytes, and a multiple of the width of all vectors. If ``adds`` is true,
     the sums of the products continue the chains of ``to``.
 
-    And of ``pack_kernels(source, over, taps, to)``, which transposes (height, taps) to (taps, height): rows of
-    ``source`` are contiguous, and ``over`` bytes apart.
+    And of ``pack_kernels(source, over, along, taps, to)``, which transposes (height, taps) to (taps, height):
+    ``over`` and ``along`` are the strides of ``source`` in bytes.
     """
     module = Module()
     _write_height(module, dtype, height, tile_vectors()[height])
@@ -40,11 +40,12 @@ def write_shifted_tiles(dtype: DType, height: int) -> str:
 
 
 def _write_packing(module: Module, dtype: DType, height: int) -> None:
-    """Write the packing of ``height`` rows: a vector of each at a time, then the elements that are left."""
+    """Write the packing of ``height`` rows: a vector of each at a time if they are contiguous, then single elements."""
     f = Function(module, vector_target().vector_bytes // dtype.itemsize)
     size, element, lanes = dtype.itemsize, REGISTER[dtype], f.lanes
     rows = [f.address("%source", f.op(f"mul i64 %over, {r}")) for r in range(height)]
-    whole = f.op(f"sub i64 %taps, {f.op(f'srem i64 %taps, {lanes}')}")
+    is_dense, many = f.op(f"icmp eq i64 %along, {size}"), f.op(f"and i64 %taps, {-lanes}")
+    whole = f.op(f"select i1 {is_dense}, i64 {many}, i64 0")
     with f.loop("0", whole, str(lanes)) as tap:
         at = f.op(f"mul i64 {tap.index}, {size}")
         block, width = f.concatenate(element, [f.load_vector(dtype, f.address(row, at)) for row in rows])
@@ -56,8 +57,8 @@ def _write_packing(module: Module, dtype: DType, height: int) -> None:
             part = f.op(f"shufflevector {vec} {block}, {vec} poison, <{lanes} x i32> <{picks}>")
             f.store_vector(dtype, part, f.address(to, str(number * lanes * size)))
     with f.loop(whole, "%taps", "1") as tap:
-        at = f.op(f"mul i64 {tap.index}, {size}")
-        to = f.address("%to", f.op(f"mul i64 {at}, {height}"))
+        at = f.op(f"mul i64 {tap.index}, %along")
+        to = f.address("%to", f.op(f"mul i64 {tap.index}, {height * size}"))
         for r, row in enumerate(rows):
             value = f.load(element, f.address(row, at))
             f.do(f"store {element} {value}, ptr {f.address(to, str(r * size))}, align 1")
@@ -66,27 +67,24 @@ def _write_packing(module: Module, dtype: DType, height: int) -> None:
 
 
 def _write_height(module: Module, dtype: DType, height: int, vectors: int) -> None:
-    """Write all positions of ``height`` channels: whole tiles, then one tile of the vectors that are left.
+    """Write all positions of ``height`` channels: whole tiles, then tiles of fewer vectors.
 
-    One vector too many and a whole tile become two halves: a tile of one vector has too few sums to hide their latency.
+    Where one vector would be left, the last whole tile is divided with it: a tile of one vector has too few sums to
+    hide their latency.
     """
     f = Function(module, vector_target().vector_bytes // dtype.itemsize)
     width = f.lanes * dtype.itemsize
     rest = f.op(f"srem i64 %pitch, {vectors * width}")
-    is_one = f.op(f"icmp eq i64 {rest}, {width}")
-    splits = f.op(f"and i1 {is_one}, {f.op(f'icmp sgt i64 %pitch, {vectors * width}')}")
-    kept = f.op(f"select i1 {splits}, i64 {(vectors + 1) * width}, i64 {rest}")
-    whole = f.op(f"sub i64 %pitch, {kept}")
-    with f.loop("0", whole, str(vectors * width)) as at:
-        _write_tile(f, dtype, at.index, height, vectors)
-    half = (vectors + 2) // 2
-    with f.when(splits):
-        _write_tile(f, dtype, whole, height, half)
-    done = f.op(f"select i1 {splits}, i64 {half * width}, i64 0")
-    start, left = f.op(f"add i64 {whole}, {done}"), f.op(f"sub i64 {kept}, {done}")
-    for count in range(1, vectors):
-        with f.when(f.op(f"icmp eq i64 {left}, {count * width}")):
-            _write_tile(f, dtype, start, height, count)
+    start, left = "0", rest
+    if vectors > 2:
+        is_one = f.op(f"icmp eq i64 {rest}, {width}")
+        divides = f.op(f"and i1 {is_one}, {f.op(f'icmp sgt i64 %pitch, {vectors * width}')}")
+        left = f.op(f"select i1 {divides}, i64 {(vectors + 1) * width}, i64 {rest}")
+    for count in range(vectors, 0, -1):
+        stop = f.op(f"sub i64 %pitch, {left}")
+        with f.loop(start, stop, str(count * width)) as at:
+            _write_tile(f, dtype, at.index, height, count)
+        start, left = stop, f.op(f"srem i64 {left}, {max(count - 1, 1) * width}")
     f.do("ret void")
     module.helper("shifted_tiles", f.text(f"void @shifted_tiles({PARAMETERS}) #0"))
 

@@ -41,17 +41,17 @@ def write_window_tiles(dtype: DType, vectors: int) -> str:
 
 
 def write_transpose(dtype: DType) -> str:
-    """Return LLVM IR of ``loop(source, to, rows, columns, over, pitch)``, which transposes a matrix (columns, rows).
+    """Return LLVM IR of ``loop(source, to, rows, columns, along, over, pitch)``, which transposes (columns, rows).
 
-    The rows of ``source`` are ``over`` bytes apart, and those of ``to`` ``pitch`` bytes.
+    The strides of ``source`` are ``over`` and ``along`` bytes; the rows of ``to`` are ``pitch`` bytes apart.
     """
     module, lanes = Module(), vector_target().vector_bytes // dtype.itemsize
     write_pack(module, "pack", dtype, lanes)
     f = Function(module, lanes)
-    given = f"ptr %source, ptr %to, i64 %rows, i64 %columns, i64 {dtype.itemsize}, i64 %over, i64 %pitch"
+    given = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %along, i64 %over, i64 %pitch"
     f.do(f"call void @pack({given})")
     f.do("ret void")
-    parameters = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %over, i64 %pitch"
+    parameters = "ptr %source, ptr %to, i64 %rows, i64 %columns, i64 %along, i64 %over, i64 %pitch"
     module.helper("loop", f.text(f"void @loop({parameters}) #0"))
     return str(module)
 

@@ -19,7 +19,7 @@ from ..object_table import LoopFailureReport, stop_flushing
 from ..target import IS_X86
 from .emitted import compile_driver
 from .providers import Loop, find_loop
-from .tables import find_core_sizes, fits, make_call_table
+from .tables import WORDS, find_core_sizes, fits, is_single_call, make_call_table
 
 DRIVER = "call_loop"
 
@@ -146,15 +146,25 @@ class LoopCallWriter:
         )
         loop, module = self.choice.loop, self.writer.module
         self.writer.may_raise |= loop.may_raise
-        module.declare(DRIVER, "i64", *["ptr"] * 4, pure=False)
-        module.imports[DRIVER] = compile_driver(DRIVER)[DRIVER]
         module.declare(loop.symbol, "void", *["ptr"] * 4, pure=False)
         module.imports[loop.symbol] = loop.address
         lines, pointers = self._pointers()
         table, more = self.writer.fill_table(pointers, self.number)
+        lines += more
+        if is_single_call(words) and not self.choice.failure:
+            return [*lines, *self._call_directly(words, table)]
+        module.declare(DRIVER, "i64", *["ptr"] * 4, pure=False)
+        module.imports[DRIVER] = compile_driver(DRIVER)[DRIVER]
         given = f"ptr @{loop.symbol}, ptr {self._data()}, ptr {table}, ptr @{self.name}_table"
-        lines += [*more, f"  %n{self.number} = call i64 @{DRIVER}({given})"]
+        lines.append(f"  %n{self.number} = call i64 @{DRIVER}({given})")
         return lines + (self._check(table) if self.choice.failure else [])
+
+    def _call_directly(self, words: Sequence[int], table: str) -> list[str]:
+        """Return the instructions of a call of the loop itself, as `rt_loops.call_loop` would make it."""
+        start = f"ptr @{self.name}_table"
+        dims, steps = (f"getelementptr (i8, {start}, i64 {words[WORDS[name]]})" for name in ("dims", "steps"))
+        given = f"ptr {table}, ptr {dims}, ptr {steps}, ptr {self._data()}"
+        return [f"  call void @{self.choice.loop.symbol}({given})"]
 
     def _pointers(self) -> tuple[list[str], list[str]]:
         """Return instructions that compute the addresses of operands and results, and their registers."""

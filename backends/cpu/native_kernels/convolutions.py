@@ -33,6 +33,7 @@ LEAST_WINDOW = 16  # elements of a window that is read in place
 PLANES = 1 << 16  # elements of the planes of windows at a time
 SUMS = 1 << 17  # elements of the sums of windows at a time, which are read for each channel
 BLOCK = 1 << 20  # elements of the unfolded input at a time
+AXES = "sizes kernel out stride before input_dilation dilation phases lengths".split()
 TILED = (rt_convolution.SHIFTED, rt_convolution.WINDOWS)  # modes whose products are not those of matrices
 SIGNATURES = {
     1: "(c,x),(o,i,r)->(o,u)",
@@ -99,15 +100,43 @@ def is_shiftable(s: Sizes) -> bool:
     return reach // s.stride[-1] <= s.out[-1] and math.prod(s.out) >= LEAST_SHIFTED
 
 
-def shifted_planes(s: Sizes, dense: bool) -> tuple[int, int]:
-    """Return the elements of the planes of a channel, and the positions of one of the result, with those too many."""
+class Planes(NamedTuple):
+    """The planes of a channel of the input that are copied: along each axis, how many, and their elements."""
+
+    phases: list[int]
+    lengths: list[int]
+
+    @property
+    def size(self) -> int:
+        """The elements of the planes of a channel."""
+        return math.prod(self.phases) * math.prod(self.lengths)
+
+
+def find_shifted_planes(s: Sizes, dense: bool) -> Planes:
+    """Return the planes of the mode SHIFTED: one for each phase or, if they are dense, each column of the kernel."""
     reach = [(k - 1) * d for k, d in zip(s.kernel, s.dilation, strict=True)]
     phases = [min(step, r + 1) for step, r in zip(s.stride, reach, strict=True)]
     lengths = [n + r // step for n, r, step in zip(s.out, reach, s.stride, strict=True)]
     if dense:
         phases[-1], lengths[-1] = s.kernel[-1], s.out[-1]
-    positions = (math.prod(s.out[:-1]) - 1) * lengths[-1] + s.out[-1]
-    return math.prod(phases) * math.prod(lengths), -(-positions // VECTOR) * VECTOR
+    return Planes(phases, lengths)
+
+
+def find_padded_planes(s: Sizes) -> Planes:
+    """Return the planes of the mode WINDOWS."""
+    ends = zip(s.out, s.stride, s.kernel, s.dilation, strict=True)
+    return Planes([1] * len(s.out), [(out - 1) * step + (k - 1) * d + 1 for out, step, k, d in ends])
+
+
+def count_positions(s: Sizes, planes: Planes) -> int:
+    """Return the positions of a channel of the result in rows of the length of a plane's."""
+    return (math.prod(s.out[:-1]) - 1) * planes.lengths[-1] + s.out[-1]
+
+
+def shifted_planes(s: Sizes, dense: bool) -> tuple[int, int]:
+    """Return the elements of the planes of a channel, and the positions of one of the result, with those too many."""
+    planes = find_shifted_planes(s, dense)
+    return planes.size, -(-count_positions(s, planes) // VECTOR) * VECTOR
 
 
 def is_dense(s: Sizes) -> bool:
@@ -130,9 +159,7 @@ def block_size(s: Sizes) -> int:
         planes, positions = shifted_planes(s, is_dense(s))
         return max(1, ITEMS // (s.channels // s.groups * planes + s.of_group * positions))
     if choose_mode(s) == rt_convolution.WINDOWS:
-        ends = zip(s.out, s.stride, s.kernel, s.dilation)
-        plane = math.prod((out - 1) * step + (k - 1) * d + 1 for out, step, k, d in ends)
-        return max(1, min(PLANES // plane, SUMS // (math.prod(s.out) * s.of_group)))
+        return max(1, min(PLANES // find_padded_planes(s).size, SUMS // (math.prod(s.out) * s.of_group)))
     within = s.channels // s.groups
     return max(1, BLOCK // (s.groups * within * math.prod(s.kernel) * math.prod(s.out)))
 
@@ -141,7 +168,8 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
     """Return the words of a ``Geometry``."""
     cls: type = rt_geometry.Geometry
     within, indices = s.channels // s.groups, math.prod(s.out)
-    taps = within * math.prod(s.kernel)
+    taps, mode = within * math.prod(s.kernel), choose_mode(s)
+    planes = find_shifted_planes(s, is_dense(s)) if mode == rt_convolution.SHIFTED else find_padded_planes(s)
     single = {
         "rank": len(s.sizes),
         "block": block_size(s),
@@ -152,22 +180,16 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
         "of_group": s.of_group,
         "taps": taps,
         "indices": indices,
+        "positions": count_positions(s, planes),
     }
     words = [0] * (sizeof(cls) // 8)
     for name, value in single.items():
         words[fields_of(cls)[name].offset // 8] = value
-    for name, neutral in (
-        ("sizes", 1),
-        ("kernel", 1),
-        ("out", 1),
-        ("stride", 1),
-        ("before", 0),
-        ("input_dilation", 1),
-        ("dilation", 1),
-    ):
-        axes = getattr(s, name)
+    axes = s._asdict() | planes._asdict()
+    for name in AXES:
         start = fields_of(cls)[name].offset // 8
-        words[start : start + 3] = [neutral] * (3 - len(axes)) + list(axes)
+        neutral = int(name != "before")
+        words[start : start + 3] = [neutral] * (3 - len(s.out)) + list(axes[name])
     return tuple(words)
 
 
@@ -207,7 +229,7 @@ def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engin
     types, size = (("T", "f64" if dtype is dt.float64 else "f32"),), ("SIZE", dtype.itemsize)
     needed = {
         "copy_plane": emitted.compile_function(
-            "copy_plane", types, (size,), (), rt_planes.copy_plane, engine.Passes.MODULE
+            "copy_plane", types, (size,), (), rt_planes.copy_plane, engine.Passes.CLEAN
         )
     }
     if mode == rt_convolution.WINDOWS:
@@ -231,5 +253,5 @@ def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engin
         ),
         tuple(imports.items()),
         rt_convolution.convolve,
-        engine.Passes.CLEAN,
+        engine.Passes.QUICK if mode in TILED else engine.Passes.CLEAN,
     )

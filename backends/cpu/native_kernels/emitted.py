@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,7 @@ from . import (
     rt_lapack,
     rt_numpy_sorts,
     rt_planes,
+    rt_scratch,
     rt_shifted,
     rt_solvers,
     rt_sorting,
@@ -34,6 +36,7 @@ from .providers import Loop
 from .tables import parse_signature
 
 FLOATS = (dt.float32, dt.float64)
+_SCRATCH_SLOT = ctypes.c_void_p()  # where `rt_scratch` keeps a block of memory
 
 
 class EmittedLoop(NamedTuple):
@@ -318,7 +321,8 @@ def compile_function(
         lang.emit, {"loop": function or LOOPS[name].function}, dict(constants), dict(types)
     )
     key = f"loop {name} {types} {constants} {sources()}"
-    return engine.build_once(key, make, ["loop"], dict(imports), passes=passes)
+    known = {"scratch_slot": ctypes.addressof(_SCRATCH_SLOT), **dict(imports)}
+    return engine.build_once(key, make, ["loop"], known, passes=passes)
 
 
 @functools.cache
@@ -334,6 +338,7 @@ def sources() -> str:
         rt_lapack,
         rt_solvers,
         rt_numpy_sorts,
+        rt_scratch,
         rt_sorting,
         rt_loops,
         rt_tiles,

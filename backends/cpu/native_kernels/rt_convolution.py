@@ -26,6 +26,7 @@ from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, T, clear, end_inside, first_inside, plane_copy
+from .rt_scratch import give_back, take_scratch
 from .rt_shifted import convolve_shifted, is_dense_input, scratch_of_shifted
 from .rt_windows import convolve_windows, scratch_of_windows
 
@@ -168,7 +169,7 @@ def convolve_by_columns(
 def convolve_by_rows(x: ptr, weights: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
     own, item = steps + 24, i64(0)
     pitch = g.taps + SPARE
-    results = room + g.block * g.indices * pitch * SIZE
+    results = room + smaller(g.block, count) * g.indices * pitch * SIZE
     while item < count:
         block = smaller(g.block, count - item)
         width = block * g.indices
@@ -277,16 +278,16 @@ def convolve_directly(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, g: Geome
 
 
 @native
-def scratch_elements(g: Geometry) -> i64:
-    """Return the number of elements of scratch memory next to the weights."""
+def scratch_elements(g: Geometry, items: i64) -> i64:
+    """Return the number of elements of scratch memory next to the weights, for so many items at a time."""
     if MODE == SHIFTED:
-        return scratch_of_shifted(g)
+        return scratch_of_shifted(g, items)
     if MODE == WINDOWS:
-        return scratch_of_windows(g)
+        return scratch_of_windows(g, items)
     if MODE == COLUMNS:
         return g.taps * g.indices
     if MODE == ROWS:
-        return g.block * g.indices * (g.taps + SPARE + g.of_group)
+        return items * g.indices * (g.taps + SPARE + g.of_group)
     points = at(g.sizes, 0) * at(g.sizes, 1) * at(g.sizes, 2)
     return points * (g.within + at(g.kernel, 0) * at(g.kernel, 1) * at(g.kernel, 2) * g.of_group)
 
@@ -297,7 +298,7 @@ def convolve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     g: Geometry = data
     x, w, out, count = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16), load(i64, dims, 0)
     weights = g.groups * g.of_group * g.taps
-    room = capi.malloc((weights + scratch_elements(g) + 16) * SIZE)
+    room = take_scratch((weights + scratch_elements(g, smaller(g.block, count)) + 16) * SIZE)
     if room == NULL:
         convolve_directly(x, w, out, count, steps, g)
         return
@@ -313,4 +314,4 @@ def convolve(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
             convolve_by_rows(x, room, out, count, steps, room + weights * SIZE, g)
         else:
             convolve_by_scatter(x, room, out, count, steps, room + weights * SIZE, g)
-    capi.free(room)
+    give_back(room)

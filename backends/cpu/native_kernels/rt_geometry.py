@@ -18,6 +18,7 @@ class Geometry(Struct):
     of_group: i64  # channels of a group of the result
     taps: i64  # elements of a kernel, all channels included
     indices: i64  # elements of a channel of the result
+    positions: i64  # in the mode SHIFTED: those of a channel of the result that are computed
     sizes: ptr = array(3)  # of the input
     kernel: ptr = array(3)
     out: ptr = array(3)
@@ -25,6 +26,8 @@ class Geometry(Struct):
     before: ptr = array(3)  # padding
     input_dilation: ptr = array(3)
     dilation: ptr = array(3)
+    phases: ptr = array(3)  # in the mode SHIFTED: planes of a channel along each axis
+    lengths: ptr = array(3)  # in the modes SHIFTED and WINDOWS: elements of a plane along each axis
 
 
 @native

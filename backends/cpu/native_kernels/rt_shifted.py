@@ -23,10 +23,9 @@ from ..fastpath.compiler.dsl import (
     store,
     template,
 )
-from ..fastpath.runtime import capi
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
-from .rt_planes import SIZE, Plane, T, plane_copy
+from .rt_planes import SIZE, Plane, plane_copy
 from .rt_tiles import PACKS, SHIFTED, VECTOR_BYTES, find_tile
 
 TALLEST: i64 = template(8)  # channels of the highest tile
@@ -34,43 +33,21 @@ CHANNELS: i64 = 16  # whose weights are copied together
 
 
 @native
-def reach_of(g: Geometry, axis: i64) -> i64:
-    """Return the distance between the first and the last tap along an axis."""
-    return (at(g.kernel, axis) - 1) * at(g.dilation, axis)
-
-
-@native
-def phases_of(g: Geometry, axis: i64) -> i64:
-    """Return the number of phases along an axis that a tap reads, or of columns of the kernel."""
-    if g.dense and axis == 2:
-        return at(g.kernel, 2)
-    return smaller(at(g.stride, axis), reach_of(g, axis) + 1)
-
-
-@native
-def plane_length(g: Geometry, axis: i64) -> i64:
-    """Return the rows or columns of the plane of a phase."""
-    if g.dense and axis == 2:
-        return at(g.out, 2)
-    return at(g.out, axis) + reach_of(g, axis) // at(g.stride, axis)
-
-
-@native
 def plane_size(g: Geometry) -> i64:
-    return plane_length(g, 1) * plane_length(g, 2)
+    return at(g.lengths, 1) * at(g.lengths, 2)
 
 
 @native
 def row_pitch(g: Geometry) -> i64:
     """Return the number of positions of a channel of the result, in whole vectors."""
-    positions, vector = (at(g.out, 1) - 1) * plane_length(g, 2) + at(g.out, 2), VECTOR_BYTES // SIZE
-    return (positions + vector - 1) // vector * vector
+    vector = VECTOR_BYTES // SIZE
+    return (g.positions + vector - 1) // vector * vector
 
 
 @native
 def is_compact(g: Geometry) -> bool:
     """Return whether a channel of the result has whole vectors of positions, and no columns too many."""
-    return bool(plane_length(g, 2) == at(g.out, 2) and row_pitch(g) == g.indices)
+    return bool(at(g.lengths, 2) == at(g.out, 2) and row_pitch(g) == g.indices)
 
 
 @native
@@ -93,7 +70,7 @@ def is_dense_input(steps: ptr, g: Geometry) -> bool:
 @native
 def planes_size(g: Geometry) -> i64:
     """Return the elements of a group's planes of an item, and those that the last vector reads behind them."""
-    return g.within * phases_of(g, 1) * phases_of(g, 2) * plane_size(g) + VECTOR_BYTES // SIZE
+    return g.within * at(g.phases, 1) * at(g.phases, 2) * plane_size(g) + VECTOR_BYTES // SIZE
 
 
 @native
@@ -103,15 +80,15 @@ def has_blocks(g: Geometry) -> bool:
 
 
 @native
-def results_size(g: Geometry) -> i64:
-    """Return the elements of sums that are kept before the columns too many are dropped."""
-    return row_pitch(g) * (g.block * g.of_group if has_blocks(g) and not is_compact(g) else TALLEST)
+def results_size(g: Geometry, items: i64) -> i64:
+    """Return the elements of sums of some items that are kept before the columns too many are dropped."""
+    return row_pitch(g) * (items * g.of_group if has_blocks(g) and not is_compact(g) else TALLEST)
 
 
 @native
-def scratch_of_shifted(g: Geometry) -> i64:
-    """Return the number of elements of scratch memory next to the weights: offsets, planes and results."""
-    return g.taps * 8 // SIZE + g.block * planes_size(g) + results_size(g)
+def scratch_of_shifted(g: Geometry, items: i64) -> i64:
+    """Return the elements of scratch memory for some items next to the weights: offsets, planes and results."""
+    return g.taps * 8 // SIZE + items * planes_size(g) + results_size(g, items)
 
 
 @native
@@ -129,18 +106,26 @@ def tile_height(channels: i64, tallest: i64) -> i64:
 @noinline
 def write_offsets(g: Geometry, to: ptr) -> None:
     """Write the bytes from the first plane to the first element that each tap multiplies."""
-    plane, width = plane_size(g), plane_length(g, 2)
-    for c in range(g.within):
-        for b in range(at(g.kernel, 1)):
-            row = b * at(g.dilation, 1)
-            first = (c * phases_of(g, 1) + row % at(g.stride, 1)) * phases_of(g, 2)
-            for e in range(at(g.kernel, 2)):
-                column, inside = e * at(g.dilation, 2), row // at(g.stride, 1) * width
-                phase = first + (e if g.dense else column % at(g.stride, 2))
-                if not g.dense:
-                    inside += column // at(g.stride, 2)
-                store(i64, to, 0, (phase * plane + inside) * SIZE)
-                to += 8
+    plane, width, end, first = plane_size(g) * SIZE, at(g.lengths, 2) * SIZE, to + g.taps * 8, to
+    for b in range(at(g.kernel, 1)):
+        row, over, phase = b * at(g.dilation, 1), at(g.stride, 1), i64(0)
+        if over > 1:
+            phase, row = row % over, row // over
+        line = phase * at(g.phases, 2) * plane + row * width
+        for e in range(at(g.kernel, 2)):
+            column, along = e * at(g.dilation, 2), at(g.stride, 2)
+            phase = i64(0)
+            if g.dense:
+                phase, column = e, i64(0)
+            elif along > 1:
+                phase, column = column % along, column // along
+            store(i64, to, 0, line + phase * plane + column * SIZE)
+            to += 8
+    channel = at(g.phases, 1) * at(g.phases, 2) * plane
+    while to < end:
+        store(i64, to, 0, load(i64, first, 0) + channel)
+        to += 8
+        first += 8
 
 
 @native
@@ -161,11 +146,9 @@ def copy_kernels(source: ptr, steps: ptr, g: Geometry, to: ptr, channels: i64, h
     rows, columns = stride_of(steps + 8, g.rank, 1), stride_of(steps + 8, g.rank, 2)
     for c in range(channels):
         for b in range(at(g.kernel, 1)):
-            for e in range(at(g.kernel, 2)):
-                tap = source + c * inner + b * rows + e * columns
-                for o in range(height):
-                    store(T, to, o * SIZE, load(T, tap, o * over))
-                to += height * SIZE
+            line = source + c * inner + b * rows
+            call_void(find_tile(PACKS, height), line, over, columns, at(g.kernel, 2), to)
+            to += at(g.kernel, 2) * height * SIZE
 
 
 @native
@@ -184,7 +167,7 @@ def copy_group(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
             height, source = tile_height(g.of_group - first, TALLEST), w + first * over + done * inner
             target = to + (first * g.taps + done * window * height) * SIZE
             if dense:
-                call_void(find_tile(PACKS, height), source, over, g.taps, target)
+                call_void(find_tile(PACKS, height), source, over, SIZE, g.taps, target)
             else:
                 copy_kernels(source, steps, g, target, channels, height)
             first += height
@@ -202,8 +185,8 @@ def copy_shifted_weights(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
 def copy_phases(source: ptr, g: Geometry, p: Plane, to: ptr) -> None:
     """Copy a channel as the planes of its phases."""
     step = at(g.dilation, 2) if g.dense else 1
-    for row in range(phases_of(g, 1)):
-        for phase in range(phases_of(g, 2)):
+    for row in range(at(g.phases, 1)):
+        for phase in range(at(g.phases, 2)):
             plane_copy(source, row - at(g.before, 1), phase * step - at(g.before, 2), p, to)
             to += p.rows * p.columns * SIZE
 
@@ -213,8 +196,8 @@ def copy_items(x: ptr, steps: ptr, count: i64, g: Geometry, to: ptr) -> None:
     """Copy the planes of a group of channels of some items."""
     own = steps + 24
     p: Plane = stack_of(
-        plane_length(g, 1),
-        plane_length(g, 2),
+        at(g.lengths, 1),
+        at(g.lengths, 2),
         at(g.stride, 1),
         at(g.stride, 2),
         at(g.sizes, 1),
@@ -222,7 +205,7 @@ def copy_items(x: ptr, steps: ptr, count: i64, g: Geometry, to: ptr) -> None:
         stride_of(own, g.rank, 1),
         stride_of(own, g.rank, 2),
     )
-    channel = phases_of(g, 1) * phases_of(g, 2) * plane_size(g) * SIZE
+    channel = at(g.phases, 1) * at(g.phases, 2) * plane_size(g) * SIZE
     for item in range(count):
         source, planes = x + item * load(i64, steps, 0), to + item * planes_size(g) * SIZE
         for c in range(g.within):
@@ -232,13 +215,10 @@ def copy_items(x: ptr, steps: ptr, count: i64, g: Geometry, to: ptr) -> None:
 @native
 def copy_result(results: ptr, pitch: i64, g: Geometry, to: ptr, channels: i64) -> None:
     """Copy the rows of some channels of the result, without the columns too many."""
-    width, line = plane_length(g, 2) * SIZE, at(g.out, 2) * SIZE
+    rows, columns = at(g.out, 1), at(g.out, 2)
+    p: Plane = stack_of(rows, columns, 1, 1, rows, columns, at(g.lengths, 2) * SIZE, SIZE)
     for o in range(channels):
-        source = results + o * pitch * SIZE
-        for _i in range(at(g.out, 1)):
-            capi.memcpy(to, source, line)
-            source += width
-            to += line
+        plane_copy(results + o * pitch * SIZE, 0, 0, p, to + o * g.indices * SIZE)
 
 
 @native
@@ -284,7 +264,8 @@ def convolve_shifted(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
     """Compute a convolution of at most two axes without zeros in its input; ``room`` is scratch memory."""
     weights, item, of_group = room + g.taps * 8, i64(0), g.of_group * g.taps * SIZE
     planes = weights + g.groups * of_group
-    results, channels = planes + g.block * planes_size(g) * SIZE, g.within * load(i64, steps, 24)
+    results = planes + smaller(g.block, count) * planes_size(g) * SIZE
+    channels = g.within * load(i64, steps, 24)
     write_offsets(g, room)
     copy_shifted_weights(w, steps + 32 + g.rank * 8, g, weights)
     in_place = is_compact(g) and is_dense_input(steps + 24, g)

@@ -22,7 +22,7 @@ from ..fastpath.compiler.dsl import (
     u64,
     unlikely,
 )
-from ..fastpath.runtime import capi
+from .rt_scratch import give_back, take_scratch
 
 T: TypeAlias = int  # type parameters
 U: TypeAlias = int
@@ -176,7 +176,7 @@ def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
     step, out_step = load(i64, steps, 16), load(i64, steps, 24)
     small = stack(FEW * 32)
-    room = small if count <= FEW else capi.malloc(count * 32)
+    room = small if count <= FEW else take_scratch(count * 32)
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
@@ -190,7 +190,7 @@ def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
                 store(i64, out, i * out_step, position)
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
-        capi.free(room)
+        give_back(room)
 
 
 FEW_OF: i64 = 8  # a heap selects at most one in so many elements; otherwise all are sorted
@@ -277,7 +277,7 @@ def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         return
     selects = k * FEW_OF <= count
     size, small = k * 16 if selects else count * 32, stack(FEW * 32)
-    room = small if size <= FEW * 32 else capi.malloc(size)
+    room = small if size <= FEW * 32 else take_scratch(size)
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
@@ -291,7 +291,7 @@ def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
             store(i64, out, i * load(i64, steps, 24), load(i64, order, i * 8))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
-        capi.free(room)
+        give_back(room)
 
 
 @native

@@ -20,24 +20,17 @@ from ..fastpath.compiler.dsl import (
 )
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
-from .rt_planes import SIZE, Plane, T, clear, plane_copy
+from .rt_planes import SIZE, Plane, clear, plane_copy
 from .rt_tiles import VECTOR_BYTES, WINDOWS, find_tile
 
-transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64)")
+transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64, i64)")
 WIDEST: i64 = template(4)  # vectors of the widest tile
 VECTOR: i64 = template(64)  # bytes of its vectors
 
 
 @native
-def padded_length(g: Geometry, axis: i64) -> i64:
-    """Return the rows or columns of a plane that windows read."""
-    reach = (at(g.kernel, axis) - 1) * at(g.dilation, axis)
-    return (at(g.out, axis) - 1) * at(g.stride, axis) + reach + 1
-
-
-@native
 def padded_size(g: Geometry) -> i64:
-    return padded_length(g, 1) * padded_length(g, 2)
+    return at(g.lengths, 1) * at(g.lengths, 2)
 
 
 @native
@@ -48,17 +41,17 @@ def column_pitch(g: Geometry) -> i64:
 
 
 @native
-def scratch_of_windows(g: Geometry) -> i64:
-    """Return the number of elements of scratch memory: offsets, planes, packed weights and results."""
-    rows, window = g.block * g.indices, at(g.kernel, 1) * at(g.kernel, 2)
-    return rows * 8 // SIZE + g.block * padded_size(g) + (window + rows) * column_pitch(g)
+def scratch_of_windows(g: Geometry, items: i64) -> i64:
+    """Return the number of elements of scratch memory for some items: offsets, planes, packed weights and results."""
+    rows, window = items * g.indices, at(g.kernel, 1) * at(g.kernel, 2)
+    return rows * 8 // SIZE + items * padded_size(g) + (window + rows) * column_pitch(g)
 
 
 @noinline
-def write_window_offsets(g: Geometry, to: ptr) -> None:
-    """Write the bytes from the first plane to each window, for a block of items."""
-    width = padded_length(g, 2)
-    for item in range(g.block):
+def write_window_offsets(g: Geometry, items: i64, to: ptr) -> None:
+    """Write the bytes from the first plane to each window, for some items."""
+    width = at(g.lengths, 2)
+    for item in range(items):
         for i in range(at(g.out, 1)):
             for j in range(at(g.out, 2)):
                 inside = i * at(g.stride, 1) * width + j * at(g.stride, 2)
@@ -72,17 +65,13 @@ def pack_channel(w: ptr, steps: ptr, g: Geometry, to: ptr) -> None:
     over, pitch = load(i64, steps, 0), column_pitch(g)
     rows, columns = stride_of(steps + 8, g.rank, 1), stride_of(steps + 8, g.rank, 2)
     window, count = columns == SIZE and rows == at(g.kernel, 2) * SIZE, at(g.kernel, 1) * at(g.kernel, 2)
+    clear(to, count * pitch)
     if window:
-        transpose(w, to, count, g.of_group, over, pitch * SIZE)
-    for y in range(at(g.kernel, 1)):
-        for x in range(at(g.kernel, 2)):
-            source = w + y * rows + x * columns
-            if not window:
-                for o in range(g.of_group):
-                    store(T, to, o * SIZE, load(T, source, o * over))
-            for o in range(g.of_group, pitch):
-                store(T, to, o * SIZE, T(0))
-            to += pitch * SIZE
+        transpose(w, to, count, g.of_group, SIZE, over, pitch * SIZE)
+    else:
+        for y in range(at(g.kernel, 1)):
+            line = to + y * at(g.kernel, 2) * pitch * SIZE
+            transpose(w + y * rows, line, at(g.kernel, 2), g.of_group, columns, over, pitch * SIZE)
 
 
 @native
@@ -116,13 +105,14 @@ def multiply_windows(
 def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
     """Compute a convolution of at most two axes without zeros in its input; ``room`` is scratch memory."""
     own, of_weight, item = steps + 24, steps + 32 + g.rank * 8, i64(0)
-    pitch, plane, width = column_pitch(g) * SIZE, padded_size(g) * SIZE, padded_length(g, 2)
-    planes = room + g.block * g.indices * 8
-    packed = planes + g.block * plane
+    pitch, plane, width = column_pitch(g) * SIZE, padded_size(g) * SIZE, at(g.lengths, 2)
+    most = smaller(g.block, count)
+    planes = room + most * g.indices * 8
+    packed = planes + most * plane
     results = packed + at(g.kernel, 1) * at(g.kernel, 2) * pitch
     apart = stack_of(at(g.dilation, 1) * width * SIZE, at(g.dilation, 2) * SIZE)
     p: Plane = stack_of(
-        padded_length(g, 1),
+        at(g.lengths, 1),
         width,
         1,
         1,
@@ -131,9 +121,9 @@ def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
         stride_of(own, g.rank, 1),
         stride_of(own, g.rank, 2),
     )
-    write_window_offsets(g, room)
+    write_window_offsets(g, most, room)
     while item < count:
-        block = smaller(g.block, count - item)
+        block = smaller(most, count - item)
         rows = block * g.indices
         for group in range(g.groups):
             clear(results, rows * column_pitch(g))
@@ -148,5 +138,5 @@ def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr
             for n in range(block):
                 to = out + (item + n) * load(i64, steps, 16) + group * g.of_group * g.indices * SIZE
                 from_ = results + n * g.indices * pitch
-                transpose(from_, to, g.of_group, g.indices, pitch, g.indices * SIZE)
+                transpose(from_, to, g.of_group, g.indices, SIZE, pitch, g.indices * SIZE)
         item += block

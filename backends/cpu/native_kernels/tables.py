@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout
 from ....operators.declare.shape_rules import broadcast_shapes
-from ..fastpath.compiler.structs import sizeof
+from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.runtime.rt_loops import MOST_AXES, MOST_OPERANDS, LoopCall
 
 CoreShapes = tuple[tuple[str, ...], ...]
 """The names of the core sizes of each operand."""
+
+WORDS = {name: field.offset // 8 for name, field in fields_of(LoopCall).items()}
+"""The words of a table that have the fields of a ``LoopCall``."""
 
 
 def parse_signature(text: str) -> CoreShapes:
@@ -77,6 +80,11 @@ def make_call_table(
     parts = itemsizes[0] // 8 if is_finite else 0
     start, last = offsets[:-1], offsets[-1]
     return [len(layouts), len(axes), failures, *start, parts, last, *dims, *steps, *rest]
+
+
+def is_single_call(words: Sequence[int]) -> bool:
+    """Return whether the loop is called once, with nothing to do before or after it."""
+    return not any(words[WORDS[name]] for name in ("axes", "failures", "parts"))
 
 
 def _outer_strides(layout: Layout, core: int, rank: int, itemsize: int) -> tuple[int, ...]:

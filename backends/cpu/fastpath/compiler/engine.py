@@ -35,6 +35,7 @@ T = TypeVar("T")
 _lock = locks.make_lock("engine")
 _serial = itertools.count()
 MATH_LIBRARIES = ("libm.so.6", "libmvec.so.1")
+FAST_CODE, BEST_CODE = 0, 3  # levels of LLVM's code generators
 LAST_BROKEN_COMBINE = 22
 """The last version of LLVM known to end the process where its pass VectorCombine meets a shuffle of two selects of
 vectors, one by a scalar and one by a vector: ``concat`` or ``roll`` of what a branch chooses. The pass is off there."""
@@ -44,6 +45,8 @@ class Passes(Enum):
     """Names what LLVM does with a module before it emits machine code.
 
     Attributes:
+        QUICK: inline what is marked for it, and emit the code instruction by instruction, without scheduling: a tenth
+            of the time. For code that runs a few times in a call and leaves the loops to other functions.
         CLEAN: fold and remove instructions. For micro-kernels, whose registers and loops are written out.
         FUNCTIONS: inline what is marked for it, then simplify each function by itself, with its loops; no vectors.
         MODULE: also inline what is short, and share what functions know; LLVM's level 1 without vectors.
@@ -51,6 +54,7 @@ class Passes(Enum):
         VECTORS: LLVM's level 3. For loops over elements that are written for one element at a time.
     """
 
+    QUICK = -1
     CLEAN = 0
     FUNCTIONS = -2
     MODULE = 1
@@ -108,15 +112,19 @@ def has_symbol(name: str) -> bool:
 
 
 @KeepFirst
-def _machine() -> Any:
-    """Return LLVM's target machine for this processor; runs in the background, like every call of LLVM."""
+def _machine(level: int = BEST_CODE) -> Any:
+    """Return LLVM's target machine for this processor; runs in the background, like every call of LLVM.
+
+    Args:
+        level: 0 to 3, how much is done for the quality of machine code.
+    """
     host = target.find_target()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     if binding.llvm_version_info[0] <= LAST_BROKEN_COMBINE:
         binding.set_option("tandem", "-disable-vector-combine")
     return binding.Target.from_triple(host.triple).create_target_machine(
-        cpu=host.cpu, features=host.features, opt=3, reloc="pic", codemodel="default"
+        cpu=host.cpu, features=host.features, opt=level, reloc="pic", codemodel="default"
     )
 
 
@@ -177,7 +185,7 @@ def _source_files(folder: str) -> list[str]:
 
 def _object(ir: str, passes: Passes) -> bytes:
     """Optimize a module and return its object code."""
-    machine = _machine()
+    machine = _machine(FAST_CODE if passes is Passes.QUICK else BEST_CODE)
 
     def emitted(module: Any) -> bytes:
         _passes.run_passes(module, machine, passes)

@@ -39,7 +39,8 @@ def _module_passes(builder: Any, passes: Passes) -> contextlib.AbstractContextMa
     manager.add_always_inliner_pass()
     manager.add_sroa_pass()
     manager.add_simplify_cfg_pass()
-    manager.add_instruction_combine_pass()
+    if passes is not Passes.QUICK:
+        manager.add_instruction_combine_pass()
     return _freed(manager)
 
 
