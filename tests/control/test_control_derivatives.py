@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tandem as td
 from control_harness import assert_close, check, draw
+from rotation import share_each_commit
 from tandem import config, errors
 
 W, H, XS = draw(3, 3), draw(2, 3), draw(4, 2, 3)
@@ -70,7 +71,7 @@ def test_forward_and_reverse_mode(loss):
 AXES = [axes for axes in itertools.product((0, None), repeat=3) if any(a == 0 for a in axes)]
 
 
-@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("axes", share_each_commit(AXES, 3))
 @pytest.mark.parametrize("loss", LOSSES)
 def test_batches(loss, axes):
     args = [draw(5, *x.shape) if axis == 0 else x for x, axis in zip((W, H, XS), axes)]

@@ -11,6 +11,7 @@ import tandem as td
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_harness import needs_native
+from rotation import share_each_commit
 from tandem import config
 
 pytestmark = needs_native
@@ -67,7 +68,7 @@ OPERATORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", share_each_commit(OPERATORS, 3))
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 def test_operands_of_numpy(name, dtype):
     function = OPERATORS[name]

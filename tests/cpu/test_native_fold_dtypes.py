@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from kernel_harness import needs_native
+from rotation import share_each_commit
 from tandem import config
 from tandem.backends.cpu import fastpath
 from tandem.errors import TandemError
@@ -30,7 +31,7 @@ def outcome(call):
     return result.dtype, result.shape, result.numpy().tobytes()
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.operator.schema.name)
+@pytest.mark.parametrize("function", share_each_commit(FUNCTIONS, 3), ids=lambda f: f.operator.schema.name)
 @pytest.mark.parametrize("source", SOURCES)
 def test_dtype_equals_python_path(function, source):
     values = np.random.default_rng(0).integers(0, 4, (5, 6)) * 0.75

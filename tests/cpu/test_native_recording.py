@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tandem as td
 from recorded_nodes import leaf, recorded_natively, same_record, stub_of, stubs
+from rotation import share_each_commit
 from tandem import config, errors
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.glue import class_slots
@@ -43,7 +44,7 @@ def elementwise():
 SHAPES = [((3, 4), (3, 4)), ((3, 4), (4,)), ((), (2,)), ((2, 1), (1, 3)), ((), ()), ((0, 2), (2,))]
 
 
-@pytest.mark.parametrize("stub", elementwise(), ids=lambda s: s.operator.name)
+@pytest.mark.parametrize("stub", share_each_commit(elementwise(), 3), ids=lambda s: s.operator.name)
 def test_elementwise_nodes_are_those_of_python(stub):
     arity, decl = len(stub.operator.schema.arguments), stub.operator.decl
     conditions = len(decl.conditions)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from optable import arrays_of, errors_of, generator, rows, table, to_tensors
+from rotation import share_each_commit
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.glue.kernels import OWN_ENTRIES
@@ -43,7 +44,7 @@ def contents(result):
     return [(x.dtype, x.shape, x.numpy().tobytes()) for x in results]
 
 
-@pytest.mark.parametrize("name", COMPOSITES)
+@pytest.mark.parametrize("name", share_each_commit(COMPOSITES, 3))
 def test_results_are_those_of_the_body(name):
     op = COMPOSITES[name]
     body = op.registered("CompositeImplicit").fn

@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from rotation import one_each_commit
 
 CALLS = Path(__file__).with_name("calls")
 RUNNER = Path(__file__).parents[1] / "harness" / "array_api_calls.py"
 
 
-@pytest.mark.parametrize(
-    "library,flag", [("array_api_extra", "1"), ("scikit_learn", "1"), ("scipy", "1"), ("scipy", "0")]
-)
-def test_calls_work_as_with_other_arrays(library, flag):
+@pytest.mark.parametrize("case", one_each_commit("array_api_extra 1", "scikit_learn 1", "scipy 1", "scipy 0"))
+def test_calls_work_as_with_other_arrays(case):
+    library, flag = case.split()
     for package in ("array_api_strict", "array_api_extra", "array_api_compat", "sklearn"):
         pytest.importorskip(package)
     environment = {**os.environ, "SCIPY_ARRAY_API": flag, "OMP_NUM_THREADS": "1"}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from lowering_harness import lowered
+from rotation import share_each_commit
 from tandem.backends.cpu import fastpath
 from tandem.operators.declare.kinds import scan
 from tandem.operators.scalar_ir.fold import Fold
@@ -49,7 +50,7 @@ def check_scan(call, *args):
         assert "callback" not in str(jitted.lower(*args).kernels())
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", share_each_commit(DTYPES, 3))
 @pytest.mark.parametrize("name", SCANS)
 def test_scans_of_every_dtype_and_axis(name, dtype):
     for shape in SHAPES:

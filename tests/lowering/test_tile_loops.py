@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tandem as td
+from rotation import share_each_commit
 from tandem import config
 from tandem.lowering.passes import tile_loops
 
@@ -62,7 +63,7 @@ PROGRAMS = [polynomial, oscillator, clock, escape, backwards, exchange, countdow
 
 
 @native
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("program", share_each_commit(PROGRAMS, 2), ids=lambda program: program.__name__)
 def test_tiles_have_the_bits_of_single_steps(program, small_tiles, monkeypatch):
     rng = np.random.default_rng(0)
     for shape, dtype in (((384,), "f8"), ((401,), "f4"), ((24, 16), "f8"), ((5, 7, 31), "f4"), ((32,), "f8")):

@@ -11,6 +11,7 @@ from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, check_batch
 from fold_table import FOLDS
 from lowering_harness import graph_of
+from rotation import share_each_commit
 from tandem.backends.cuda.codegen.eager import write_elementwise
 from tandem.backends.cuda.codegen.eager_folds import write_reduction
 from tandem.backends.cuda.codegen.eager_scans import CHUNK, write_scan
@@ -290,7 +291,7 @@ CALLS = {
 
 
 @of_each_type
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", share_each_commit(CALLS, 2))
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 def test_calls(cuda, dtype, name, jitted):
     z = td.asarray(drawn(dtype, 6 * 37).reshape(6, 37))
