@@ -199,30 +199,30 @@ def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:
 def write_pack(module: Module, name: str, dtype: DType, lanes: int, panel: int = 0) -> None:
     """Add ``name``: pack ``depth`` by ``width`` elements of ``b`` into rows that are ``panel`` elements apart.
 
-    Where ``panel`` is 0, the function has one more parameter: the bytes between rows.
+    Where ``panel`` is 0, the function has one more parameter: the bytes between rows. Squares of columns that are
+    contiguous are transposed in registers; with masks also those that have fewer columns, whose last one is read again.
     """
-    f = Function(module, lanes)
+    f, masks = Function(module, lanes), vector_target().masks
     size, element = dtype.itemsize, REGISTER[dtype]
     pitch = str(panel * size) if panel else "%pitch"
     is_transposed = f.op(f"icmp eq i64 %b_row, {size}")
     deep = f.op(f"select i1 {is_transposed}, i64 {f.op(f'and i64 %depth, {-lanes}')}, i64 0")
-    wide = f.op(f"and i64 %width, {-lanes}")
-    with f.loop("0", wide, str(lanes)) as column, f.loop("0", deep, str(lanes)) as at:
-        source = f.address("%b", f.op(f"mul i64 {at.index}, {size}"))
-        vectors = [
-            f.load_vector(
-                dtype, f.address(source, f.op(f"mul i64 {f.op(f'add i64 {column.index}, {i}')}, %b_column"))
-            )
-            for i in range(lanes)
-        ]
-        target = f.address("%into", f.op(f"mul i64 {at.index}, {pitch}"))
-        target = f.address(target, f.op(f"mul i64 {column.index}, {size}"))
-        for i, vector in enumerate(transpose_vectors(f, element, vectors)):
-            f.store_vector(dtype, vector, f.address(target, f.op(f"mul i64 {pitch}, {i}")))
+    wide = "%width" if masks else f.op(f"and i64 %width, {-lanes}")
+    with f.when(f.op(f"icmp sgt i64 {deep}, 0")), f.loop("0", wide, str(lanes)) as column:
+        left = f.op(f"sub i64 %width, {column.index}")
+        mask = lanes_below(f, left) if masks else ""
+        columns = [f.op(f"add i64 {column.index}, {i}") for i in _limit(f, left, masks)]
+        starts = [f.op(f"mul i64 {number}, %b_column") for number in columns]
+        into = f.address("%into", f.op(f"mul i64 {column.index}, {size}"))
+        with f.loop("0", deep, str(lanes)) as at:
+            source = f.address("%b", f.op(f"mul i64 {at.index}, {size}"))
+            vectors = [f.load_vector(dtype, f.address(source, start)) for start in starts]
+            target = f.address(into, f.op(f"mul i64 {at.index}, {pitch}"))
+            for i, vector in enumerate(transpose_vectors(f, element, vectors)):
+                to = f.address(target, f.op(f"mul i64 {pitch}, {i}"))
+                f.store_masked(dtype, vector, to, mask) if masks else f.store_vector(dtype, vector, to)
     below, beside = (deep, "%depth", "0", "%width"), ("0", deep, wide, "%width")
-    if vector_target().masks:
-        _pack_beside(f, dtype, deep, wide, pitch)
-    for start, stop, first, last in (below,) if vector_target().masks else (below, beside):
+    for start, stop, first, last in (below,) if masks else (below, beside):
         with f.loop(start, stop, "1") as at, f.loop(first, last, "1") as column:
             source = f.address("%b", f.op(f"mul i64 {at.index}, %b_row"))
             source = f.address(source, f.op(f"mul i64 {column.index}, %b_column"))
@@ -235,21 +235,13 @@ def write_pack(module: Module, name: str, dtype: DType, lanes: int, panel: int =
     module.helper(name, f.text(f"internal void @{name}({parameters}) #1"))
 
 
-def _pack_beside(f: Function, dtype: DType, deep: str, wide: str, pitch: str) -> None:
-    """Pack the columns to the right of the squares, which are less than a vector: the last one is read again."""
-    size, element, left = dtype.itemsize, REGISTER[dtype], f.op(f"sub i64 %width, {wide}")
+def _limit(f: Function, count: str, limits: bool) -> list[str]:
+    """Return the numbers of a vector's lanes; if they are limited, at most ``count - 1``."""
+    if not limits:
+        return [str(i) for i in range(f.lanes)]
     f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
-    with f.when(f.op(f"icmp sgt i64 {left}, 0")):
-        mask, last = lanes_below(f, left), f.op(f"sub i64 {left}, 1")
-        columns = [f.op(f"call i64 @llvm.smin.i64(i64 {last}, i64 {i})") for i in range(f.lanes)]
-        starts = [f.op(f"mul i64 {f.op(f'add i64 {wide}, {column}')}, %b_column") for column in columns]
-        into = f.address("%into", f.op(f"mul i64 {wide}, {size}"))
-        with f.loop("0", deep, str(f.lanes)) as at:
-            source = f.address("%b", f.op(f"mul i64 {at.index}, {size}"))
-            vectors = [f.load_vector(dtype, f.address(source, start)) for start in starts]
-            target = f.address(into, f.op(f"mul i64 {at.index}, {pitch}"))
-            for i, vector in enumerate(transpose_vectors(f, element, vectors)):
-                f.store_masked(dtype, vector, f.address(target, f.op(f"mul i64 {pitch}, {i}")), mask)
+    last = f.op(f"sub i64 {count}, 1")
+    return [f.op(f"call i64 @llvm.smin.i64(i64 {last}, i64 {i})") for i in range(f.lanes)]
 
 
 def transpose_vectors(f: Function, element: str, vectors: list[str]) -> list[str]:
