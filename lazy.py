@@ -35,7 +35,9 @@ from .errors import UnknownNameError
 _gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
 _import_lock = locks.make_lock("lazy imports")
 _imported: dict[str, ModuleType] = {}  # complete modules by the names given to `module`
-_complete: set[int] = set()  # what `sys.modules` had that was complete: most of it stays, and is not asked again
+_complete: set[int] = (
+    set()
+)  # what `sys.modules` had that was complete: most of it stays, and is not asked again
 _importing: list[int] = []  # the threads that import by themselves, once for each import
 
 

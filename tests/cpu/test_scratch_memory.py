@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.native_kernels import emitted, rt_scratch
+from tandem.backends.cpu.native_kernels import loop_code, rt_scratch
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -18,7 +18,7 @@ argsort = td.jit(lambda x: td.argsort(x, stable=True))
 
 
 def kept_bytes():
-    block = emitted._SCRATCH_SLOT.value
+    block = loop_code.scratch_slot.value
     return 0 if block is None else ctypes.c_int64.from_address(block).value
 
 
@@ -50,7 +50,7 @@ def test_large_blocks_are_not_kept():
 def test_block_is_used_again():
     x = td.asarray(rng.standard_normal(2000))
     argsort(x)
-    block = emitted._SCRATCH_SLOT.value
+    block = loop_code.scratch_slot.value
     for _ in range(100):
         argsort(x)
-        assert emitted._SCRATCH_SLOT.value == block
+        assert loop_code.scratch_slot.value == block

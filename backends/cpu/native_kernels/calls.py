@@ -17,7 +17,7 @@ from ..codegen.text import PARTS, REGISTER, literal
 from ..fastpath.runtime.rt_loops import Failures
 from ..object_table import LoopFailureReport, stop_flushing
 from ..target import IS_X86
-from .emitted import compile_driver
+from .loop_code import compile_driver
 from .providers import Loop, find_loop
 from .tables import WORDS, find_core_sizes, fits, is_single_call, make_call_table
 

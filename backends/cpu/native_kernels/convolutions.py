@@ -15,7 +15,8 @@ from ..fastpath.compiler.structs import fields_of, sizeof
 from ..fastpath.glue.products import compile_product
 from ..fastpath.runtime.rt_loops import Failures
 from ..target import vector_target
-from . import convolution_tiles, emitted, rt_convolution, rt_geometry, rt_planes
+from . import convolution_tiles, rt_convolution, rt_geometry, rt_planes
+from .loop_code import compile_function
 from .providers import Loop
 from .tables import parse_signature
 
@@ -227,11 +228,8 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
 def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
     """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
     types, size = (("T", "f64" if dtype is dt.float64 else "f32"),), ("SIZE", dtype.itemsize)
-    needed = {
-        "copy_plane": emitted.compile_function(
-            "copy_plane", types, (size,), (), rt_planes.copy_plane, engine.Passes.CLEAN
-        )
-    }
+    copying = compile_function("copy_plane", rt_planes.copy_plane, types, (size,), (), engine.Passes.CLEAN)
+    needed = {"copy_plane": copying}
     if mode == rt_convolution.WINDOWS:
         needed["transpose"] = convolution_tiles.compile_transpose(dtype)
     elif mode != rt_convolution.SHIFTED:
@@ -241,17 +239,13 @@ def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engin
         if code is None:
             return None
         imports[symbol] = code["loop"]
-    return emitted.compile_function(
-        "convolve",
-        types,
-        (
-            size,
-            ("MODE", mode),
-            ("TALLEST", max(tile_vectors())),
-            ("WIDEST", max(tile_heights())),
-            ("VECTOR", vector_target().vector_bytes),
-        ),
-        tuple(imports.items()),
-        rt_convolution.convolve,
-        engine.Passes.QUICK if mode in TILED else engine.Passes.CLEAN,
+    constants = (
+        size,
+        ("MODE", mode),
+        ("TALLEST", max(tile_vectors())),
+        ("WIDEST", max(tile_heights())),
+        ("VECTOR", vector_target().vector_bytes),
     )
+    passes = engine.Passes.QUICK if mode in TILED else engine.Passes.CLEAN
+    function, given = rt_convolution.convolve, tuple(imports.items())
+    return compile_function("convolve", function, types, constants, given, passes)

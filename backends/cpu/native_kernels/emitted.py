@@ -1,42 +1,25 @@
-"""Loops of this package: the native functions, and how they are compiled for dtypes and sizes."""
+"""Loops of this package: the native functions, and the dtypes and sizes that they are compiled for."""
 
 from __future__ import annotations
 
-import ctypes
-import functools
 from collections.abc import Callable
 from typing import Any
 
-from ....errors import LoweringError
 from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.operator import find_operator
 from ..blas_pointers import find_lapack_functions
-from ..fastpath.compiler import engine, lang
+from ..fastpath.compiler import engine
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
 from ..numpy_sorting import find_argsort_function, find_sort_function
-from . import (
-    rt_convolution,
-    rt_extrema,
-    rt_geometry,
-    rt_integers,
-    rt_lapack,
-    rt_numpy_sorts,
-    rt_planes,
-    rt_scratch,
-    rt_shifted,
-    rt_solvers,
-    rt_sorting,
-    rt_tiles,
-    rt_windows,
-)
+from . import rt_extrema, rt_lapack, rt_numpy_sorts, rt_solvers, rt_sorting
+from .loop_code import compile_function
 from .providers import Loop
 from .tables import parse_signature
 
 FLOATS = (dt.float32, dt.float64)
-_SCRATCH_SLOT = ctypes.c_void_p()  # where `rt_scratch` keeps a block of memory
 
 
 class EmittedLoop(NamedTuple):
@@ -276,9 +259,8 @@ def find(name: str, dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> Loop |
         return "NumPy's or LAPACK's functions that it calls are not found"
     constants = loop.constants(dtypes, sizes)
     types = (("T", "f64" if dtypes[0] is dt.float64 else "f32"), ("U", f"u{8 * min(dtypes[0].itemsize, 8)}"))
-    code = compile_function(
-        name, types, tuple(sorted(constants.items())), tuple(imports.items()), passes=loop.passes
-    )
+    numbers = tuple(sorted(constants.items()))
+    code = compile_function(name, loop.function, types, numbers, tuple(imports.items()), loop.passes)
     if code is None:
         return "it cannot be compiled"
     key = "_".join(map(str, (dtypes[0].name, *map(abs, constants.values()))))
@@ -295,7 +277,7 @@ def find_fold(name: str, dtypes: tuple[DType, ...]) -> Loop | str:
         return "it cannot be compiled"
     constants = (("COLUMNS", int(order == "columns")),)
     adapter = compile_function(
-        f"{name} {dtypes[0].name}", (), constants, (("fold_loop", code["loop"]),), rt_loops.fold
+        f"{name} {dtypes[0].name}", rt_loops.fold, (), constants, (("fold_loop", code["loop"]),)
     )
     if adapter is None:
         return "it cannot be compiled"
@@ -306,60 +288,3 @@ def find_fold(name: str, dtypes: tuple[DType, ...]) -> Loop | str:
 def needs_sizes(name: str) -> bool:
     """Return whether a loop is compiled for core sizes."""
     return LOOPS[name].constants in (_rows, _symmetric_rows)
-
-
-@engine.KeepFirst
-def compile_function(
-    name: str,
-    types: tuple[tuple[str, str], ...],
-    constants: tuple[tuple[str, int], ...],
-    imports: tuple[tuple[str, int], ...],
-    function: Callable[..., Any] | None = None,
-    passes: engine.Passes = engine.Passes.VECTORS,
-) -> engine.Code | None:
-    make = functools.partial(
-        lang.emit, {"loop": function or LOOPS[name].function}, dict(constants), dict(types)
-    )
-    key = f"loop {name} {types} {constants} {sources()}"
-    known = {"scratch_slot": ctypes.addressof(_SCRATCH_SLOT), **dict(imports)}
-    return engine.build_once(key, make, ["loop"], known, passes=passes)
-
-
-@functools.cache
-def sources() -> str:
-    """Return a digest of the native functions of this package, which `build_once` does not know."""
-    modules = (
-        rt_convolution,
-        rt_extrema,
-        rt_geometry,
-        rt_integers,
-        rt_shifted,
-        rt_planes,
-        rt_lapack,
-        rt_solvers,
-        rt_numpy_sorts,
-        rt_scratch,
-        rt_sorting,
-        rt_loops,
-        rt_tiles,
-        rt_windows,
-    )
-    return engine.source_digest(*(str(module.__file__) for module in modules))
-
-
-@engine.KeepFirst
-def compile_driver(name: str) -> engine.Code:
-    """Return the code of ``rt_loops.call_loop`` or ``rt_loops.run_plan``.
-
-    Raises:
-        LoweringError: it cannot be compiled.
-    """
-    functions: dict[str, Callable[..., Any]] = {
-        "call_loop": rt_loops.call_loop,
-        "run_plan": rt_loops.run_plan,
-    }
-    make = functools.partial(lang.emit, {name: functions[name]}, {"NIN": 1, "NARGS": 2})
-    code = engine.build_once(f"{name} {sources()}", make, [name], passes=engine.Passes.FUNCTIONS)
-    if code is None:
-        raise LoweringError("the function that calls inner loops cannot be compiled")
-    return code

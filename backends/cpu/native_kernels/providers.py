@@ -25,6 +25,7 @@ from .tables import CoreShapes, make_call_table, parse_signature
 
 convolutions = lazy.Module(".backends.cpu.native_kernels.convolutions")
 emitted = lazy.Module(".backends.cpu.native_kernels.emitted")
+loop_code = lazy.Module(".backends.cpu.native_kernels.loop_code")
 
 
 class Loop(NamedTuple):
@@ -188,7 +189,7 @@ def _find(provider: str, name: str, dtypes: tuple[DType, ...], sizes: tuple[int,
 @KeepFirst
 def _driver() -> tuple[Any, Any, Any]:
     """Return ``rt_loops.call_loop`` and ``rt_loops.run_plan`` as functions of addresses; calls release the GIL."""
-    codes = [emitted.compile_driver(name) for name in ("call_loop", "run_plan")]
+    codes = [loop_code.compile_driver(name) for name in ("call_loop", "run_plan")]
     call_loop = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(codes[0]["call_loop"])
     run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_void_p] * 2)(codes[1]["run_plan"])
     return call_loop, run, codes  # the codes live as long as the functions
