@@ -92,9 +92,7 @@ class Reducer:
         """Join all lanes: return the combined value or the index as a scalar register."""
         on_masks = _ON_MASKS.get(self.fold.node(self.dtype)) if self.state == [dt.bool_] else None
         if on_masks:
-            name = f"llvm.vector.reduce.{on_masks}.v{f.lanes}i1"
-            f.module.declare(name, "i1", f.vec("i1"))
-            return f.op(f"call i1 @{name}({f.vec('i1')} {state[0]})")
+            return _join_mask(f, on_masks, state[0])
         state = self.narrow(f, state, 1)
         with f.width(1):
             value = self.final(f, state)
@@ -154,13 +152,18 @@ class FloatSum(Reducer):
 
 
 class IndexReducer(Reducer):
-    """argmax and argmin: (best value, its index); the first of equal values; a NaN beats every number."""
+    """argmax and argmin: (best value, its index); the first of equal values; a NaN beats every number.
+
+    Attributes:
+        starts: the first of consecutive positions, by the registers of vectors that have such positions.
+    """
 
     picks = 1
 
     def __init__(self, fold: Fold, dtype: DType):
         super().__init__(fold, dtype)
         self.state = [dtype, dt.int64]
+        self.starts: dict[str, str] = {}
 
     def initial(self, f: Function) -> State:
         return [f.splat(self.identity, self.dtype), f.lane_numbers()]
@@ -183,9 +186,7 @@ class IndexReducer(Reducer):
         """Return the first lane within ``mask`` whose ``x`` equals ``best``, i64; the number of lanes if none does."""
         i1, bits = f.vec("i1"), f"i{f.lanes}"
         same = f.op(f"xor {i1} {self.is_better(f, x, best)}, splat (i1 true)")
-        same = f.op(f"bitcast {i1} {f.op(f'and {i1} {same}, {mask}')} to {bits}")
-        f.module.declare(f"llvm.cttz.{bits}", bits, bits, "i1")
-        return f.op(f"zext {bits} {f.op(f'call {bits} @llvm.cttz.{bits}({bits} {same}, i1 false)')} to i64")
+        return _count_zeros(f, f.op(f"bitcast {i1} {f.op(f'and {i1} {same}, {mask}')} to {bits}"))
 
     def _take(self, f: Function, take: str, one: State, two: State) -> State:
         pairs = zip(one, two, self.state, strict=True)
@@ -196,7 +197,37 @@ class IndexReducer(Reducer):
         ]
 
     def step(self, f: Function, state: State, x: str, index: str) -> State:
+        if state == self.initial(f):
+            return self.first(f, x, index)
         return self._take(f, self.is_better(f, state[0], x), state, [x, index])
+
+    def collapse(self, f: Function, state: State) -> str:
+        """Return the lowest of the indices of the lanes that have the best value."""
+        value, index = state
+        if f.lanes == 1:
+            return super().collapse(f, state)
+        lanes = self._find_best_lanes(f, value)
+        if index in self.starts:
+            first = _count_zeros(f, f.op(f"bitcast {f.vec('i1')} {lanes} to i{f.lanes}"))
+            return f.op(f"add i64 {self.starts[index]}, {first}")
+        vec, name = f.vec("i64"), f"llvm.vector.reduce.smin.v{f.lanes}i64"
+        f.module.declare(name, "i64", vec)
+        indices = f.op(f"select {f.vec('i1')} {lanes}, {vec} {index}, {vec} {f.splat(2**63 - 1, dt.int64)}")
+        return f.op(f"call i64 @{name}({vec} {indices})")
+
+    def _find_best_lanes(self, f: Function, x: str) -> str:
+        """Return the mask of the lanes that have the best value: of NaNs if there is one."""
+        vec, i1 = f.vec(REGISTER[self.dtype]), f.vec("i1")
+        is_maximum = self.fold.node(self.dtype) == "maximum"
+        if self.dtype is dt.bool_:
+            wanted = x if is_maximum else f.op(f"xor {i1} {x}, splat (i1 true)")
+            return f.op(f"select i1 {_join_mask(f, 'or', wanted)}, {i1} {wanted}, {i1} splat (i1 true)")
+        best = _find_best(f, self.dtype, x, "gt" if is_maximum else "lt")
+        best = f.broadcast(best, REGISTER[self.dtype])
+        if self.dtype.kind != "f":
+            return f.op(f"icmp eq {vec} {x}, {best}")
+        same, nan = f.op(f"fcmp oeq {vec} {x}, {best}"), f.op(f"fcmp uno {vec} {x}, {x}")
+        return f.op(f"select i1 {_join_mask(f, 'or', nan)}, {i1} {nan}, {i1} {same}")
 
     def join(self, f: Function, one: State, two: State) -> State:
         """Join interleaved lanes: of equal values (two NaNs are equal) the lower index wins."""
@@ -206,6 +237,33 @@ class IndexReducer(Reducer):
         better = self.is_better(f, one[0], two[0])
         tie = f.op(f"and {i1} {lower}, {f.op(f'xor {i1} {worse}, splat (i1 true)')}")
         return self._take(f, f.op(f"or {i1} {better}, {tie}"), one, two)
+
+
+def _join_mask(f: Function, node: str, mask: str) -> str:
+    """Return the ``or`` or the ``and`` of a mask's lanes, as i1."""
+    name = f"llvm.vector.reduce.{node}.v{f.lanes}i1"
+    f.module.declare(name, "i1", f.vec("i1"))
+    return f.op(f"call i1 @{name}({f.vec('i1')} {mask})")
+
+
+def _count_zeros(f: Function, mask: str) -> str:
+    """Return the number of lanes before the first of a mask, whose bits are an integer, as i64."""
+    bits = f"i{f.lanes}"
+    f.module.declare(f"llvm.cttz.{bits}", bits, bits, "i1")
+    count = f.op(f"call {bits} @llvm.cttz.{bits}({bits} {mask}, i1 false)")
+    return count if bits == "i64" else f.op(f"zext {bits} {count} to i64")
+
+
+def _find_best(f: Function, dtype: DType, x: str, compare: str) -> str:
+    """Return the largest or smallest of the lanes as a scalar register; any if one of them is a NaN."""
+    half, element = f.lanes // 2, REGISTER[dtype]
+    if not half:
+        return f.op(f"extractelement <1 x {element}> {x}, i64 0")
+    one, two = (f.extract_lanes(x, element, at, half) for at in (0, half))
+    with f.width(half):
+        take = EMIT[compare](f, dtype, one, two)
+        best = f.op(f"select {f.vec('i1')} {take}, {f.vec(element)} {one}, {f.vec(element)} {two}")
+        return _find_best(f, dtype, best, compare)
 
 
 def make_reducer(fold: Fold, dtype: DType) -> Reducer:
@@ -220,7 +278,11 @@ def lane_positions(f: Function, first: str, items: Sequence[Reducer]) -> str:
     if not any(x.picks for x in items):
         return ""
     vec = f.vec("i64")
-    return f.op(f"add {vec} {f.broadcast(first, 'i64')}, {f.lane_numbers()}")
+    result = f.op(f"add {vec} {f.broadcast(first, 'i64')}, {f.lane_numbers()}")
+    for item in items:
+        if isinstance(item, IndexReducer):
+            item.starts[result] = first
+    return result
 
 
 class RowFold(NamedTuple):
