@@ -18,7 +18,7 @@ from typing import Any
 # fork waits for that.
 ORDER = (
     *("lazy imports", "gradients", "hot calls", "jit", "minimum cuts", "cuda graphs", "registry"),
-    *("profiler", "runtime", "levels", "engine", "jobs", "imports", "draw watches"),
+    *("profiler", "runtime", "levels", "engine", "convolution tiles", "jobs", "imports", "draw watches"),
 )
 # ``threading`` exports it too; importing that module takes a millisecond.
 ThreadLocal = _thread._local

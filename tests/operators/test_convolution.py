@@ -9,7 +9,7 @@ import pytest
 import tandem as td
 from kernel_harness import needs_native
 from tandem import config
-from tandem.backends.cpu.codegen.shifted_tiles import tile_vectors, write_shifted_tiles
+from tandem.backends.cpu.codegen.shifted_tiles import find_counts, tile_vectors, write_shifted_tiles
 from tandem.backends.cpu.native_kernels.convolutions import (
     block_depth,
     choose_mode,
@@ -338,6 +338,45 @@ def test_derivatives_by_kernels_read_windows_in_place():
     assert choose_mode(parse_sizes("1,32,128,16x16,8x8,3x3,1x1,1x1,1x1,2x2")) == WINDOWS
 
 
+@pytest.mark.parametrize("vectors", range(1, 9))
+def test_tiles_with_code_are_those_of_all_positions(vectors):
+    """The loops over the tiles of a height, largest first, as `shifted_tiles` writes them."""
+
+    def run(pitch, counts):
+        done, left, tiles = 0, pitch, []
+        for count in counts:
+            left %= count
+            if count == vectors > 2 and left == 1 and pitch > vectors:
+                left = vectors + 1
+            whole, rest = divmod(pitch - left - done, count)
+            assert rest == 0
+            tiles += [count] * whole
+            done = pitch - left
+        assert done == pitch
+        return tiles
+
+    for pitch in range(1, 80):
+        counts = find_counts(pitch, vectors)
+        assert set(run(pitch, sorted(counts, reverse=True))) == counts
+        assert run(pitch, range(vectors, 0, -1)) == run(pitch, sorted(counts, reverse=True))
+        assert 1 not in counts or vectors < 3 or pitch == 1
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_convolutions_of_other_sizes_add_tiles(dtype):
+    """The first convolution of a height compiles its own tiles; each later one has all that it needs."""
+    rng = np.random.default_rng(0)
+    for width in (8, 16, 33, 40, 64, 70):
+        x = rng.standard_normal((2, 3, 6, width)).astype(dtype)
+        for channels in (1, 2, 5, 8, 14):
+            w = rng.standard_normal((channels, 3, 3, 3)).astype(dtype)
+            found = td.nn.functional.conv2d(td.asarray(x), td.asarray(w)).numpy()
+            windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+            wanted = np.einsum("ncijab,ocab->noij", windows, w)
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [td.float32, td.float64])
 def test_tiles_of_shifted_planes_keep_their_sums_in_registers(dtype):
     """Every multiplication of a tile is one of vectors, whose sum is carried around the loop over the taps."""
@@ -419,8 +458,7 @@ def test_each_symbol_names_one_loop():
         for mode in (COLUMNS, ROWS, SCATTER)
         for detail in (0, 1)
     ]
-    loops += [
-        find(f"2,{mode},{channels}", (td.float32,) * 3) for mode in (SHIFTED, WINDOWS) for channels in (6, 20)
-    ]
+    tiled = (f"2,{SHIFTED},6,100", f"2,{SHIFTED},20,300", f"2,{WINDOWS},6", f"2,{WINDOWS},20")
+    loops += [find(name, (td.float32,) * 3) for name in tiled]
     pairs = {(loop.symbol, loop.address) for loop in loops}
     assert len(pairs) == len({symbol for symbol, _ in pairs}) == 8

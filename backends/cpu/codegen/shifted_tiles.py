@@ -6,6 +6,8 @@ chain ``fma(weight, plane[offset + position], ...)`` over the taps in order, so 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .small_product import multiply_add
@@ -23,18 +25,34 @@ def tile_vectors() -> dict[int, int]:
     return VECTORS if vector_target().masks else NARROW_VECTORS
 
 
-def write_shifted_tiles(dtype: DType, height: int) -> str:
+def find_counts(pitch: int, vectors: int) -> set[int]:
+    """Return the vectors of positions of the tiles that compute so many vectors, of which a whole tile has some.
+
+    Where one vector would be left, the last whole tile is divided with it: a tile of one vector has too few sums to
+    hide their latency.
+    """
+    left = pitch % vectors
+    if vectors > 2 and left == 1 and pitch > vectors:
+        left = vectors + 1
+    parts = {vectors - 1, 2} if left > vectors else {left}
+    return ({vectors} if pitch > left else set()) | (parts - {0})
+
+
+def write_shifted_tiles(dtype: DType, height: int, counts: Collection[int] = ()) -> str:
     """Return LLVM IR of ``shifted_tiles(kernels, planes, offsets, taps, to, pitch, adds)`` for tiles of a height.
 
     ``kernels`` is (taps, height), ``offsets`` has the bytes from ``planes`` to the first element of each tap, and
     ``to`` is (height, pitch); ``pitch`` is in bytes, and a multiple of the width of all vectors. If ``adds`` is true,
     the sums of the products continue the chains of ``to``.
 
+    ``counts`` are the vectors of positions of the tiles that have code (:func:`find_counts`); all if there are none.
+
     And of ``pack_kernels(source, over, along, taps, to)``, which transposes (height, taps) to (taps, height):
     ``over`` and ``along`` are the strides of ``source`` in bytes.
     """
     module = Module()
-    _write_height(module, dtype, height, tile_vectors()[height])
+    vectors = tile_vectors()[height]
+    _write_height(module, dtype, height, vectors, sorted(counts or range(1, vectors + 1), reverse=True))
     _write_packing(module, dtype, height)
     return str(module)
 
@@ -66,25 +84,21 @@ def _write_packing(module: Module, dtype: DType, height: int) -> None:
     module.helper("pack_kernels", f.text(f"void @pack_kernels({PACK_PARAMETERS}) #0"))
 
 
-def _write_height(module: Module, dtype: DType, height: int, vectors: int) -> None:
-    """Write all positions of ``height`` channels: whole tiles, then tiles of fewer vectors.
-
-    Where one vector would be left, the last whole tile is divided with it: a tile of one vector has too few sums to
-    hide their latency.
-    """
+def _write_height(module: Module, dtype: DType, height: int, vectors: int, counts: Sequence[int]) -> None:
+    """Write all positions of ``height`` channels: whole tiles, then tiles of fewer vectors, as `find_counts` counts."""
     f = Function(module, vector_target().vector_bytes // dtype.itemsize)
     width = f.lanes * dtype.itemsize
-    rest = f.op(f"srem i64 %pitch, {vectors * width}")
-    start, left = "0", rest
-    if vectors > 2:
-        is_one = f.op(f"icmp eq i64 {rest}, {width}")
-        divides = f.op(f"and i1 {is_one}, {f.op(f'icmp sgt i64 %pitch, {vectors * width}')}")
-        left = f.op(f"select i1 {divides}, i64 {(vectors + 1) * width}, i64 {rest}")
-    for count in range(vectors, 0, -1):
+    start, left = "0", "%pitch"
+    for count in counts:
+        left = f.op(f"srem i64 {left}, {count * width}")
+        if count == vectors > 2:
+            is_one = f.op(f"icmp eq i64 {left}, {width}")
+            divides = f.op(f"and i1 {is_one}, {f.op(f'icmp sgt i64 %pitch, {vectors * width}')}")
+            left = f.op(f"select i1 {divides}, i64 {(vectors + 1) * width}, i64 {left}")
         stop = f.op(f"sub i64 %pitch, {left}")
         with f.loop(start, stop, str(count * width)) as at:
             _write_tile(f, dtype, at.index, height, count)
-        start, left = stop, f.op(f"srem i64 {left}, {max(count - 1, 1) * width}")
+        start = stop
     f.do("ret void")
     module.helper("shifted_tiles", f.text(f"void @shifted_tiles({PARAMETERS}) #0"))
 

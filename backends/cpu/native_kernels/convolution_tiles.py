@@ -9,8 +9,9 @@ import ctypes
 from functools import partial
 from typing import Any
 
+from .... import locks
 from ....registry.dtypes import DType
-from ..codegen.shifted_tiles import tile_vectors, write_shifted_tiles
+from ..codegen.shifted_tiles import find_counts, tile_vectors, write_shifted_tiles
 from ..codegen.small_product import tile_heights
 from ..codegen.window_tiles import write_transpose, write_window_tiles
 from ..fastpath.compiler import engine
@@ -18,6 +19,10 @@ from ..target import vector_target
 from . import rt_shifted, rt_tiles
 
 TABLE_WORDS = 64
+_lock = locks.make_lock("convolution tiles")
+_counts: dict[
+    tuple[DType, int], frozenset[int]
+] = {}  # the vectors of the tiles in the table, by dtype and height
 
 
 @engine.KeepFirst
@@ -43,26 +48,42 @@ def find_widths(channels: int, dtype: DType) -> set[int]:
     return {max(tile_heights()) if most else rest, rest or max(tile_heights())}
 
 
-def add_tiles(dtype: DType, channels: int, *, is_shifted: bool) -> bool:
-    """Make the table have the micro-kernels for some channels of a group of the result; return whether it does.
+def add_shifted_tiles(dtype: DType, channels: int, positions: int) -> bool:
+    """Make the table have the micro-kernels that multiply shifted planes; return whether it does.
 
     Args:
         dtype: float32 or float64.
         channels: of a group of the result.
-        is_shifted: whether they multiply shifted planes; windows otherwise.
+        positions: of a channel of the result.
     """
-    if is_shifted:
-        return all(_add_shifted_tiles(dtype, height) for height in find_heights(channels))
+    pitch = -(-positions * dtype.itemsize // rt_tiles.VECTOR_BYTES) * rt_tiles.VECTOR_BYTES
+    vectors = pitch // vector_target().vector_bytes
+    return all(_add_height(dtype, height, vectors) for height in find_heights(channels))
+
+
+def add_window_tiles(dtype: DType, channels: int) -> bool:
+    """Make the table have the micro-kernels that multiply windows, for some channels of a group of the result."""
     return all(_add_window_tiles(dtype, vectors) for vectors in find_widths(channels, dtype))
 
 
-def _add_shifted_tiles(dtype: DType, height: int) -> bool:
-    code = _compile_shifted_tiles(dtype, height)
-    if code is not None:
-        table = tile_table(dtype)
-        table[rt_tiles.SHIFTED + height] = code["shifted_tiles"]
-        table[rt_tiles.PACKS + height] = code["pack_kernels"]
-    return code is not None
+def _add_height(dtype: DType, height: int, pitch: int) -> bool:
+    """Add the tiles of a height for ``pitch`` vectors of positions; where the table has some, those for any number."""
+    key, whole = (dtype, height), tile_vectors()[height]
+    counts = frozenset(find_counts(pitch, whole))
+    if key in _counts and not _counts[key] >= counts:
+        counts = frozenset(range(1, whole + 1))
+    if key in _counts and _counts[key] >= counts:
+        return True
+    code = _compile_shifted_tiles(dtype, height, counts)
+    if code is None:
+        return False
+    with _lock:
+        if key not in _counts or counts >= _counts[key]:
+            table = tile_table(dtype)
+            table[rt_tiles.SHIFTED + height] = code["shifted_tiles"]
+            table[rt_tiles.PACKS + height] = code["pack_kernels"]
+            _counts[key] = counts  # last: who finds them calls the code
+    return _add_height(dtype, height, pitch)  # another thread may have added others
 
 
 def _add_window_tiles(dtype: DType, vectors: int) -> bool:
@@ -73,8 +94,9 @@ def _add_window_tiles(dtype: DType, vectors: int) -> bool:
 
 
 @engine.KeepFirst
-def _compile_shifted_tiles(dtype: DType, height: int) -> engine.Code | None:
-    name, make = f"shifted tiles {height} of {dtype.name}", partial(write_shifted_tiles, dtype, height)
+def _compile_shifted_tiles(dtype: DType, height: int, counts: frozenset[int]) -> engine.Code | None:
+    name = f"shifted tiles {height} by {sorted(counts)} of {dtype.name}"
+    make = partial(write_shifted_tiles, dtype, height, counts)
     return engine.build_once(name, make, ["shifted_tiles", "pack_kernels"], passes=engine.Passes.CLEAN)
 
 

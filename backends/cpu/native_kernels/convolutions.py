@@ -16,6 +16,7 @@ from ..fastpath.glue.products import compile_product
 from ..fastpath.runtime.rt_loops import Failures
 from ..target import vector_target
 from . import convolution_tiles, rt_convolution, rt_geometry, rt_planes
+from .convolution_tiles import add_shifted_tiles, add_window_tiles
 from .loop_code import compile_function
 from .providers import Loop
 from .tables import parse_signature
@@ -197,28 +198,34 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
 def split_name(name: str) -> tuple[str, tuple[int, ...]]:
     """Return the name of the loop of a call, and the words of its geometry.
 
-    The name has the number of axes and the mode, then the channels that tiles compute, or 1 if matrices of one row or
-    column may be multiplied.
+    The name has the number of axes and the mode, then the channels that tiles compute and their positions, or 1 if
+    matrices of one row or column may be multiplied.
     """
     sizes = parse_sizes(name)
     mode = choose_mode(sizes)
     vectors = 1 in (sizes.of_group, math.prod(sizes.out), math.prod(sizes.sizes))
-    detail = sizes.of_group if mode in TILED else int(vectors)
-    return f"{len(sizes.sizes)},{mode},{detail}", make_geometry(sizes)
+    detail, geometry = str(int(vectors)), make_geometry(sizes)
+    if mode == rt_convolution.SHIFTED:
+        positions = count_positions(sizes, find_shifted_planes(sizes, is_dense(sizes)))
+        detail = f"{sizes.of_group},{positions}"
+    elif mode == rt_convolution.WINDOWS:
+        detail = str(sizes.of_group)
+    return f"{len(sizes.sizes)},{mode},{detail}", geometry
 
 
 def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
     """Return the loop for float32 or float64; None for other dtypes, the reason if there is none."""
-    dtype, (axes, mode, detail) = dtypes[0], map(int, name.split(","))
+    dtype, (axes, mode, *detail) = dtypes[0], map(int, name.split(","))
     if dtype not in (dt.float32, dt.float64) or len(set(dtypes)) != 1:
         return None
     symbol = f"tandem_convolve_{mode}_{dtype.name}"
     if mode in TILED:
-        is_complete = convolution_tiles.add_tiles(dtype, detail, is_shifted=mode == rt_convolution.SHIFTED)
-        code = compile_convolution(dtype, mode) if is_complete else None
+        is_shifted = mode == rt_convolution.SHIFTED
+        has_tiles = add_shifted_tiles(dtype, *detail) if is_shifted else add_window_tiles(dtype, *detail)
+        code = compile_convolution(dtype, mode) if has_tiles else None
     else:
-        symbol += "_vectors" * detail
-        code = compile_convolution(dtype, mode, vectors=bool(detail))
+        symbol += "_vectors" * detail[0]
+        code = compile_convolution(dtype, mode, vectors=bool(detail[0]))
     if code is None:
         return "it cannot be compiled, or there is no BLAS"
     return Loop(symbol, code["loop"], 0, parse_signature(SIGNATURES[axes]), Failures.NEVER, False)
