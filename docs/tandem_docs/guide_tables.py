@@ -16,6 +16,7 @@ from types import ModuleType
 import tandem as td
 from tandem.debug.differences import DEFAULT_DTYPES, DIFFERENCES
 from tandem.operators.declare.aliases import NAMES_OF
+from tandem.registry.native_type import NativeFunction
 from tandem.registry.schemas.spellings import SPELLINGS
 from tandem.spellings.synonyms import SYNONYMS
 
@@ -64,13 +65,20 @@ def other_spellings() -> str:
     return format_table(("name elsewhere", "with tandem"), rows)
 
 
+def _is_function(value: object) -> bool:
+    """Whether a value is a function written in Python, perhaps with a native entry; not one of ``td`` for lists."""
+    if isinstance(value, NativeFunction):
+        return not hasattr(value.__wrapped__, "__wrapped__")
+    return inspect.isfunction(value)
+
+
 def _own_functions(module: ModuleType) -> str:
     """The functions that a namespace has in place of those of ``td``."""
     rows = []
     for name in dir(module):  # with names that are imported at their first use
         value = getattr(module, name, None)
         if (
-            inspect.isfunction(value)
+            _is_function(value)
             and not name.startswith("_")
             and value.__module__.startswith(module.__name__)
             and getattr(value, "__wrapped__", value) is not getattr(td, name, None)  # the same, for lists too

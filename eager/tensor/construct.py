@@ -259,6 +259,8 @@ def _from_python(obj: Any, wanted: DType | None) -> Array:
     exact = wanted.np if wanted is not None and wanted.is_integer and _all_integers(obj) else None
     try:
         array = np.array(obj, dtype=exact)
+        if array.dtype.kind == "O" and wanted is not None and wanted.is_inexact and _all_real(obj):
+            array = array.astype(np.float64)  # an integer is larger than those of 64 bits
     except OverflowError:
         raise ScalarOverflowError(
             f"asarray: an integer in {describe(obj)} does not fit {wanted or 'int64'}"
@@ -309,6 +311,10 @@ def _describe_ragged(obj: Sequence[Any]) -> str:
 
 def _describe_length(size: int | None) -> str:
     return "is not a list" if size is None else f"has length {size}"
+
+
+def _all_real(obj: object) -> bool:
+    return all(isinstance(item, (int, float)) for item in _leaves(obj))
 
 
 def _all_integers(obj: object) -> bool:

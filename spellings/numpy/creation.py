@@ -11,6 +11,7 @@ import numpy as np
 
 from ..eager.tensor import construct
 from ..eager.tensor.index_tricks import Grid, Joiner
+from ..eager.tensor.tensor import Tensor
 from ..errors import ValueArgumentError
 from ..operators.creation import creation as plain
 from ..operators.creation import full as fills
@@ -18,14 +19,15 @@ from ..operators.creation import grids, windows
 from ..operators.elementwise.casting import contiguous
 from ..operators.elementwise.selection import where
 from ..operators.shape.rearrange import moveaxis, transpose
-from ..operators.shape.views import reshape
+from ..operators.shape.views import broadcast_to, reshape
 from ..registry.dtypes import DType, complex128, float64
+from ..registry.native_type import accept_entry
 from ..registry.values import traced_number_types
 from ..transforms import numpy_maps
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
-    from ..registry.types import DTypeLike, Kwargs, Tensor
+    from ..registry.types import DTypeLike, Kwargs
 
     Choice = Callable[[Iterable[object]], DType | None]
 
@@ -55,10 +57,12 @@ def replace_types(args: tuple[Any, ...], kwargs: Kwargs) -> tuple[Any, ...]:
 
 def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callable[..., Tensor]:
     """A creation function with NumPy's default dtype."""
-    dtypes = (DType, np.dtype, str, type)
+    dtypes, default = (DType, np.dtype, str, type), choose((0,))
 
     @wraps(function, updated=())
     def create(*args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+        if len(args) == 1 and not kwargs and type(args[0]) in _SIZES:
+            return function(args[0]) if default is None else function(args[0], dtype=default)
         args = replace_types(args, kwargs)
         if kwargs.get("dtype") is None and not any(isinstance(value, dtypes) for value in args):
             kwargs["dtype"] = choose((*args, *kwargs.values()))
@@ -67,10 +71,13 @@ def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callabl
     return create
 
 
+_SIZES = frozenset((int, tuple))
+_PYTHON_NUMBERS = frozenset((int, float, bool))
+_PYTHON = frozenset((int, float, complex, bool, list, tuple))  # what has no memory that a tensor could share
 zeros = _with_default(fills.zeros, _choose_float)
 ones = _with_default(fills.ones, _choose_float)
 empty = _with_default(fills.empty, _choose_float)
-full = _with_default(plain.full, _choose_by_value)
+_full = _with_default(plain.full, _choose_by_value)
 arange = _with_default(plain.arange, _choose_by_value)
 eye = _with_default(plain.eye, _choose_float)
 identity = _with_default(grids.identity, _choose_float)
@@ -84,6 +91,41 @@ bartlett = _with_default(windows.bartlett, _choose_float)
 kaiser = _with_default(windows.kaiser, _choose_float)
 
 _linspace = _with_default(plain.linspace, _choose_float)
+
+
+def full(
+    shape: int | Sequence[int],
+    fill_value: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Tensor:
+    """An array of one value, or of values that are broadcast; see ``td.full``. Source: ``numpy.full``.
+
+    Args:
+        shape: the sizes.
+        fill_value: a number, a tensor, or nested lists of numbers.
+        dtype: the dtype; None: that of the value, float64 for a Python float.
+        options: ``device``.
+
+    >>> import tandem.numpy as np
+    >>> np.full(2, 0.5), np.full((2, 2), [1, 2])
+    (tensor([0.5, 0.5], dtype=float64), tensor([[1, 2],
+            [1, 2]]))
+    """
+    kind = type(fill_value)
+    if dtype is None and not options and kind in _PYTHON_NUMBERS:
+        return (
+            plain.full(shape, fill_value, dtype=float64) if kind is float else plain.full(shape, fill_value)
+        )
+    if isinstance(fill_value, np.generic):
+        fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
+    if isinstance(fill_value, (list, tuple, np.ndarray, Tensor)):
+        value = asarray(fill_value)
+        if value.ndim:
+            wanted = value if dtype is None else value.astype(replace_type(dtype))
+            return broadcast_to(wanted, (shape,) if isinstance(shape, int) else shape).clone()
+        fill_value = value
+    return _full(shape, fill_value, dtype=dtype, **options)
 
 
 def linspace(
@@ -154,16 +196,19 @@ def fromfunction(
     return numpy_maps.fromfunction(function, shape, dtype=replace_type(dtype), **kwargs)
 
 
+@accept_entry("asarray_double")
 def asarray(
     a: object, dtype: DTypeLike | None = None, *, device: str | None = None, copy: bool | None = None
 ) -> Tensor:
     """A tensor of an array-like object; of Python numbers in float64, complex128 or int64.
 
+    Native twin: backends/cpu/fastpath/entries/rt_asarray.py:asarray
+
     >>> import tandem.numpy as np
     >>> np.asarray([1.0, 2.0]).dtype
     tandem.float64
     """
-    wanted = _choose_by_value(_numbers(a)) if dtype is None else replace_type(dtype)
+    wanted = _choose_for_list(_numbers(a)) if dtype is None else replace_type(dtype)
     return construct.asarray(a, wanted, device=device, copy=copy)
 
 
@@ -192,6 +237,11 @@ def array(
     >>> np.array([1, 2], float, ndmin=2)
     tensor([[1., 2.]], dtype=float64)
     """
+    if copy is True and order == "K" and not ndmin and device is None:
+        if type(object) in _PYTHON:
+            return asarray(object, dtype)
+        if dtype is None:
+            return asarray(object).clone()
     return arrange(asarray(object, dtype, device=device, copy=copy), order, ndmin, copy)
 
 
@@ -212,8 +262,13 @@ def arrange(x: Tensor, order: str | None, ndmin: int, copy: bool | None = None) 
     return x if x.ndim >= axes else reshape(x, ((1,) * (axes - x.ndim) + x.shape))
 
 
-def _numbers(value: object) -> list[object]:
-    """The Python numbers of nested lists; none if there are tensors or arrays, which tell their dtypes."""
+def _choose_for_list(numbers: list[object] | None) -> DType | None:
+    """The dtype of a list's numbers; float64 if there are none, and None if other values tell it."""
+    return float64 if numbers == [] else _choose_by_value(numbers or ())
+
+
+def _numbers(value: object) -> list[object] | None:
+    """The Python numbers of nested lists; None if there are tensors or arrays, which tell their dtypes."""
     items = [value]
     result: list[object] = []
     while items:
@@ -223,7 +278,7 @@ def _numbers(value: object) -> list[object]:
         elif isinstance(item, (int, float, complex)) and not isinstance(item, np.generic):
             result.append(item)
         else:
-            return []
+            return None
     return result
 
 

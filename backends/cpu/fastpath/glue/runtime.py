@@ -102,6 +102,7 @@ GROUPS = (
     Group(rt_counts, {"bincount": "bincount"}, reads_dtypes=True),
     Group(rt_forward, {"forward": "forward"}),
     Group(rt_asarray, {"asarray": "asarray", "convert": "convert"}, reads_dtypes=True),
+    Group(rt_asarray, {"asarray_double": "asarray"}, {"DOUBLE": 1}, reads_dtypes=True),
     Group(rt_type_slots, {name: name for name in TYPE_SLOTS.split()}),
     Group(rt_operator_slots, {f"slot_{name}": f"slot_{name}" for name in METHOD_SLOTS.split()}, SHAPED),
     Group(rt_attributes, {name: name for name in ATTRIBUTES.split()}, reads_dtypes=True),

@@ -78,27 +78,36 @@ def write_list(state: ListState, x: capi.PyVarObject, depth: i64) -> bool:
 
 
 @native
-def default_code(g: base.Globals, kind: i64) -> i64:
-    """Return the code of the dtype of Python's numbers of a kind."""
+def default_code(kind: i64, real: i64) -> i64:
+    """Return the code of the dtype of Python's numbers of a kind; ``real`` is that of floats."""
     if kind == base.WEAK_BOOL:
         return base.BOOL
     if kind == base.WEAK_INT:
         return base.INT64
     if kind == base.WEAK_FLOAT:
-        return g.default_float
-    return base.COMPLEX128 if g.default_float == base.FLOAT64 else i64(base.COMPLEX64)
+        return real
+    return base.COMPLEX128 if real == base.FLOAT64 else i64(base.COMPLEX64)
 
 
 @noinline
-def tensor_of_list(g: base.Globals, x: ptr, widest: i64) -> ptr:
-    """Return a tensor of nested lists of numbers of at most a kind; NULL, perhaps with an exception set, else.
+def tensor_of_list(g: base.Globals, x: ptr, widest: i64, real: i64, to: i64) -> ptr:
+    """Return a tensor of nested lists of numbers; NULL, perhaps with an exception set, if Python must make it.
 
     No Python code runs, so the lists do not change.
+
+    Args:
+        g: the process struct.
+        x: the list or tuple.
+        widest: the widest kind of numbers that it may hold.
+        real: the code of the dtype of floats, if they tell the dtype.
+        to: the code of the dtype; FOREIGN: that of the numbers.
     """
     state: ListState = stack(sizeof(ListState))
     if not measure_list(state, x) or not check_list(state, x, 0) or state.kind > widest:
         return NULL
-    state.code = default_code(g, state.kind)
+    state.code = default_code(state.kind, real) if to == base.FOREIGN else to
+    if state.kind > base.WEAK_INT and state.code < base.FLOAT16:
+        return NULL
     descr: capi.Descr = load(ptr, g.descrs, state.code * 8)
     state.size = descr.itemsize
     total = state.size

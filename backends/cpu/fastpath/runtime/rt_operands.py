@@ -11,6 +11,7 @@ from ..compiler.dsl import NULL, f32, f64, i16, i32, i64, likely, load, native, 
 from . import capi, rt_halves, rt_memory
 from . import rt_base as base
 
+EXACT: f64 = 9007199254740992.0  # 2**53; float64 has all integers up to it
 SCALAR_VALUE = 16  # where NumPy's scalars have their value
 MOST_ARGUMENTS = 8  # of calls whose arguments are converted
 
@@ -173,6 +174,9 @@ def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
         value = capi.PyLong_AsDouble(x)
         if unlikely(value == -1.0) and capi.PyErr_Occurred() != NULL:
             capi.PyErr_Clear()
+            return False
+        is_single = to in (base.FLOAT32, base.COMPLEX64)
+        if unlikely(is_single and (value > EXACT or value < -EXACT)):  # it may have been rounded already
             return False
         return write_real(value, to, where)
     overflow = stack(4)
