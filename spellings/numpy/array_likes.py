@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMBERS = frozenset((int, float, complex))
 _LISTS = (list, tuple)
+_CONVERTED = _NUMBERS | frozenset(_LISTS)
 _NO_RULES = {"values_start": 0, "takes_none": 0, "most": 0}
 _SINGLE = (float32, complex64)
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
@@ -267,6 +268,8 @@ def _convert_first(function: Function) -> Function:
                     break
             else:
                 return function(*args)
+        elif not kwargs and _CONVERTED.isdisjoint(map(type, args)):
+            return function(*args)
         is_integer = is_number and type(args[0]) is int
         if is_number:
             args = _convert_numbers(args, [convert is not None for convert in by_position])

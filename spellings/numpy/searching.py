@@ -23,7 +23,7 @@ def argwhere(a: Tensor) -> Tensor:
 
 def flatnonzero(a: Tensor) -> Tensor:
     """The indices of elements that are not zero, in the flattened tensor."""
-    return nonzero(reshape(a, (spec_of(a).size,)))[0]
+    return nonzero(a if getattr(a, "ndim", 0) == 1 else reshape(a, (spec_of(a).size,)))[0]
 
 
 @name_operator(sorting.sort, "kind", "order", "stable", takes_none=True, most=2)
