@@ -35,9 +35,6 @@ from .errors import UnknownNameError
 _gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
 _import_lock = locks.make_lock("lazy imports")
 _imported: dict[str, ModuleType] = {}  # complete modules by the names given to `module`
-_complete: set[int] = (
-    set()
-)  # what `sys.modules` had that was complete: most of it stays, and is not asked again
 _importing: list[int] = []  # the threads that import by themselves, once for each import
 
 
@@ -127,10 +124,8 @@ def _is_importing() -> bool:
     """Whether some module is being imported, perhaps by this thread, for which another thread would wait."""
     if not background.is_idle():
         return False
-    others = [value for value in list(sys.modules.values()) if id(value) not in _complete]
-    loading = {id(value) for value in others if isinstance(value, ModuleType) and is_loading(value)}
-    _complete.update({id(value) for value in others} - loading)
-    return bool(loading)
+    modules = [value for value in list(sys.modules.values()) if isinstance(value, ModuleType)]
+    return any(map(is_loading, modules))
 
 
 class Module:
