@@ -50,9 +50,9 @@ def test_loops_return_the_same(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("range", 0), ("computed", 0), ("column", 0), ("long", 0), ("part of a long one", 1)]
+    ("name", "count"), [("range", 0), ("computed", 0), ("column", 0), ("long", 1), ("part of a long one", 1)]
 )
-def test_ranges_and_short_values_of_ranges_are_moved(name, count):
+def test_only_few_elements_are_moved(name, count):
     graph = sink_ranges(graph_of(filtered(POSITIONS[name]), X))
     (scan,) = filter(is_scan, graph.nodes)
     integers = [value for value in scan_of(scan).consts if value.spec.dtype.is_integer and value.spec.shape]
@@ -87,3 +87,28 @@ def test_values_of_other_readers_stay_captured():
     want_total, want_rows = run(x)
     assert int(total) == int(want_total)
     np.testing.assert_array_equal(rows.numpy(), want_rows.numpy())
+
+
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [
+        (lambda ks, i, s: s + ks % (i + 1), 0),
+        (lambda ks, i, s: td.where((ks >= i * i) & (ks % (i + 2) == 0), 0, s), 0),
+        (lambda ks, i, s: s + ks // (s + i + 1), 0),
+        (lambda ks, i, s: s + ks % 7, 1),
+        (lambda ks, i, s: s + ks % (i + 1) + ks % 7, 1),
+        (lambda ks, i, s: s.at[i].add((ks * 2)[i]), 1),
+        (lambda ks, i, s: s + ks * i, 1),
+        (lambda ks, i, s: s + i // (ks + 1), 1),
+    ],
+)
+def test_long_ranges_are_moved_where_steps_divide_them(step, count):
+    def run(x):
+        ks = td.arange(3000)
+        return td.fori_loop(1, 9, lambda i, s: step(ks, i, s), x)
+
+    x = np.arange(3000)
+    (scan,) = filter(is_scan, sink_ranges(graph_of(run, x)).nodes)
+    found = [value for value in scan_of(scan).consts if value.spec.shape == (3000,)]
+    assert len(found) == count
+    np.testing.assert_array_equal(td.jit(run)(td.asarray(x)).numpy(), run(td.asarray(x)).numpy())
