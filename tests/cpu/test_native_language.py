@@ -331,6 +331,20 @@ def test_exchange_returns_the_pointer_before():
     assert slot.value == 56
 
 
+@native
+def first_above_ten(a: i64) -> i64:
+    while True:
+        a += 1
+        if a > 10:
+            return a
+
+    return a
+
+
+def test_statements_that_python_drops_are_parsed():
+    assert run(first_above_ten, 5) == 11
+
+
 def test_functions_are_parsed_as_in_their_files():
     """The lines of a function that have code are all of it."""
     assert emitted.LOOPS  # of modules that are imported with it

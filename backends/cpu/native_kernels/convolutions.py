@@ -235,8 +235,12 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
 def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
     """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
     types, size = (("T", "f64" if dtype is dt.float64 else "f32"),), ("SIZE", dtype.itemsize)
-    copying = compile_function("copy_plane", rt_planes.copy_plane, types, (size,), (), engine.Passes.CLEAN)
-    needed = {"copy_plane": copying}
+    needed = {
+        function.__name__: compile_function(
+            function.__name__, function, types, (size,), (), engine.Passes.CLEAN
+        )
+        for function in (rt_planes.copy_plane, rt_planes.copy_lines)
+    }
     if mode == rt_convolution.WINDOWS:
         needed["transpose"] = convolution_tiles.compile_transpose(dtype)
     elif mode != rt_convolution.SHIFTED:

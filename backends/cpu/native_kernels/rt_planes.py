@@ -14,9 +14,9 @@ from .rt_integers import larger, smaller
 
 T: TypeAlias = float  # a type parameter
 
-plane_copy = extern(
-    "copy_plane", "None(ptr, i64, i64, ptr, ptr)"
-)  # `copy_plane`, which is compiled by itself
+# `copy_plane` and `copy_lines`, which are compiled by themselves
+plane_copy = extern("copy_plane", "None(ptr, i64, i64, ptr, ptr)")
+lines_copy = extern("copy_lines", "None(ptr, ptr, ptr)")
 
 SIZE: i64 = template(4)
 LONG: i64 = 6  # elements that are copied by a call
@@ -133,3 +133,23 @@ def copy_shifted(source: ptr, shift: i64, rows: i64, width: i64, to: ptr) -> Non
         clear_column(to + j * SIZE, rows, width)
     for j in range(right):
         clear_column(to + (width - right + j) * SIZE, rows, width)
+
+
+class Lines(Struct):
+    """Lines of some planes, which are copied without what is between them."""
+
+    planes: i64
+    lines: i64  # of a plane
+    nbytes: i64  # of a line
+    over: i64  # bytes between lines
+    apart: i64  # bytes between planes
+
+
+@native
+def copy_lines(source: ptr, p: Lines, to: ptr) -> None:
+    for k in range(p.planes):
+        line = source + k * p.apart
+        for _ in range(p.lines):
+            capi.memcpy(to, line, p.nbytes)
+            line += p.over
+            to += p.nbytes

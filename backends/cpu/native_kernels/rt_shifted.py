@@ -25,7 +25,7 @@ from ..fastpath.compiler.dsl import (
 )
 from .rt_geometry import Geometry, at, stride_of
 from .rt_integers import smaller
-from .rt_planes import SIZE, Plane, plane_copy
+from .rt_planes import SIZE, Lines, Plane, lines_copy, plane_copy
 from .rt_tiles import PACKS, SHIFTED, VECTOR_BYTES, find_tile
 
 TALLEST: i64 = template(8)  # channels of the highest tile
@@ -215,10 +215,9 @@ def copy_items(x: ptr, steps: ptr, count: i64, g: Geometry, to: ptr) -> None:
 @native
 def copy_result(results: ptr, pitch: i64, g: Geometry, to: ptr, channels: i64) -> None:
     """Copy the rows of some channels of the result, without the columns too many."""
-    rows, columns = at(g.out, 1), at(g.out, 2)
-    p: Plane = stack_of(rows, columns, 1, 1, rows, columns, at(g.lengths, 2) * SIZE, SIZE)
-    for o in range(channels):
-        plane_copy(results + o * pitch * SIZE, 0, 0, p, to + o * g.indices * SIZE)
+    over, line = at(g.lengths, 2) * SIZE, at(g.out, 2) * SIZE
+    p: Lines = stack_of(channels, at(g.out, 1), line, over, pitch * SIZE)
+    lines_copy(results, p, to)
 
 
 @native

@@ -170,7 +170,7 @@ def parse_function(fn: Any) -> ast.FunctionDef:
     """Return the syntax tree of a native function with the lines of its file; callers share the tree."""
     code = inspect.unwrap(fn).__code__
     lines, first = linecache.getlines(code.co_filename, fn.__globals__), code.co_firstlineno
-    tree = _parse_lines(first, "".join(lines[first - 1 : _last_line(code)]))
+    tree = _parse_lines(first, "".join(lines[first - 1 : _find_end(code, lines)]))
     if tree is None:
         tree = _parse_functions("".join(lines)).get(first)
     if tree is None:
@@ -178,9 +178,18 @@ def parse_function(fn: Any) -> ast.FunctionDef:
     return tree
 
 
-def _last_line(code: CodeType) -> int:
-    """Return the last line of a function that has code."""
-    return max((last for _, last, *_ in code.co_positions() if last is not None), default=0)
+def _find_end(code: CodeType, lines: list[str]) -> int:
+    """Return the number of the last line of a function at the top of a module.
+
+    The indented lines behind the last one that has code are part of it: CPython drops what it cannot reach.
+    """
+    end = max((last for _, last, *_ in code.co_positions() if last is not None), default=0)
+    for number in range(end, len(lines)):
+        if lines[number][0] in " \t":
+            end = number + 1
+        elif lines[number].strip():
+            break
+    return end
 
 
 @functools.lru_cache(maxsize=4096)
