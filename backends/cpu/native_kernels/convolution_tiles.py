@@ -20,9 +20,8 @@ from . import rt_shifted, rt_tiles
 
 TABLE_WORDS = 64
 _lock = locks.make_lock("convolution tiles")
-_counts: dict[
-    tuple[DType, int], frozenset[int]
-] = {}  # the vectors of the tiles in the table, by dtype and height
+_counts: dict[tuple[DType, int], frozenset[int]] = {}
+"""The vectors of positions of the tiles in the table, by dtype and height."""
 
 
 @engine.KeepFirst

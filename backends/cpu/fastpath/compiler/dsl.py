@@ -132,9 +132,7 @@ if TYPE_CHECKING:
 # T is a machine type, or a template's type parameter
 load: LoadSignature = _intrinsic("load_type")  # load(T, p, offset)
 store: Nothing = _intrinsic("store_type")  # store(T, p, offset, value)
-exchange: Pointer = _intrinsic(
-    "exchange"
-)  # exchange(p, x): the pointer at p, replaced atomically by the pointer x
+exchange: Pointer = _intrinsic("exchange")  # exchange(p, x): the pointer at p; x takes its place atomically
 likely: Callable[..., bool] = _intrinsic("likely")
 unlikely: Callable[..., bool] = _intrinsic("unlikely")
 stack: Pointer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives until the function returns
