@@ -17,7 +17,7 @@ from ..fastpath.runtime.rt_loops import Failures
 from ..target import vector_target
 from . import convolution_tiles, rt_convolution, rt_geometry, rt_planes
 from .convolution_tiles import add_shifted_tiles, add_window_tiles
-from .loop_code import compile_function
+from .loop_code import compile_function, compile_together
 from .providers import Loop
 from .tables import parse_signature
 
@@ -235,12 +235,8 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
 def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
     """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
     types, size = (("T", "f64" if dtype is dt.float64 else "f32"),), ("SIZE", dtype.itemsize)
-    needed = {
-        function.__name__: compile_function(
-            function.__name__, function, types, (size,), (), engine.Passes.CLEAN
-        )
-        for function in (rt_planes.copy_plane, rt_planes.copy_lines)
-    }
+    copies = (("copy_plane", rt_planes.copy_plane), ("copy_lines", rt_planes.copy_lines))
+    needed = {"": compile_together("copies of planes", copies, types, (size,), (), engine.Passes.CLEAN)}
     if mode == rt_convolution.WINDOWS:
         needed["transpose"] = convolution_tiles.compile_transpose(dtype)
     elif mode != rt_convolution.SHIFTED:
@@ -249,7 +245,7 @@ def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engin
     for symbol, code in needed.items():
         if code is None:
             return None
-        imports[symbol] = code["loop"]
+        imports |= {symbol: code["loop"]} if symbol else code
     constants = (
         size,
         ("MODE", mode),

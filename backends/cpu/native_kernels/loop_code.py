@@ -34,10 +34,23 @@ def compile_function(
         imports: the addresses of what it calls.
         passes: LLVM's passes.
     """
-    make = functools.partial(lang.emit, {"loop": function}, dict(constants), dict(types))
+    return compile_together(name, (("loop", function),), types, constants, imports, passes)
+
+
+@engine.KeepFirst
+def compile_together(
+    name: str,
+    functions: tuple[tuple[str, Callable[..., Any]], ...],
+    types: tuple[tuple[str, str], ...],
+    constants: tuple[tuple[str, int], ...],
+    imports: tuple[tuple[str, int], ...],
+    passes: engine.Passes,
+) -> engine.Code | None:
+    """Return the code of native functions by their symbols; other arguments are those of `compile_function`."""
+    make = functools.partial(lang.emit, dict(functions), dict(constants), dict(types))
     known = {"scratch_slot": ctypes.addressof(scratch_slot), **dict(imports)}
     key = f"loop {name} {types} {constants} {digest_sources()}"
-    return engine.build_once(key, make, ["loop"], known, passes=passes)
+    return engine.build_once(key, make, [symbol for symbol, _ in functions], known, passes=passes)
 
 
 @functools.cache
