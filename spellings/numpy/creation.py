@@ -120,11 +120,9 @@ def full(
     if isinstance(fill_value, np.generic):
         fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
     if isinstance(fill_value, (list, tuple, np.ndarray, Tensor)):
-        value = asarray(fill_value)
-        if value.ndim:
-            wanted = value if dtype is None else value.astype(replace_type(dtype))
-            return broadcast_to(wanted, (shape,) if isinstance(shape, int) else shape).clone()
-        fill_value = value
+        fill_value = asarray(fill_value, dtype, **options)
+        if fill_value.ndim:
+            return broadcast_to(fill_value, (shape,) if isinstance(shape, int) else shape).clone()
     return _full(shape, fill_value, dtype=dtype, **options)
 
 

@@ -133,3 +133,8 @@ def test_arrays_are_copied():
         made[0] = 9.0
     assert source[0] == 0.0
     assert tnp.full((2, 2), x[:2]).is_contiguous()
+
+
+def test_values_that_are_broadcast_take_the_options():
+    assert tnp.full((2, 2), [1, 2], device="meta").device == "meta"
+    assert tnp.full((2, 2), [1, 2], complex).dtype is td.complex128
