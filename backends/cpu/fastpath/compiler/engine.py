@@ -54,12 +54,12 @@ class Passes(Enum):
         VECTORS: LLVM's level 3. For loops over elements that are written for one element at a time.
     """
 
-    QUICK = -1
-    CLEAN = 0
-    FUNCTIONS = -2
-    MODULE = 1
-    UNROLL = 2
-    VECTORS = 3
+    QUICK = "quick"
+    CLEAN = "clean"
+    FUNCTIONS = "functions"
+    MODULE = "module"
+    UNROLL = "unroll"
+    VECTORS = "vectors"
 
 
 class KeepFirst(Generic[P, T]):

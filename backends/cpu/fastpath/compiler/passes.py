@@ -16,12 +16,17 @@ from .engine import Passes
 binding = lazy.Module("llvmlite.binding")
 
 
+LEVELS = {Passes.FUNCTIONS: 2, Passes.MODULE: 1, Passes.UNROLL: 2, Passes.VECTORS: 3}
+"""LLVM's levels; the others have a few passes of their own."""
+_WHOLE = (Passes.MODULE, Passes.UNROLL, Passes.VECTORS)  # LLVM's own pipelines for modules
+
+
 def run_passes(module: Any, machine: Any, passes: Passes) -> None:
     """Run passes over a parsed module, for a target machine."""
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = binding.create_pipeline_tuning_options(speed_level=abs(passes.value))
-    options.loop_vectorization = options.slp_vectorization = passes.value > 1
+    options = binding.create_pipeline_tuning_options(speed_level=LEVELS.get(passes, 0))
+    options.loop_vectorization = options.slp_vectorization = passes in (Passes.UNROLL, Passes.VECTORS)
     with binding.create_pass_builder(machine, options) as builder:
         with _module_passes(builder, passes) as manager:
             manager.run(module, builder)
@@ -33,7 +38,7 @@ def run_passes(module: Any, machine: Any, passes: Passes) -> None:
 
 
 def _module_passes(builder: Any, passes: Passes) -> contextlib.AbstractContextManager[Any]:
-    if passes.value > 0:
+    if passes in _WHOLE:
         return _freed(builder.getModulePassManager())
     manager = binding.create_new_module_pass_manager()
     manager.add_always_inliner_pass()
