@@ -130,6 +130,11 @@ def find_padded_planes(s: Sizes) -> Planes:
     return Planes([1] * len(s.out), [(out - 1) * step + (k - 1) * d + 1 for out, step, k, d in ends])
 
 
+def find_planes(s: Sizes, mode: int) -> Planes:
+    """Return the planes of a mode; other modes than SHIFTED and WINDOWS copy none."""
+    return find_shifted_planes(s, is_dense(s)) if mode == rt_convolution.SHIFTED else find_padded_planes(s)
+
+
 def count_positions(s: Sizes, planes: Planes) -> int:
     """Return the positions of a channel of the result in rows of the length of a plane's."""
     return (math.prod(s.out[:-1]) - 1) * planes.lengths[-1] + s.out[-1]
@@ -171,7 +176,7 @@ def make_geometry(s: Sizes) -> tuple[int, ...]:
     cls: type = rt_geometry.Geometry
     within, indices = s.channels // s.groups, math.prod(s.out)
     taps, mode = within * math.prod(s.kernel), choose_mode(s)
-    planes = find_shifted_planes(s, is_dense(s)) if mode == rt_convolution.SHIFTED else find_padded_planes(s)
+    planes = find_planes(s, mode)
     single = {
         "rank": len(s.sizes),
         "block": block_size(s),
@@ -204,13 +209,10 @@ def split_name(name: str) -> tuple[str, tuple[int, ...]]:
     sizes = parse_sizes(name)
     mode = choose_mode(sizes)
     vectors = 1 in (sizes.of_group, math.prod(sizes.out), math.prod(sizes.sizes))
-    detail, geometry = str(int(vectors)), make_geometry(sizes)
+    detail = [sizes.of_group] if mode in TILED else [int(vectors)]
     if mode == rt_convolution.SHIFTED:
-        positions = count_positions(sizes, find_shifted_planes(sizes, is_dense(sizes)))
-        detail = f"{sizes.of_group},{positions}"
-    elif mode == rt_convolution.WINDOWS:
-        detail = str(sizes.of_group)
-    return f"{len(sizes.sizes)},{mode},{detail}", geometry
+        detail.append(count_positions(sizes, find_planes(sizes, mode)))
+    return ",".join(map(str, (len(sizes.sizes), mode, *detail))), make_geometry(sizes)
 
 
 def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
@@ -235,17 +237,20 @@ def find(name: str, dtypes: tuple[DType, ...]) -> Loop | str | None:
 def compile_convolution(dtype: DType, mode: int, vectors: bool = False) -> engine.Code | None:
     """Return the code of convolutions of a mode, which needs its tiles in the table; None if there is none."""
     types, size = (("T", "f64" if dtype is dt.float64 else "f32"),), ("SIZE", dtype.itemsize)
-    copies = (("copy_plane", rt_planes.copy_plane), ("copy_lines", rt_planes.copy_lines))
-    needed = {"": compile_together("copies of planes", copies, types, (size,), (), engine.Passes.CLEAN)}
+    functions = (("copy_plane", rt_planes.copy_plane), ("copy_lines", rt_planes.copy_lines))
+    copies = compile_together("copies of planes", functions, types, (size,), (), engine.Passes.CLEAN)
+    if copies is None:
+        return None
+    needed: dict[str, engine.Code | None] = {}
     if mode == rt_convolution.WINDOWS:
         needed["transpose"] = convolution_tiles.compile_transpose(dtype)
     elif mode != rt_convolution.SHIFTED:
         needed["multiply_matrices"] = compile_product(dtype, vectors)
-    imports = {"convolution_tiles": ctypes.addressof(convolution_tiles.tile_table(dtype))}
+    imports = {"convolution_tiles": ctypes.addressof(convolution_tiles.tile_table(dtype)), **copies}
     for symbol, code in needed.items():
         if code is None:
             return None
-        imports |= {symbol: code["loop"]} if symbol else code
+        imports[symbol] = code["loop"]
     constants = (
         size,
         ("MODE", mode),

@@ -16,7 +16,6 @@ scratch_slot = ctypes.c_void_p()
 """The block of scratch memory that `rt_scratch` keeps."""
 
 
-@engine.KeepFirst
 def compile_function(
     name: str,
     function: Callable[..., Any],

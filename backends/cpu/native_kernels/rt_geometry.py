@@ -36,6 +36,12 @@ def at(table: ptr, axis: i64) -> i64:
 
 
 @native
+def plane_size(g: Geometry) -> i64:
+    """Return the elements of a plane."""
+    return at(g.lengths, 1) * at(g.lengths, 2)
+
+
+@native
 def stride_of(steps: ptr, rank: i64, axis: i64) -> i64:
     """Return the stride of the input along one of three axes; ``steps`` are those of its channels and axes."""
     own = axis - (3 - rank)

@@ -23,18 +23,13 @@ from ..fastpath.compiler.dsl import (
     store,
     template,
 )
-from .rt_geometry import Geometry, at, stride_of
+from .rt_geometry import Geometry, at, plane_size, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Lines, Plane, lines_copy, plane_copy
 from .rt_tiles import PACKS, SHIFTED, VECTOR_BYTES, find_tile
 
 TALLEST: i64 = template(8)  # channels of the highest tile
 CHANNELS: i64 = 16  # whose weights are copied together
-
-
-@native
-def plane_size(g: Geometry) -> i64:
-    return at(g.lengths, 1) * at(g.lengths, 2)
 
 
 @native

@@ -18,7 +18,7 @@ from ..fastpath.compiler.dsl import (
     store,
     template,
 )
-from .rt_geometry import Geometry, at, stride_of
+from .rt_geometry import Geometry, at, plane_size, stride_of
 from .rt_integers import smaller
 from .rt_planes import SIZE, Plane, clear, plane_copy
 from .rt_tiles import VECTOR_BYTES, WINDOWS, find_tile
@@ -26,11 +26,6 @@ from .rt_tiles import VECTOR_BYTES, WINDOWS, find_tile
 transpose = extern("transpose", "None(ptr, ptr, i64, i64, i64, i64, i64)")
 WIDEST: i64 = template(4)  # vectors of the widest tile
 VECTOR: i64 = template(64)  # bytes of its vectors
-
-
-@native
-def padded_size(g: Geometry) -> i64:
-    return at(g.lengths, 1) * at(g.lengths, 2)
 
 
 @native
@@ -44,7 +39,7 @@ def column_pitch(g: Geometry) -> i64:
 def scratch_of_windows(g: Geometry, items: i64) -> i64:
     """Return the number of elements of scratch memory for some items: offsets, planes, packed weights and results."""
     rows, window = items * g.indices, at(g.kernel, 1) * at(g.kernel, 2)
-    return rows * 8 // SIZE + items * padded_size(g) + (window + rows) * column_pitch(g)
+    return rows * 8 // SIZE + items * plane_size(g) + (window + rows) * column_pitch(g)
 
 
 @noinline
@@ -55,7 +50,7 @@ def write_window_offsets(g: Geometry, items: i64, to: ptr) -> None:
         for i in range(at(g.out, 1)):
             for j in range(at(g.out, 2)):
                 inside = i * at(g.stride, 1) * width + j * at(g.stride, 2)
-                store(i64, to, 0, (item * padded_size(g) + inside) * SIZE)
+                store(i64, to, 0, (item * plane_size(g) + inside) * SIZE)
                 to += 8
 
 
@@ -105,7 +100,7 @@ def multiply_windows(
 def convolve_windows(x: ptr, w: ptr, out: ptr, count: i64, steps: ptr, room: ptr, g: Geometry) -> None:
     """Compute a convolution of at most two axes without zeros in its input; ``room`` is scratch memory."""
     own, of_weight, item = steps + 24, steps + 32 + g.rank * 8, i64(0)
-    pitch, plane, width = column_pitch(g) * SIZE, padded_size(g) * SIZE, at(g.lengths, 2)
+    pitch, plane, width = column_pitch(g) * SIZE, plane_size(g) * SIZE, at(g.lengths, 2)
     most = smaller(g.block, count)
     planes = room + most * g.indices * 8
     packed = planes + most * plane
