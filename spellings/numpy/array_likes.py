@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial, update_wrapper, wraps
+from functools import cache, cached_property, partial, update_wrapper, wraps
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..eager.tensor.interop import numpy_protocols
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
 from ..operators.declare.named_results import NamedResults
-from ..registry.dtypes import complex64, float32, float64
+from ..registry.dtypes import DType, complex64, float32, float64
 from ..registry.function import OperatorFunction, add_wrapper
 from ..registry.native_type import NativeCallable, NativeFunction, accept_entries, accept_entry
 from ..registry.respelled_calls import spellings_of
@@ -38,6 +39,7 @@ _LISTS = (list, tuple)
 _CONVERTED = _NUMBERS | frozenset(_LISTS)
 _NO_RULES = {"values_start": 0, "takes_none": 0, "most": 0}
 _SINGLE = (float32, complex64)
+_NO_LISTS = frozenset((Tensor, int, float, bool, complex, str, type(None), DType, np.ndarray))
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 
 
@@ -84,8 +86,8 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
     It has the native entry of the operator's function, and converts the arguments of calls that were refused.
 
     Attributes:
-        passing_rules: which calls native code passes on: ``own_names``, the keywords of calls that it handles itself,
-            or :attr:`function` where that is written in Python; and the rules of :func:`name_operator`.
+        passing_rules: which calls native code passes on, besides those without :attr:`own_names`: the rules of
+            :func:`name_operator`.
     """
 
     def __init__(self, function: Function, operator: Operator) -> None:
@@ -95,10 +97,26 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
         self._tensors = [kind.core == "Tensor" for kind in types]
         self._takes_list = bool(types) and types[0].is_list and self._tensors[0]
         target = getattr(function, "without_options", function)
-        own_names = ("dtype", *getattr(function, "options", ()))
-        self.passing_rules = {"own_names": own_names, **getattr(function, "rules", _NO_RULES)}
+        self.passing_rules = getattr(function, "rules", _NO_RULES)
         if isinstance(target, OperatorFunction):
             add_wrapper(self, target)
+
+    @cached_property
+    def single_tensors(self) -> list[bool]:
+        """For each positional argument, whether it is one tensor, which may be given as nested lists of numbers."""
+        types = [argument.type for argument in self.operator.schema.positional]
+        return [kind.core == "Tensor" and not kind.is_list for kind in types]
+
+    @cached_property
+    def own_names(self) -> tuple[str, ...]:
+        """The keywords of the calls that Python handles."""
+        options = _UFUNC_OPTIONS - {"dtype"} if self._ufunc is not None else ()
+        return ("dtype", *options, *getattr(self.function, "options", ()))
+
+    @cached_property
+    def _ufunc(self) -> np.ufunc | None:
+        peer = getattr(np, self.__qualname__, None)
+        return peer if isinstance(peer, np.ufunc) else None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the function; with tensors in place of lists if it refuses the arguments.
@@ -112,6 +130,10 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
             args = _convert_numbers(args, self._tensors)
         elif args and self._takes_list and _holds_numbers(args[0]):
             args = ([asarray(number) for number in args[0]], *args[1:])
+        if not _NO_LISTS.issuperset(map(type, args)):
+            args = self._convert_lists(args)
+        if kwargs and self._ufunc is not None and not _UFUNC_OPTIONS.isdisjoint(kwargs):
+            return numpy_protocols.apply_ufunc(self._ufunc, "__call__", args, kwargs)
         try:
             return (
                 _call_in_float64(self.function, args, kwargs)
@@ -120,12 +142,17 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
             )
         except ArgumentError:
             given, options = _convert_by_schema(self.operator, args, kwargs)
-            ufunc = getattr(np, self.__qualname__, None) if kwargs.keys() & _UFUNC_OPTIONS else None
-            if isinstance(ufunc, np.ufunc):
-                return numpy_protocols.apply_ufunc(ufunc, "__call__", tuple(given), options)
             if all(map(_is, given, args)) and all(options[name] is kwargs[name] for name in kwargs):
                 raise
         return self.function(*given, **options)
+
+    def _convert_lists(self, args: Args) -> Args:
+        """The arguments with tensors in place of lists where the operator takes one tensor."""
+        given = [
+            asarray(value) if is_single and isinstance(value, _LISTS) else value
+            for is_single, value in zip(self.single_tensors, args)
+        ]
+        return (*given, *args[len(given) :])
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name.startswith("__") or name == "function":
@@ -176,6 +203,11 @@ class ConvertingFunction(ListFunction):
     def __init__(self, function: Function, operator: Operator) -> None:
         self._call = _convert_first(function)
         super().__init__(function, operator)
+
+    @cached_property
+    def single_tensors(self) -> list[bool]:
+        """For each positional argument, whether its annotation is that of a tensor."""
+        return [convert is _TO_TENSOR for convert in _converters(self.function)[0]]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the function with tensors in place of lists."""
@@ -257,6 +289,9 @@ def _convert(is_list: bool, value: object) -> object:
     )
 
 
+_TO_TENSOR = partial(_convert, False)
+
+
 def _convert_first(function: Function) -> Function:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -308,4 +343,4 @@ def _converter(annotation: str) -> Converter | None:
     lists = [choice for choice in choices if "Sequence" in choice]
     if lists:
         return partial(_convert, True) if any("[Tensor" in choice for choice in lists) else None
-    return partial(_convert, False) if any(choice in ("Tensor", "TensorLike") for choice in choices) else None
+    return _TO_TENSOR if any(choice in ("Tensor", "TensorLike") for choice in choices) else None

@@ -8,7 +8,7 @@ from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.entries.rt_kernels import KernelEntry
 from tandem.backends.cpu.fastpath.glue.kernels import is_compilable
-from tandem.backends.cpu.fastpath.glue.stubs import TargetCallable
+from tandem.backends.cpu.fastpath.glue.patch_points import TargetCallable
 from tandem.eager import hot_calls as hot_calls_module
 from tandem.eager.hot_calls import COMPILED, REJECTED, RESPELLED, HotCalls
 from tandem.eager.tensor.tensor import Tensor

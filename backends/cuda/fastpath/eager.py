@@ -20,8 +20,8 @@ from ....registry.dispatch.keys import DispatchKey
 from ....registry.dtypes import default_listeners
 from ....registry.native_type import accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
+from ...cpu.fastpath.glue.patch_points import TargetCallable
 from ...cpu.fastpath.glue.structs import EntryStruct, HashTable, StructMemory
-from ...cpu.fastpath.glue.stubs import TargetCallable
 from ...cpu.fastpath.runtime import rt_base
 from ..runtime import toolkit as tools
 from ..runtime.arrays import Layout

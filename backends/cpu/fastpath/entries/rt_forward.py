@@ -21,13 +21,16 @@ class ForwardEntry(base.OperatorEntry):
     )
     takes_none: i64  # 1: Python handles calls with None
     most: i64  # Python handles calls with more positional arguments; 0: it does not
+    tensors: (
+        i64  # bit k: positional argument k is one tensor, which may be given as a number or as nested lists
+    )
 
 
 @rt_entry.entry(records=False)
 def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """Call the target, or Python if it refuses the arguments.
 
-    Python also takes calls whose first argument is a number, or a list that begins with one, and calls with a type.
+    Numbers become tensors if the first argument is one and there is no tensor; nested lists of numbers always do.
 
     Python twin: spellings/numpy/array_likes.py:ListFunction.__call__
     """
@@ -40,12 +43,12 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
     if unlikely(entry.takes_none != 0) and not is_passed_on(entry, args, count, kwnames):
         return Outcome.FALL_BACK
     first = load(ptr, args, 0)
-    if unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):
+    if unlikely(has_values(entry, args, count)):
+        result = call_converted(entry, args, count, kwnames, flags)
+    elif unlikely(capi.type_of(first) != g.tensor and not is_list_of_objects(first)):
         return Outcome.FALL_BACK
-    if entry.values_start > 0:
-        result = call_with_values(entry, args, count, kwnames, flags)
     else:
-        result = capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
+        result = call_target(entry, args, count, kwnames, flags)
     if likely(result != NULL):
         entry.calls += 1
         return result
@@ -53,6 +56,115 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
         return NULL
     capi.PyErr_Clear()
     return Outcome.FALL_BACK
+
+
+@native
+def call_target(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """Call the target. Return an outcome, or NULL with an exception set."""
+    if entry.values_start > 0:
+        return call_with_values(entry, args, count, kwnames, flags)
+    return capi.PyObject_Vectorcall(entry.target, args, count, kwnames)
+
+
+@native
+def is_number(x: ptr) -> bool:
+    """Return whether an argument is a Python number other than a bool."""
+    return bool(rt_operands.scalar_code(x) > base.WEAK_BOOL)
+
+
+@native
+def has_values(entry: ForwardEntry, args: ptr, count: i64) -> bool:
+    """Return whether there are numbers, the first argument among them, or lists in place of tensors."""
+    if (entry.tensors & 1) != 0 and is_number(load(ptr, args, 0)):
+        return True
+    for k in range(count):
+        if (entry.tensors >> k & 1) != 0 and rt_lists.is_list(load(ptr, args, k * 8)):
+            return True
+    return False
+
+
+@native
+def has_numbers_only(entry: ForwardEntry, args: ptr, count: i64) -> bool:
+    """Return whether all arguments in place of tensors are numbers, which then have their own dtypes."""
+    for k in range(count):
+        x = load(ptr, args, k * 8)
+        if (entry.tensors >> k & 1) != 0 and x != capi.Py_None and not is_number(x):
+            return False
+    return True
+
+
+@noinline
+def call_converted(entry: ForwardEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, flags: i64) -> ptr:
+    """Call the target with tensors of NumPy's default dtypes in place of numbers and nested lists of numbers.
+
+    Return an outcome, or NULL with an exception set.
+    """
+    named = kwnames.size if kwnames != NULL else i64(0)
+    if unlikely(count + named > rt_operands.MOST_ARGUMENTS):
+        return Outcome.FALL_BACK
+    values, made = stack(rt_operands.MOST_ARGUMENTS * 8), stack(rt_operands.MOST_ARGUMENTS * 8)
+    capi.memcpy(values, args, (count + named) * 8)
+    numbers = (entry.tensors & 1) != 0 and has_numbers_only(entry, args, count)
+    result = ptr(Outcome.FALL_BACK)
+    if likely(convert_values(entry, values, made, count, numbers)):
+        result = call_target(entry, values, count, kwnames, flags)
+        if numbers and capi.type_of(load(ptr, args, 0)) == capi.PyLong_Type:
+            result = call_in_float64(entry, result, args, values, made, count, kwnames, flags)
+    else:
+        capi.PyErr_Clear()  # Python makes the tensors, or raises the exception
+    for k in range(count):
+        if load(ptr, made, k * 8) != NULL:
+            capi.decref(load(ptr, made, k * 8))
+    return result
+
+
+@native
+def convert_values(entry: ForwardEntry, values: ptr, made: ptr, count: i64, numbers: bool) -> bool:
+    """Replace lists, and numbers if asked, by tensors, which are also stored in `made`, with NULL where an argument stays."""
+    g: base.Globals = entry.globals_
+    done = True
+    for k in range(count):
+        x, tensor = load(ptr, values, k * 8), ptr(0)
+        if done and (entry.tensors >> k & 1) != 0:
+            if rt_lists.is_list(x):
+                tensor = rt_lists.tensor_of_list(g, x, base.WEAK_COMPLEX, base.FLOAT64, base.FOREIGN)
+                done = tensor != NULL
+            elif numbers and x != capi.Py_None:
+                code = rt_operands.scalar_code(x)
+                tensor = rt_operands.tensor_of_scalar(g, x, code, own_dtype(code))
+                done = tensor != NULL
+        store(ptr, made, k * 8, tensor)
+        if tensor != NULL:
+            store(ptr, values, k * 8, tensor)
+    return done
+
+
+@noinline
+def call_in_float64(
+    entry: ForwardEntry, result: ptr, args: ptr, values: ptr, made: ptr, count: i64, kwnames: ptr, flags: i64
+) -> ptr:
+    """Return the result of a call whose first argument is an integer: that in float64, if it is of single precision.
+
+    The function says by its result alone whether it computes with integers. The result given is consumed.
+    """
+    g: base.Globals = entry.globals_
+    if result == NULL or i64(result) == Outcome.FALL_BACK:
+        return result
+    array: capi.Ndarray = rt_operands.plain_array(g, result, base.RECORD)
+    code = rt_operands.array_code(g, array) if array != NULL else i64(base.FLOAT32)
+    if code not in (base.FLOAT32, base.COMPLEX64):
+        return result
+    capi.decref(result)
+    if array == NULL:  # several results
+        return Outcome.FALL_BACK
+    double = rt_operands.tensor_of_scalar(g, load(ptr, args, 0), base.WEAK_INT, base.FLOAT64)
+    if double == NULL:
+        capi.PyErr_Clear()
+        return Outcome.FALL_BACK
+    capi.decref(load(ptr, made, 0))
+    store(ptr, made, 0, double)
+    store(ptr, values, 0, double)
+    return call_target(entry, values, count, kwnames, flags)
 
 
 @native

@@ -12,6 +12,7 @@ kernels.py: stubs of operators with a Python kernel
 layout.py: offsets in the objects of CPython and NumPy, checked before use; inner loops of NumPy
 loops.py: variants of elementwise operators
 operand_stack.py: where operators have their operands on CPython's evaluation stack
+patch_points.py: callables that have entries, and those that take what the entries do not
 products.py: variants of `matmul`
 protocols.py: `Tensor.__array_ufunc__`, `Tensor.__array_function__` and the buffer protocol
 recording.py: how calls are recorded for autograd

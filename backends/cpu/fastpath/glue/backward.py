@@ -10,9 +10,10 @@ from .....eager.autograd.derivative_rules import ActiveRules, Rule
 from .....eager.autograd.node import fit
 from .....eager.autograd.node_sources import next_node, node_sources
 from .....registry import native_type
+from .patch_points import TargetCallable
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory
-from .stubs import ColdCallable, TargetCallable
+from .stubs import ColdCallable
 
 at: Any = lazy.Module(".backends.cpu.fastpath.runtime.rt_backward")
 

@@ -22,9 +22,10 @@ from .....registry.operator import Operator
 from .....registry.schemas.schema import MISSING, Type
 from .....registry.values import describe
 from ..entries import rt_kernels as at
+from .patch_points import TargetCallable
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory, find_last_names, find_writer
-from .stubs import ColdCallable, TargetCallable
+from .stubs import ColdCallable
 
 ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
 OWN_ENTRIES = {"td::bincount": "bincount"}

@@ -13,9 +13,10 @@ from .....registry import native_type
 from .....registry.values import TensorBase
 from ..runtime import rt_base
 from . import special_methods
+from .patch_points import TensorMethod
 from .runtime import Runtime
 from .structs import EntryStruct
-from .stubs import FunctionStub, TensorMethod
+from .stubs import FunctionStub
 
 numpy_protocols = lazy.Module(".eager.tensor.interop.numpy_protocols")
 rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")

@@ -25,10 +25,10 @@ from .....registry.dispatch.state import state
 from .....registry.dtypes import default_float, float32
 from .....registry.operator import Operator, lock
 from ..runtime import rt_base as rt
+from .patch_points import ArgumentConversion, PatchPoint, install_forward
 from .runtime import Runtime
 from .structs import EntryStruct, OperatorStruct, StructMemory, find_last_names, find_writer
 
-rt_forward = lazy.Module(".backends.cpu.fastpath.entries.rt_forward")
 elementwise = lazy.Module(".backends.cpu.kernels.elementwise")
 protocols = lazy.Module(".backends.cpu.fastpath.glue.protocols")
 
@@ -44,83 +44,6 @@ def _reverse_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(*args[::-1], **kwargs) if len(args) == 2 else method(*args, **kwargs)
 
     return turned
-
-
-class PatchPoint:
-    """A callable in which the entry of an operator is installed: the operator's function, or a special method.
-
-    Attributes:
-        callable: the callable.
-        kind: the kind of entry.
-        fall_back: called on a failed guard.
-        miss: called for operand types without a variant.
-        takes_numbers: whether the entry may answer calls on numbers alone.
-        record: the struct that the entry reads; created when the entry is first installed.
-    """
-
-    def __init__(self, target: Any, kind: str, fall_back: Any, miss: Any, takes_numbers: bool = True) -> None:
-        self.callable, self.kind, self.fall_back, self.miss = target, kind, fall_back, miss
-        self.takes_numbers = takes_numbers
-        self.record: OperatorStruct | None = None
-
-    def open(
-        self, runtime: Runtime, recorder: Any, make_struct: Callable[[Any, Any], OperatorStruct]
-    ) -> OperatorStruct:
-        """Install the entry and return the struct that it reads, which ``make_struct(fall_back, miss)`` makes."""
-        entry = runtime.entry(self.kind)
-        protocols.install_method_slots(runtime, self.callable)
-        if self.record is None:
-            self.record = make_struct(self.fall_back, self.miss)
-            self.record.set(rt.OperatorEntry.own_floats, int(not self.takes_numbers))
-        self.record.set_recorder(recorder)
-        native_type.set_entry(self.callable, entry, self.record.address)
-        return self.record
-
-    def add(self, *variants: StructMemory) -> None:
-        """Make variants reachable, if the entry is installed."""
-        if self.record is not None:
-            taken = (one for one in variants if self.takes_numbers or not one.get(rt.Variant.number))
-            self.record.add(*taken)
-
-    def set_fallback(self, other: Any) -> None:
-        """Set the callable that receives the calls which the entry does not take."""
-        self.fall_back = other
-        if self.record is not None:
-            self.record.refer(rt.OperatorEntry.fall_back, other)
-
-
-@native_type.accept_entries
-class TargetCallable(native_type.NativeCallable):  # type: ignore[misc]
-    """A callable whose calls without a native entry, or that the entry does not take, run its target."""
-
-    target: Any
-
-    def __init__(self, target: Any = None) -> None:
-        self.target = target
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.target(*args, **kwargs)
-
-
-@native_type.accept_entries
-class TensorMethod(TargetCallable):
-    """A method of Tensor, or the function of a property, in place of its Python code.
-
-    Args:
-        name: of the method.
-        function: the Python code.
-    """
-
-    def __init__(self, name: str, function: Any) -> None:
-        super().__init__(function)
-        self.function = self.__wrapped__ = function
-        self.__name__, self.__qualname__, self.__doc__ = name, f"Tensor.{name}", function.__doc__
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<method {self.__qualname__}>"
 
 
 class ColdCallable:
@@ -191,12 +114,8 @@ class ColdCallable:
     def install_wrappers(self) -> None:
         """Install the entries of callables that pass calls on, which stay installed."""
         for wrapper in self.wrappers:
-            if not native_type.entry_of(wrapper):
-                fall_back = MethodType(type(wrapper).__call__, wrapper)
-                fields = {"target": self.function, "refusal": ArgumentError, **wrapper.passing_rules}
-                record = EntryStruct(rt_forward.ForwardEntry, self.runtime.process, fall_back, **fields)
-                wrapper.native_record = record
-                native_type.set_entry(wrapper, self.runtime.entry("forward"), record.address)
+            fall_back = MethodType(type(wrapper).__call__, wrapper)
+            install_forward(self.runtime, wrapper, wrapper, self.function, fall_back)
 
     def read_kernels(self) -> list[Any]:
         """Return the current kernels of the operators that the native code implements."""
@@ -363,9 +282,11 @@ class Stub(ColdCallable):
         if wrapper.passing_rules["values_start"] or wrapper.passing_rules["takes_none"]:
             super().add_wrapper(wrapper)
         else:
-            self.add_method(wrapper, False, takes_numbers=False)
+            rest = ArgumentConversion(wrapper, self.function, self.runtime, self.attempt)
+            kind = self.patch_points[0].kind
+            self.patch_points.append(PatchPoint(wrapper, kind, rest, rest, takes_numbers=False))
 
-    def add_method(self, method: Any, swapped: bool, takes_numbers: bool = True) -> None:
+    def add_method(self, method: Any, swapped: bool) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
         fall_back: Callable[..., Any] = MethodType(type(method).__call__, method)
         kind = self.patch_points[0].kind
@@ -373,7 +294,7 @@ class Stub(ColdCallable):
             return
         if swapped:  # the entry swaps the arguments, and passes them on swapped
             kind, fall_back = kind + "_swapped", _reverse_arguments(fall_back)
-        self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back, takes_numbers))
+        self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
 
     def call_miss(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call with operand types that have no variant yet; the entry has written their key."""

@@ -8,9 +8,10 @@ from typing import Any
 from .....eager.tensor.tensor import Tensor
 from .....registry import native_type
 from .....registry.function import functions
+from .patch_points import TensorMethod
 from .recording import find_recorder
 from .runtime import Runtime
-from .stubs import Stub, TensorMethod
+from .stubs import Stub
 
 # kind of entry: the method, how the selected view is recorded (as a call of the first operator; Python runs recorded
 # writes), and the operators that the method may call
