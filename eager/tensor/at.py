@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         unique_indices: bool
 
 
+copied_writes = lazy.Module(".eager.tensor.copied_writes")
 out_of_bounds = lazy.Module(".operators.indexing.out_of_bounds")
 
 
@@ -150,11 +151,13 @@ class IndexUpdate:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Tensor:
-        value = _operand(value)
         if mode is None and wrap_negative_indices:
-            return put(self._tensor, self._index, value, combine=combine)
+            written: Tensor | None = copied_writes.write_into_copy(self._tensor, self._index, value, combine)
+            if written is not None:
+                return written
+            return put(self._tensor, self._index, _operand(value), combine=combine)
         result: Tensor = out_of_bounds.put_with_mode(
-            self._tensor, self._index, value, mode, wrap_negative_indices, combine
+            self._tensor, self._index, _operand(value), mode, wrap_negative_indices, combine
         )
         return result
 

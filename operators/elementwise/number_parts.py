@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...errors import DTypeError
 from ...registry.dtypes import INTEGERS, NUMERIC, REAL, float64, int32, uint8, uint16, uint32, uint64
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
@@ -199,7 +200,10 @@ Raises:
     method=False,
 )
 def bitwise_count(self: Tensor) -> Tensor:
-    bits = 8 * spec_of(self).dtype.np.itemsize
+    dtype = spec_of(self).dtype
+    if not dtype.is_integer:
+        raise DTypeError(f"bitwise_count: {dtype} is not an integer dtype")
+    bits = 8 * dtype.np.itemsize
     x = cast(abs(self), _UNSIGNED[bits])
     x = x - ((x >> 1) & _repeat_byte(0x55, bits))
     x = (x & _repeat_byte(0x33, bits)) + ((x >> 2) & _repeat_byte(0x33, bits))

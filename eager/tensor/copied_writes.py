@@ -1,0 +1,91 @@
+"""Functional updates of plain tensors in memory: ``x.at[key].set(v)`` writes into a copy of ``x``.
+
+The subscripts of such tensors have native entries, and operators with new results need none of their analysis. Other
+updates (of traced, batched and recorded tensors, or at positions that may occur twice) call an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
+
+from ...operators.elementwise.arithmetic import add, div, mul, pow
+from ...operators.elementwise.selection import maximum, minimum
+from ...operators.indexing.gather import index_put
+from ...operators.indexing.slicing import basic_put
+from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
+from ...registry.dispatch.state import ELSEWHERE, current
+from ...registry.dtypes import bool_
+from ...registry.function import function_of
+from ...registry.operator import Operator
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...registry.types import TensorLike
+
+_KINDS = (bool, int, float, complex)
+_KINDS_OF_DTYPES = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_kernels: dict[str, object] = {}
+_BASIC = (int, slice, EllipsisType, type(None))
+_COMBINE: dict[str, Callable[[Tensor, TensorLike], Tensor]] = {
+    "add": add,
+    "multiply": mul,
+    "divide": div,
+    "power": pow,
+    "minimum": minimum,
+    "maximum": maximum,
+}
+
+
+def write_into_copy(x: Tensor, key: object, value: TensorLike, combine: str) -> Tensor | None:
+    """A copy of ``x`` with ``value`` at ``key``, as ``put`` of operators/indexing/subscript.py returns it.
+
+    Returns:
+        None if an operator must run the update.
+    """
+    if current().flags == ELSEWHERE or not _is_plain(x) or not x._array.flags.c_contiguous:
+        return None
+    if type(value) not in _KINDS and not _is_plain(value):
+        return None
+    items = key if type(key) is tuple else (key,)
+    is_basic = all(type(item) in _BASIC for item in items)
+    if not is_basic and not all(type(item) in _BASIC or _is_plain(item) for item in items):
+        return None
+    if not _is_own((basic_put if is_basic else index_put).operator):
+        return None
+    if combine:
+        if not is_basic and not (len(items) == 1 and items[0].dtype is bool_):
+            return _add_rows(x, items, value) if combine == "add" else None
+        old = x[key]
+        if not _combines_in_place(old, value):
+            return None
+        value = _COMBINE[combine](old, value)
+    result = x.clone()
+    result[key] = value
+    return result
+
+
+def _is_own(operator: Operator) -> bool:
+    """Whether nothing intercepts an operator, and its kernel for the CPU is that of the first update."""
+    kernel = operator.table[DispatchKey.CPU].fn
+    return not operator.extra_keys and _kernels.setdefault(operator.name, kernel) is kernel
+
+
+def _is_plain(x: object) -> bool:
+    return type(x) is Tensor and x._keys is CPU_KEYS
+
+
+def _combines_in_place(old: Tensor, value: TensorLike) -> bool:
+    """Whether the elements and a value combine in the dtype and to the rank of the elements."""
+    if type(value) is Tensor:
+        return value.dtype is old.dtype and value.ndim <= old.ndim
+    return _KINDS.index(type(value)) <= _KINDS_OF_DTYPES[old.dtype.kind]
+
+
+def _add_rows(x: Tensor, items: tuple[Any, ...], value: TensorLike) -> Tensor | None:
+    """A copy with values added at positions of the first axis, which may occur twice; None for other positions."""
+    if len(items) != 1 or items[0].ndim != 1 or type(value) is not Tensor or value.dtype is not x.dtype:
+        return None
+    shape = items[0].shape + x.shape[1:]
+    return function_of("td::index_add")(x, 0, items[0], value) if value.shape == shape else None
