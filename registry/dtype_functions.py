@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,6 +76,8 @@ class FInfo(NamedTuple):
 
 def _dtype_of(value: DTypeLike | TensorLike) -> DType:
     """The dtype of a tensor or an array, or the one that a value names."""
+    if type(value) is DType or isinstance(value, type):
+        return as_dtype(value)
     own = getattr(value, "dtype", None)
     return as_dtype(value if own is None or isinstance(value, (DType, np.dtype, type)) else own)
 
@@ -92,7 +95,11 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IInfo:
     >>> td.iinfo(td.int8).max
     127
     """
-    dtype = _dtype_of(type)
+    return _describe_integer(_dtype_of(type))
+
+
+@cache
+def _describe_integer(dtype: DType) -> IInfo:
     if not dtype.is_integer:
         raise DTypeError(f"iinfo takes an integer dtype, not {dtype}; finfo has the limits of floats")
     info = np.iinfo(dtype.np)
@@ -112,7 +119,11 @@ def finfo(type: DTypeLike | TensorLike, /) -> FInfo:
     >>> td.finfo(td.float32).eps
     1.1920928955078125e-07
     """
-    dtype = _dtype_of(type)
+    return _describe_float(_dtype_of(type))
+
+
+@cache
+def _describe_float(dtype: DType) -> FInfo:
     if not dtype.is_inexact:
         raise DTypeError(f"finfo takes a floating-point dtype, not {dtype}; iinfo has the limits of integers")
     real = as_dtype(_REAL_OF.get(dtype.name, dtype.name))

@@ -190,8 +190,6 @@ _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
     (np.dtype, _BY_NUMPY),
     (str, _BY_NAME),
     (str, _BY_CODE),
-    (type, _BY_PYTHON),
-    (type, _BY_SCALAR_TYPE),
 )
 
 
@@ -211,8 +209,12 @@ def as_dtype(value: Any) -> DType:
     >>> as_dtype("int8"), as_dtype(float)
     (tandem.int8, tandem.float32)
     """
-    if isinstance(value, DType):
+    if type(value) is DType:
         return value
+    if isinstance(value, type):
+        known = _BY_PYTHON.get(value) or _BY_SCALAR_TYPE.get(value)
+        if known is not None:
+            return known
     for cls, table in _TABLES:
         if isinstance(value, cls):
             result = table.get(value)

@@ -98,7 +98,10 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         if name.startswith("__") or name == "operator":
             raise AttributeError(name)
         provide = function_attributes.get(name)
-        return getattr(self.operator, name) if provide is None else provide(self)
+        if provide is None:
+            return getattr(self.operator, name)
+        value = self.__dict__[name] = provide(self)
+        return value
 
     def __call__(self, /, *args: object, **kwargs: object) -> R:
         """Call the operator."""

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ..control.api import scan
+from ..eager.tensor import copied_writes
 from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, ShapeError, UnsupportedError, ValueArgumentError
 from ..operators.creation.creation import arange, full
 from ..operators.declare.shape_rules import is_tensor, normalize_axes, normalize_axis, spec_of
@@ -27,7 +29,7 @@ from .numpy_maps import vectorize
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
-    from ..registry.types import DTypeLike, Tensor, TensorLike
+    from ..registry.types import DTypeLike, TensorLike
 
     Call = Callable[..., Any]
 
@@ -41,6 +43,7 @@ _FOLDS: dict[str, tuple[Call, Call | None, object]] = {
     "logical_or": (folds.any, None, False),
 }
 _UPDATES = {"mul": "multiply", "div": "divide", "pow": "power", "maximum": "max", "minimum": "min"}
+SMALL = 1 << 12  # elements of a tensor that is copied rather than updated at positions
 METHODS = ("outer", "reduce", "accumulate", "reduceat", "at")
 
 
@@ -115,6 +118,7 @@ def frompyfunc(func: Call, /, nin: int, nout: int, *, identity: object = None) -
     return ufunc(func, nin, nout, identity=identity)
 
 
+@cache
 def get_method(function: OperatorFunction[Any], method: str) -> Call:
     """One of `METHODS` of an elementwise operator's function.
 
@@ -144,6 +148,8 @@ def _bind(method: str, name: str, call: Call, count: int, identity: object) -> C
 # -- the methods -------------------------------------------------------------------------------------------------------
 def outer(call: Call, A: Tensor, B: Tensor, /) -> Any:
     """The function of every pair of an element of ``A`` and one of ``B``; the axes of ``A`` come first."""
+    if type(A) is type(B) is Tensor:
+        return call(reshape(A, A.shape + (1,) * B.ndim), B)
     first, second = _tensor(A), _tensor(B)
     return call(reshape(first, first.shape + (1,) * len(second.shape)), second)
 
@@ -165,6 +171,9 @@ def reduce(
     Raises:
         ValueArgumentError: there are no elements, and the function has no identity.
     """
+    is_plain = all(option is None for option in (dtype, out, initial, where))
+    if is_plain and type(a) is Tensor and name in _FOLDS:
+        return _FOLDS[name][0](a, axis, keepdims=True) if keepdims else _FOLDS[name][0](a, axis)
     x = _with_dtype(a, dtype)
     if where is not None and where is not True:
         filler = identity if initial is None else initial
@@ -221,9 +230,11 @@ def accumulate(
     call: Call, name: str, a: Tensor, axis: int = 0, dtype: DTypeLike | None = None, out: Tensor | None = None
 ) -> Any:
     """The results of ``reduce`` up to and including each element along an axis."""
+    cumulative = _FOLDS.get(name, (None, None))[1]
+    if cumulative is not None and dtype is None and out is None and type(a) is Tensor:
+        return cumulative(a, axis)
     x = _with_dtype(a, dtype)
     along = normalize_axis("accumulate", axis, len(spec_of(x).shape))
-    cumulative = _FOLDS.get(name, (None, None))[1]
     if cumulative is not None:
         return _deliver(cumulative(x, along), out)
     rows = moveaxis(x, along, 0)
@@ -282,6 +293,11 @@ def update_at(
         b: the second arguments, which broadcast to ``a[indices]``; None: of functions of one argument.
         inplace: False: ``a`` is not written, and the result is returned, as in JAX.
     """
+    if name == "add" and b is not None and inplace and type(a) is Tensor and a.size <= SMALL:
+        result = copied_writes.write_into_copy(a, indices, b, name)
+        if result is not None:
+            a[...] = result
+            return None
     given = [] if b is None else [b if is_tensor(b) else asarray(b, spec_of(a).dtype)]
     if name in ("add", "sub"):
         added = given[0] if name == "add" else neg(given[0])

@@ -11,14 +11,17 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from ...operators.elementwise.arithmetic import add, div, mul, pow
+from ...operators.elementwise.casting import contiguous
 from ...operators.elementwise.selection import maximum, minimum
 from ...operators.indexing.gather import index_put
 from ...operators.indexing.slicing import basic_put
+from ...operators.shape.views import broadcast_to
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.state import ELSEWHERE, current
 from ...registry.dtypes import bool_
 from ...registry.function import function_of
 from ...registry.operator import Operator
+from .construct import asarray
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -85,7 +88,12 @@ def _combines_in_place(old: Tensor, value: TensorLike) -> bool:
 
 def _add_rows(x: Tensor, items: tuple[Any, ...], value: TensorLike) -> Tensor | None:
     """A copy with values added at positions of the first axis, which may occur twice; None for other positions."""
-    if len(items) != 1 or items[0].ndim != 1 or type(value) is not Tensor or value.dtype is not x.dtype:
+    if len(items) != 1 or items[0].ndim != 1 or not _combines_in_place(x, value):
         return None
     shape = items[0].shape + x.shape[1:]
-    return function_of("td::index_add")(x, 0, items[0], value) if value.shape == shape else None
+    values = value if type(value) is Tensor else asarray(value, x.dtype)
+    if values.shape != shape:
+        if values.ndim > x.ndim:
+            return None
+        values = contiguous(broadcast_to(values, shape))
+    return function_of("td::index_add")(x, 0, items[0], values)

@@ -105,16 +105,18 @@ def _check_positions(name: str, positions: Any) -> Any:  # noqa: ANN401
     return int(array) if array.ndim == 0 else array
 
 
-def _is_plain_position(self: Array, indices: int | slice | list[int]) -> bool:
+def _is_plain_position(self: Array, indices: int | slice | list[int] | Array) -> bool:
     """Whether positions are an int, or those that NumPy's functions take as the bodies do, with results in C order."""
     if type(indices) is int:
         return True
     is_listed = type(indices) is list and {*map(type, indices)} == {int}
+    if isinstance(indices, np.ndarray):
+        is_listed = indices.ndim == 1 and indices.dtype.kind == "i"
     return (is_listed or type(indices) is slice) and self.flags.c_contiguous
 
 
 def _insert_into_array(
-    xp: ArrayModule, self: Array, indices: int | slice | list[int], values: Array, axis: int | None
+    xp: ArrayModule, self: Array, indices: int | slice | list[int] | Array, values: Array, axis: int | None
 ) -> object:
     if axis is None:
         self, axis = self.reshape(-1), 0
@@ -141,7 +143,7 @@ def _insert_into_array(
 
 
 def _delete_from_array(
-    xp: ArrayModule, self: Array, indices: int | slice | list[int], axis: int | None
+    xp: ArrayModule, self: Array, indices: int | slice | list[int] | Array, axis: int | None
 ) -> object:
     if axis is None:
         self, axis = self.reshape(-1), 0

@@ -108,7 +108,8 @@ def _repeat_array(xp: ArrayModule, x: Array, repeats: object, axis: int | None =
         is_copy = (
             isinstance(repeats, np.ndarray) and repeats.dtype == np.int64 and repeats.shape == (size,) != (1,)
         )
-    return xp.repeat(x, repeats, axis) if is_copy else NotImplemented
+    counts: Any = repeats
+    return x.repeat(counts, axis) if is_copy else NotImplemented
 
 
 def _tile_array(xp: ArrayModule, x: Array, repetitions: int | Sequence[int]) -> object:

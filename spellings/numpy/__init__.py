@@ -13,6 +13,7 @@ floating_errors.py: ``errstate``, ``seterr``
 methods.py: methods of NumPy's arrays, such as ``x.fill`` and ``x.tobytes``
 memory.py: memory, files and text as tensors, and questions about memory
 searching.py: sort, argwhere, flatnonzero
+wrappers.py: callables that share the native entry of an operator's function
 writing.py: functions that write into a tensor
 
 All other names are those of ``tandem``, which follows NumPy.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial, update_wrapper, wraps
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -20,12 +20,13 @@ from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
 from ..operators.declare.named_results import NamedResults
 from ..registry.dtypes import DType, complex64, float32, float64
-from ..registry.function import OperatorFunction, add_wrapper
-from ..registry.native_type import NativeCallable, NativeFunction, accept_entries, accept_entry
+from ..registry.function import OperatorFunction, add_wrapper, function_attributes
+from ..registry.native_type import NativeFunction, accept_entries, accept_entry
 from ..registry.respelled_calls import spellings_of
 from ..registry.schemas.schema import Schema
 from ..registry.values import TensorBase
 from .creation import asarray, replace_types
+from .wrappers import OperatorWrapper
 
 if TYPE_CHECKING:
     from ..registry.operator import Operator
@@ -39,7 +40,7 @@ _LISTS = (list, tuple)
 _CONVERTED = _NUMBERS | frozenset(_LISTS)
 _NO_RULES = {"values_start": 0, "takes_none": 0, "most": 0}
 _SINGLE = (float32, complex64)
-_NO_LISTS = frozenset((Tensor, int, float, bool, complex, str, type(None), DType, np.ndarray))
+_NO_LISTS = frozenset((Tensor, int, float, bool, complex, str, type, type(None), DType, np.ndarray))
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 
 
@@ -80,7 +81,7 @@ def _takes_tensors(schema: Schema) -> bool:
 
 
 @accept_entries
-class ListFunction(NativeCallable):  # type: ignore[misc]
+class ListFunction(OperatorWrapper):
     """The function of an operator that also takes lists, and the options of ufuncs.
 
     It has the native entry of the operator's function, and converts the arguments of calls that were refused.
@@ -157,16 +158,10 @@ class ListFunction(NativeCallable):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name.startswith("__") or name == "function":
             raise AttributeError(name)
-        return getattr(self.function, name)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<function tandem.numpy.{self.__qualname__}>"
-
-    def __reduce__(self) -> str:
-        return str(self.__qualname__)  # pickled by its name
+        value = getattr(self.function, name)
+        if name in function_attributes:
+            self.__dict__[name] = value
+        return value
 
 
 def name_operator(
@@ -293,8 +288,18 @@ _TO_TENSOR = partial(_convert, False)
 
 
 def _convert_first(function: Function) -> Function:
+    code = getattr(function, "__code__", None)
+    takes_any_number = code is None or code.co_flags & inspect.CO_VARARGS
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if (
+            not (kwargs or takes_any_number)
+            and args
+            and type(args[0]) not in _NUMBERS
+            and _NO_LISTS.issuperset(map(type, args))
+        ):
+            return function(*args)
         by_position, rest, by_name = _converters(function)
         is_number = bool(args) and type(args[0]) in _NUMBERS
         if not (kwargs or rest or is_number):

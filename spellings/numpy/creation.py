@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +21,11 @@ from ..operators.elementwise.selection import where
 from ..operators.shape.rearrange import moveaxis, transpose
 from ..operators.shape.views import broadcast_to, reshape
 from ..registry.dtypes import DType, complex128, float64
-from ..registry.native_type import accept_entry
+from ..registry.function import add_wrapper
+from ..registry.native_type import accept_entries, accept_entry
 from ..registry.values import traced_number_types
 from ..transforms import numpy_maps
+from .wrappers import OperatorWrapper
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
@@ -61,8 +63,9 @@ def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callabl
 
     @wraps(function, updated=())
     def create(*args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
-        if len(args) == 1 and not kwargs and type(args[0]) in _SIZES:
-            return function(args[0]) if default is None else function(args[0], dtype=default)
+        if not kwargs and _SIZES.issuperset(map(type, args)):
+            dtype = default or (float64 if float in map(type, args) else None)
+            return function(*args) if dtype is None else function(*args, dtype=dtype)
         args = replace_types(args, kwargs)
         if kwargs.get("dtype") is None and not any(isinstance(value, dtypes) for value in args):
             kwargs["dtype"] = choose((*args, *kwargs.values()))
@@ -71,11 +74,32 @@ def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callabl
     return create
 
 
-_SIZES = frozenset((int, tuple))
+@accept_entries
+class Filler(OperatorWrapper):
+    """``zeros`` or ``ones`` with NumPy's default dtype; shares the native entry of the function of ``tandem``.
+
+    Native twin: backends/cpu/fastpath/entries/rt_fills.py:fill
+    """
+
+    passing_rules: Mapping[str, int] = {"values_start": 0, "takes_none": 0}
+    single_tensors: Sequence[bool] = ()
+
+    def __init__(self, function: OperatorFunction[Tensor]) -> None:
+        update_wrapper(self, function, updated=())
+        self.__module__ = __package__
+        self.create = _with_default(function, _choose_float)
+        add_wrapper(self, function)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+        """Call the function."""
+        return self.create(*args, **kwargs)
+
+
+_SIZES = frozenset((int, float, tuple))
 _PYTHON_NUMBERS = frozenset((int, float, bool))
 _PYTHON = frozenset((int, float, complex, bool, list, tuple))  # what has no memory that a tensor could share
-zeros = _with_default(fills.zeros, _choose_float)
-ones = _with_default(fills.ones, _choose_float)
+zeros = Filler(fills.zeros)
+ones = Filler(fills.ones)
 empty = _with_default(fills.empty, _choose_float)
 _full = _with_default(plain.full, _choose_by_value)
 arange = _with_default(plain.arange, _choose_by_value)

@@ -71,6 +71,8 @@ def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     >>> np.ascontiguousarray(np.ones((2, 3)).T).strides
     (16, 8)
     """
+    if dtype is None and type(a) is Tensor and a.ndim and a._array.flags.c_contiguous:
+        return a
     result = contiguous(asarray(a, dtype))
     return result if result.shape else reshape(result, (1,))
 
@@ -124,15 +126,19 @@ def isfortran(a: Tensor) -> bool:
 
 def may_share_memory(a: TensorLike, b: TensorLike, max_work: Any = None) -> bool:  # noqa: ANN401
     """Whether the bounds of two tensors in memory overlap."""
-    return bool(np.may_share_memory(to_arrays(a), to_arrays(b), max_work))
+    return bool(np.may_share_memory(_view(a), _view(b), max_work))
 
 
 def shares_memory(a: TensorLike, b: TensorLike, max_work: Any = None) -> bool:  # noqa: ANN401
     """Whether two tensors have an element at the same address."""
-    return bool(np.shares_memory(to_arrays(a), to_arrays(b), max_work))
+    return bool(np.shares_memory(_view(a), _view(b), max_work))
 
 
-def min_scalar_type(a: TensorLike) -> DType:
+def _view(x: TensorLike) -> object:
+    return x._array if type(x) is Tensor else to_arrays(x)
+
+
+def min_scalar_type(a: object) -> DType:
     """The smallest dtype that holds a number, or the dtype of a tensor of some axes.
 
     >>> import tandem.numpy as np

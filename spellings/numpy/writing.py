@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..operators.creation.creation import arange
 from ..operators.declare.shape_rules import is_tensor, spec_of
@@ -12,11 +13,15 @@ from ..operators.elementwise.casting import astype
 from ..operators.elementwise.selection import clip, where
 from ..operators.indexing import writing
 from ..operators.indexing.take import nonzero, take
+from ..operators.reductions.statistics import count_nonzero
 from ..operators.shape.views import broadcast_to, reshape
 from ..registry.dtype_functions import can_cast
+from ..registry.dtypes import bool_
 
 if TYPE_CHECKING:
-    from ..registry.types import Tensor, TensorLike
+    from ..registry.types import TensorLike
+
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def copyto(dst: Tensor, src: TensorLike, casting: str = "same_kind", where: TensorLike = True) -> None:
@@ -39,6 +44,9 @@ def copyto(dst: Tensor, src: TensorLike, casting: str = "same_kind", where: Tens
 
     Source: ``numpy.copyto``.
     """
+    if type(src) is Tensor and where is True and src.dtype is dst.dtype:
+        dst[...] = src
+        return
     if not isinstance(src, (bool, int, float, complex)):
         src = asarray(src)
         if casting != "unsafe" and not can_cast(src.dtype, dst.dtype, casting):
@@ -48,6 +56,8 @@ def copyto(dst: Tensor, src: TensorLike, casting: str = "same_kind", where: Tens
 
 def select(x: Tensor, mask: TensorLike, values: TensorLike) -> Tensor:
     """``x`` with values, which broadcast, at a mask."""
+    if type(x) is type(mask) is type(values) is Tensor and x.dtype is values.dtype:
+        return where(mask, values, x)
     return where(_tensor(mask, None), astype(_tensor(values, x), spec_of(x).dtype), x)
 
 
@@ -64,7 +74,7 @@ def _repeat(values: TensorLike, count: int, like: Tensor) -> Tensor:
     size = spec_of(given).size
     if not size and count:
         raise ValueArgumentError("there are no values to write")
-    return given if size == 1 else take(given, arange(count) % max(size, 1))
+    return given if size in (1, count) else take(given, arange(count) % max(size, 1))
 
 
 def put(a: Tensor, ind: TensorLike, v: TensorLike, mode: str = "raise") -> None:
@@ -88,7 +98,16 @@ def put(a: Tensor, ind: TensorLike, v: TensorLike, mode: str = "raise") -> None:
 
     Source: ``numpy.put``.
     """
-    a[...] = put_values(a, ind, v, mode)
+    if mode == "raise" and _is_flat(a):
+        positions = reshape(_tensor(ind, None), (-1,))
+        reshape(a, (-1,))[positions] = v if type(v) in _NUMBERS else _repeat(v, positions.size, a)
+    else:
+        a[...] = put_values(a, ind, v, mode)
+
+
+def _is_flat(x: Tensor) -> bool:
+    """Whether a tensor is in memory and the elements follow each other, so that its flat form is a view of it."""
+    return type(x) is Tensor and x._array.flags.c_contiguous
 
 
 def put_values(a: Tensor, ind: TensorLike, v: TensorLike, mode: str = "raise") -> Tensor:
@@ -120,7 +139,10 @@ def place(arr: Tensor, mask: TensorLike, vals: TensorLike) -> None:
 
     Source: ``numpy.place``.
     """
-    arr[...] = replace_at_mask(arr, mask, vals)
+    if type(mask) is type(arr) is Tensor and mask.shape == arr.shape and mask.dtype is bool_:
+        arr[mask] = vals if type(vals) in _NUMBERS else _repeat(vals, count_nonzero(mask).item(), arr)
+    else:
+        arr[...] = replace_at_mask(arr, mask, vals)
 
 
 def replace_at_mask(arr: Tensor, mask: TensorLike, vals: TensorLike) -> Tensor:
@@ -147,6 +169,9 @@ def putmask(a: Tensor, mask: TensorLike, values: TensorLike) -> None:
 
     Source: ``numpy.putmask``.
     """
+    if type(mask) is type(a) is type(values) is Tensor and mask.shape == a.shape == values.shape:
+        a[...] = select(a, mask, values)
+        return
     spec = spec_of(a)
     chosen = _tensor(mask, None)
     if spec_of(chosen).shape != spec.shape:
@@ -167,7 +192,10 @@ def fill_diagonal(a: Tensor, val: TensorLike, wrap: bool = False) -> None:
 
     Source: ``numpy.fill_diagonal``.
     """
-    a[...] = writing.fill_diagonal(a, _tensor(val, a), wrap)
+    if _is_flat(a) and a.ndim == 2 and a.shape[0] <= a.shape[1] and type(val) in _NUMBERS:
+        reshape(a, (-1,))[: a.shape[0] * a.shape[1] : a.shape[1] + 1] = val
+    else:
+        a[...] = writing.fill_diagonal(a, _tensor(val, a), wrap)
 
 
 def put_along_axis(arr: Tensor, indices: Tensor, values: TensorLike, axis: int | None = -1) -> None:

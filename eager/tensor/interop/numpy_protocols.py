@@ -134,6 +134,7 @@ def _call(
     return _deliver(result, out, where, casting)
 
 
+@cache
 def _yields_bool(ufunc: np.ufunc) -> bool:
     return all(loop.endswith(("?", "O")) for loop in ufunc.types)
 

@@ -6,7 +6,7 @@ input, the number: NIN is 1 and NARGS is 2.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of, template, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of, store, template, unlikely
 from ..runtime import capi, rt_arguments, rt_entry, rt_layouts, rt_memory, rt_operands
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
@@ -18,14 +18,32 @@ MOST: i64 = 65536  # maximum bytes of the result
 
 @rt_entry.entry(records=False)
 def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """The entry of `full`, `zeros` and `ones`."""
+    """The entry of `full`, `zeros` and `ones`, also of `tandem.numpy`, which makes float64.
+
+    Python twin, with float64: spellings/numpy/creation.py:Filler
+    """
     g: base.Globals = entry.globals_
-    if unlikely(count != (2 if VALUE < 0 else 1)):
-        return Outcome.FALL_BACK
     number, dims = stack(16), stack(base.MAX_RANK * 8)
-    dtype = rt_arguments.keyword_argument(entry, args + count * 8, kwnames, rt_arguments.DTYPE, capi.Py_None)
+    most = 2 if VALUE < 0 else 1
+    listed = count_sizes(args, count)
+    if listed > 1:
+        most = listed
+    if count == most + 1 and kwnames == NULL:
+        dtype = load(ptr, args, most * 8)
+        if unlikely(wanted_dtype(entry, dtype) < 0):
+            return Outcome.FALL_BACK
+    elif unlikely(count != most):
+        return Outcome.FALL_BACK
+    else:
+        dtype = rt_arguments.keyword_argument(
+            entry, args + count * 8, kwnames, rt_arguments.DTYPE, capi.Py_None
+        )
     code = write_number(entry, args, dtype, number)
-    rank = rt_arguments.read_integers(load(ptr, args, 0), dims)
+    rank = (
+        rt_arguments.read_integers(load(ptr, args, 0), dims)
+        if listed <= 1
+        else read_sizes(args, listed, dims)
+    )
     if unlikely(code == base.FOREIGN or rank == rt_arguments.BAD):
         return Outcome.FALL_BACK
     descr: capi.Descr = load(ptr, g.descrs, code * 8)
@@ -46,13 +64,45 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
 
 
 @native
+def count_sizes(args: ptr, count: i64) -> i64:
+    """Return how many arguments are sizes, as in `zeros(2, 3)`; not more than 1 where the second is a number."""
+    sizes: i64 = 0
+    while sizes < count and VALUE >= 0 and capi.type_of(load(ptr, args, sizes * 8)) == capi.PyLong_Type:
+        sizes += 1
+    return sizes
+
+
+@native
+def read_sizes(args: ptr, sizes: i64, dims: ptr) -> i64:
+    """Write sizes that are arguments of their own; return their number, or BAD."""
+    if sizes > base.MAX_RANK:
+        return rt_arguments.BAD
+    for d in range(sizes):
+        size = rt_arguments.whole_number(load(ptr, args, d * 8))
+        if size == rt_arguments.NO_NUMBER:
+            return rt_arguments.BAD
+        store(i64, dims, d * 8, size)
+    return sizes
+
+
+@native
+def wanted_dtype(entry: base.OperatorEntry, x: ptr) -> i64:
+    """Return the code of a dtype that is given, or FOREIGN; of Python's types the default, of NumPy if asked."""
+    if unlikely(entry.own_floats != 0 and rt_arguments.names_default(x)):
+        return base.FLOAT64 if x == capi.PyFloat_Type else base.COMPLEX128
+    return rt_arguments.dtype_code(entry.globals_, x)
+
+
+@native
 def write_number(entry: base.OperatorEntry, args: ptr, dtype: ptr, to: ptr) -> i64:
     """Write the number, or the element of a 0-d tensor, and return the code of its dtype: the given one, if not None.
 
     Return FOREIGN if Python must run the call.
     """
     g = entry.globals_
-    where, code = stack(8), rt_arguments.given_dtype(entry, dtype) if dtype != capi.Py_None else base.FLOAT32
+    where, code = stack(8), base.FLOAT64 if entry.own_floats != 0 else base.FLOAT32
+    if dtype != capi.Py_None:
+        code = wanted_dtype(entry, dtype)
     if VALUE >= 0:
         return code if code >= 0 and rt_operands.write_whole(VALUE, code, to) else base.FOREIGN
     kind = rt_operands.operand_code(g, load(ptr, args, 8), base.PLAIN, where)

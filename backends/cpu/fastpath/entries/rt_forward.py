@@ -120,7 +120,10 @@ def call_converted(entry: ForwardEntry, args: ptr, count: i64, kwnames: capi.PyV
 
 @native
 def convert_values(entry: ForwardEntry, values: ptr, made: ptr, count: i64, numbers: bool) -> bool:
-    """Replace lists, and numbers if asked, by tensors, which are also stored in `made`, with NULL where an argument stays."""
+    """Replace lists, and numbers if asked, by tensors.
+
+    These are also stored in `made`, which has NULL where an argument stays.
+    """
     g: base.Globals = entry.globals_
     done = True
     for k in range(count):

@@ -59,7 +59,7 @@ def object_bits(kind: Type, is_first: bool = True) -> int:
         return kind_bits(kind) | _KINDS["Scalar"]
     if kind.form == "list" and kind.element is not None and kind.size is None:
         return at.INTEGERS if kind_bits(kind.element) == at.INTEGER else 0
-    return at.ANYTHING if kind.form == "base" and kind.base == "Any" else kind_bits(kind)
+    return at.ANYTHING | at.TENSOR if kind.form == "base" and kind.base == "Any" else kind_bits(kind)
 
 
 def find_plain_kernel(op: Operator) -> Any:

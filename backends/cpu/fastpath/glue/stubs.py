@@ -282,7 +282,9 @@ class Stub(ColdCallable):
         if wrapper.passing_rules["values_start"] or wrapper.passing_rules["takes_none"]:
             super().add_wrapper(wrapper)
         else:
-            rest = ArgumentConversion(wrapper, self.function, self.runtime, self.attempt)
+            rest: Callable[..., Any] = MethodType(type(wrapper).__call__, wrapper)
+            if any(wrapper.single_tensors):
+                rest = ArgumentConversion(wrapper, self.function, self.runtime, self.attempt)
             kind = self.patch_points[0].kind
             self.patch_points.append(PatchPoint(wrapper, kind, rest, rest, takes_numbers=False))
 
