@@ -15,7 +15,7 @@ from ..registry.dtypes import scalar_dtype
 from ..registry.function import functions
 from ..registry.values import SCALARS, converters, traced_number_types
 from .graph import Value
-from .tensor import Dataless
+from .tensor import Dataless, TracerTensor
 from .trace import Trace, check_alive
 
 
@@ -30,6 +30,13 @@ class TracerScalar(Dataless):
 
     def __hash__(self) -> int:
         return id(self)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A method of the tensor of the number, such as ``astype``, which JAX's traced numbers have."""
+        if name.startswith("_") or not callable(getattr(TracerTensor, name, None)):
+            raise AttributeError(f"a traced {self.python_type.__name__} has no attribute {name!r}")
+        method: Callable[..., Any] = getattr(_to_tensor(self), name)
+        return method
 
     def __copy__(self) -> TracerScalar:
         return self  # a number never changes

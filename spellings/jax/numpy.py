@@ -19,6 +19,8 @@ from ..numpy.memory import fromstring as fromstring
 from ..numpy.memory import savez as savez
 from ..numpy.searching import argsort as argsort
 from ..numpy.searching import sort as sort
+from ..numpy.shapes import roll as roll
+from ..numpy.shapes import to_condition as _to_condition
 from ..numpy.writing import put_values as _put_values
 from ..numpy.writing import replace_at_mask as _place_values
 from ..operators.elementwise.selection import where as _where
@@ -102,7 +104,7 @@ def where(
         return _nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None or size is not None:
         raise _ArgumentError("where takes a condition and two values, or a condition and size")
-    return _where(condition, x, y)
+    return _where(_to_condition(condition), x, y)
 
 
 def _check_inplace(name: str, inplace: bool) -> None:
@@ -114,6 +116,6 @@ ndarray, dtype = _Tensor, _DType
 __all__ = [
     "ComplexWarning", "argsort", "array", "character", "dtype", "fft", "fill_diagonal", "flexible", "frombuffer",
     "fromfile", "fromiter", "fromstring", "linalg", "ndarray", "object_", "place", "put", "put_along_axis",
-    "savez", "sort", "where",
+    "roll", "savez", "sort", "where",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -108,6 +108,7 @@ from .shapes import concatenate as concatenate
 from .shapes import hstack as hstack
 from .shapes import ravel as ravel
 from .shapes import reshape as reshape
+from .shapes import roll as roll
 from .shapes import round as round
 from .shapes import stack as stack
 from .shapes import take as take

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..eager.tensor import construct
+from ..eager.tensor.tensor import Tensor
 from ..errors import DTypeError, ValueArgumentError
-from ..operators.declare.shape_rules import spec_of
-from ..operators.elementwise import number_parts, rounding, selection
+from ..operators.creation import creation
+from ..operators.declare.shape_rules import is_tensor, normalize_axis, spec_of
+from ..operators.elementwise import comparison, number_parts, rounding, selection
 from ..operators.indexing import take as taking
-from ..operators.shape import joining, rearrange, stacking, views
+from ..operators.shape import joining, rearrange, repeating, stacking, views
 from ..registry.dtype_functions import can_cast
-from ..registry.dtypes import as_dtype
+from ..registry.dtypes import as_dtype, bool_
+from ..registry.values import traced_number_types
 from .array_likes import name_operator
 from .creation import asarray
 
 if TYPE_CHECKING:
-    from ..registry.types import DTypeLike, Tensor
+    from ..registry.types import DTypeLike
 
 
 def _with_cast(join: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -136,7 +142,8 @@ def take(
 def where(condition: Tensor, x: Tensor | None = None, y: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
     """Elements of one of two tensors; of the condition alone, the indices of its true elements.
 
-    A number takes the dtype of the other operand; two numbers have NumPy's dtypes.
+    Numbers other than 0 are true. A number as a value takes the dtype of the other operand; two numbers have NumPy's
+    dtypes.
 
     Raises:
         ValueArgumentError: one of the two tensors is missing.
@@ -152,7 +159,65 @@ def where(condition: Tensor, x: Tensor | None = None, y: Tensor | None = None) -
         x = asarray(x)
     elif _needs_dtype(other, one):
         y = asarray(y)
-    return selection.where(condition, x, y)
+    return selection.where(to_condition(condition), x, y)
+
+
+def to_condition(x: Any) -> Any:  # noqa: ANN401
+    """A condition as a bool tensor or a bool: numbers other than 0 are true."""
+    if is_tensor(x):
+        return x if spec_of(x).dtype is bool_ else comparison.ne(x, 0)
+    if type(x) in traced_number_types:
+        return x if x.python_type is bool else comparison.ne(x, 0)
+    if isinstance(x, np.ndarray):
+        return x.astype(bool, copy=False)
+    return bool(x) if type(x) in _NUMBERS else x
+
+
+@name_operator(repeating.roll)
+def roll(a: Tensor, shift: Any, axis: int | Sequence[int] | None = None) -> Tensor:  # noqa: ANN401
+    """The elements rolled along axes, by numbers of positions that may be traced.
+
+    Args:
+        a: a tensor.
+        shift: the number of positions; one for all axes, or one for each.
+        axis: the axis or axes; None: roll the flattened tensor and restore the shape.
+
+    Raises:
+        ValueArgumentError: the numbers of shifts and axes differ.
+        OutOfBoundsError: there is no such axis.
+
+    >>> import tandem as td
+    >>> import tandem.numpy as np
+    >>> td.jit(lambda x, n: np.roll(x, n))(np.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+
+    Source: ``numpy.roll``.
+    """
+    shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift]
+    if not any(map(_is_traced, shifts)):
+        return repeating.roll(a, shift, axis)
+    if len(shifts) == 1 and is_tensor(shifts[0]) and spec_of(shifts[0]).shape:
+        shifts = [shifts[0][at] for at in range(spec_of(shifts[0]).shape[0])]
+    shape = spec_of(a).shape
+    if axis is None:
+        flat = views.reshape(a, (-1,))
+        return views.reshape(_roll_axis(flat, builtins.sum(shifts), 0), shape)
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    if len(shifts) not in (1, len(axes)):
+        raise ValueArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    for offset, ax in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes):
+        a = _roll_axis(a, offset, normalize_axis("roll", ax, len(shape)))
+    return a
+
+
+def _is_traced(x: object) -> bool:
+    """Whether the values of a number are known only when the traced function runs."""
+    return type(x) in traced_number_types or (is_tensor(x) and type(x) is not Tensor)
+
+
+def _roll_axis(x: Tensor, shift: Any, axis: int) -> Tensor:  # noqa: ANN401
+    size = spec_of(x).shape[axis]
+    return taking.take(x, (creation.arange(size) - shift) % size, axis) if size else x
 
 
 _NUMBERS, _KINDS = (bool, int, float, complex), {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}

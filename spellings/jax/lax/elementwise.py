@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError, ShapeError
+from ...numpy.shapes import to_condition
 from ...operators.declare.shape_rules import promoted_dtype, spec_of
 from ...operators.elementwise import arithmetic
 from ...operators.elementwise.activation import sigmoid as logistic
@@ -49,8 +50,8 @@ def clamp(min: Tensor, x: Tensor, max: Tensor) -> Tensor:
 
 
 def select(pred: Tensor, on_true: Tensor, on_false: Tensor) -> Tensor:
-    """Elements of the second argument where ``pred`` holds, else of the third."""
-    return where(pred, on_true, on_false)
+    """Elements of the second argument where ``pred`` holds, or is not 0, else of the third."""
+    return where(to_condition(pred), on_true, on_false)
 
 
 def select_n(which: Tensor, *cases: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ class ForwardEntry(base.OperatorEntry):
     """The entry of one callable."""
 
     target: ptr  # what is called
-    refusal: ptr  # the class of the exception with which it refuses arguments
+    refusal: ptr  # the classes of the exceptions with which it refuses arguments
     own_names: ptr  # the keywords that Python handles, a tuple
     values_start: (
         i64  # the first of the arguments of which numbers take the dtype of another one; 0 if there are none

@@ -7,7 +7,7 @@ from types import MethodType
 from typing import Any
 
 from ..... import config, lazy
-from .....errors import ArgumentError
+from .....errors import ArgumentError, DTypeError
 from .....registry import native_type
 from .....registry.dispatch.state import state
 from .....registry.operator import lock
@@ -108,7 +108,7 @@ def install_forward(runtime: Runtime, function: Any, wrapper: Any, target: Any, 
     """
     if not native_type.entry_of(function):
         tensors = sum(1 << k for k, is_single in enumerate(wrapper.single_tensors) if is_single)
-        fields = {"refusal": ArgumentError, "own_names": wrapper.own_names, "tensors": tensors}
+        fields = {"refusal": (ArgumentError, DTypeError), "own_names": wrapper.own_names, "tensors": tensors}
         fields |= {"target": target, **wrapper.passing_rules}
         record = EntryStruct(rt_forward.ForwardEntry, runtime.process, fall_back, **fields)
         function.native_record = record
