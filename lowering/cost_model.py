@@ -5,9 +5,10 @@ Arithmetic is counted in cheap instructions per element (:func:`..operators.scal
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..operators.scalar_ir.cost import cost
+from ..operators.scalar_ir.cost import cost, is_light
 from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Node, Value
 from .fusion.scalarize import node_expr, operand_types
@@ -39,6 +40,8 @@ CACHE_BYTES = 1024 * 1024
 """A larger value is loaded from memory when it is read."""
 MAX_EXTRA_COST = 12
 """Instructions per element that not storing such a value may cost."""
+MAX_LIGHT_COST = 24
+"""The same, if each of them takes about a cycle: the store and the loads of an element from memory take as long."""
 
 # Costs of the partition of a joint graph, in picoseconds on one core; only the ratios matter.
 STORE_OVERHEAD = 100_000  # another result of the forward pass
@@ -52,21 +55,24 @@ def is_cheap(expr: Expr) -> bool:
     return cost(expr) <= MAX_INLINED_COST
 
 
-def recomputing_reads_pays(instructions: int, reads: Dim, spec: TensorSpec) -> bool:
+def recomputing_reads_pays(exprs: Iterable[Expr], reads: Dim, spec: TensorSpec) -> bool:
     """Whether computing a value at each read is cheaper than storing it once and loading it.
 
     Args:
-        instructions: the cost of an element.
+        exprs: what computes an element, one of several expressions.
         reads: the number of reads of elements.
         spec: the shape and dtype of the value.
 
     Raises:
         UndecidedError: that depends on symbolic sizes.
     """
+    computed = list(exprs)
+    instructions = max(map(cost, computed))
     extra = (reads - spec.size) * instructions - reads - 2 * spec.size  # a load each, and the stores
     if extra <= 0:
         return True
-    return extra <= MAX_EXTRA_COST * spec.size and spec.size * spec.dtype.itemsize >= CACHE_BYTES
+    most = max(MAX_EXTRA_COST, MAX_LIGHT_COST if all(map(is_light, computed)) else 0)
+    return extra <= most * spec.size and spec.size * spec.dtype.itemsize >= CACHE_BYTES
 
 
 def store_cost(value: Value, is_resident: bool) -> int:

@@ -13,7 +13,6 @@ from typing import Any
 
 from ...errors import UndecidedError
 from ...named_tuple import NamedTuple
-from ...operators.scalar_ir.cost import cost
 from ...operators.scalar_ir.expr import Expr, order
 from ...registry.values import TensorSpec
 from ...tracer.graph import Value
@@ -69,7 +68,7 @@ def _inline(
     made: dict[int, Thunk | None] = {id(maker): source.step}
     try:
         reads = sum(math.prod((*s.kernel.outer, *s.kernel.inner)) for s in readers)
-        if not recomputing_reads_pays(cost(source.part.expr), reads, value.spec):
+        if not recomputing_reads_pays([source.part.expr], reads, value.spec):
             return None
         for reader in readers:
             merged = _Reads(reader, source, value, affine_reader(steps, constants, reader)).merge()

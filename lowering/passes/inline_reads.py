@@ -21,7 +21,14 @@ from ...operators.scalar_ir.cost import cost
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Node, Value
 from ..buffer_assignment import nbytes_of
-from ..cost_model import MAX_POSITION_COST, MAX_REGIONS, MIN_SPLIT_BYTES, is_cheap, recomputing_reads_pays
+from ..cost_model import (
+    CACHE_BYTES,
+    MAX_POSITION_COST,
+    MAX_REGIONS,
+    MIN_SPLIT_BYTES,
+    is_cheap,
+    recomputing_reads_pays,
+)
 from ..fusion.affine_reads import (
     AffineAxis,
     Composition,
@@ -109,8 +116,10 @@ class _Steps:
         if not parts or (len(parts) > 1 and nbytes_of(value) < MIN_SPLIT_BYTES):
             return []
         is_position = self._is_position(value, parts, readers)
-        if not is_position and any(
-            len(part.kernel.stages[0].body) > 1 for part in parts if part.kernel.stages
+        if (
+            not is_position
+            and nbytes_of(value) < CACHE_BYTES
+            and any(len(part.kernel.stages[0].body) > 1 for part in parts if part.kernel.stages)
         ):
             return []  # the kernel would compute what other values share with this one as before
         sources = {one for part in parts for one in part.values if one is not value}
@@ -159,7 +168,7 @@ class _Steps:
             for position, by_step in reads.items()
             for step, one in zip(self.steps[position], by_step, strict=True)
         )
-        return recomputing_reads_pays(max(cost(part.expr) for part in parts), number, value.spec)
+        return recomputing_reads_pays((part.expr for part in parts), number, value.spec)
 
     def _merge_readers(
         self, value: Value, parts: list[Part], reads: dict[int, list[Reads]]

@@ -22,5 +22,10 @@ def cost_without_reads(root: Expr) -> int:
     return sum(_cost_of_node(e) for e in order(root) if e.op not in ("arg", "load", "gather"))
 
 
+def is_light(root: Expr) -> bool:
+    """Whether each operation of an expression takes about a cycle."""
+    return all(_cost_of_node(e) <= 1 for e in order(root))
+
+
 def _cost_of_node(e: Expr) -> int:
     return 0 if e.op in _FREE else _COST.get(e.op, 1 if e.op in _LIGHT else 16)

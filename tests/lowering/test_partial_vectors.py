@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_harness import needs_native
 from rotation import share_each_commit
+from tandem.backends.cpu import target
 from tandem.backends.cpu.codegen.tiny_product import is_tiny
 
 SIZES = (1, 2, 3, 5, 6, 7, 9, 12, 15, 17, 31, 33, 63)
@@ -65,7 +66,8 @@ def test_carries_of_loops(size):
 def test_stores_are_not_masked(size):
     """A masked store is not forwarded to the load of the next step, which waits for it."""
     text = td.jit(lambda x: td.fori_loop(0, 9, lambda i, x: x * 0.5 + 1, x)).lower(td.zeros(size)).llvm_ir()
-    assert f"<{size % 16} x float>" in text and "masked.store" not in text
+    rest = size % (16 if target.vector_target().masks else 8)
+    assert (rest == 1 or f"<{rest} x float>" in text) and "masked.store" not in text
 
 
 # -- products ----------------------------------------------------------------------------------------------------------

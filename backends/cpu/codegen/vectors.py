@@ -22,6 +22,8 @@ from .text import PARTS, Function, memory_type
 Pairs = list[tuple[str, str]]
 MOST_PEELED = 4
 """Whole vectors before a partial one that is written apart: in longer loops its time does not matter."""
+MOST_MOVED = 8
+"""The most elements of a vector that are loaded or stored one by one."""
 
 
 # -- buffers in a stage -----------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ class Access:
             self.pointer = f.address(self.here, str((f.lanes - 1) * step))
             self.mask = loop.reversed_mask()
             return
-        self.by_element = self.copied and f.is_small and loop.is_known and self.dtype not in PARTS
+        self.by_element = self.copied and loop.is_known and self.moves_elements()
         if self.by_element:
             self.exact = loop.exact
             return
@@ -125,6 +127,16 @@ class Access:
                 self._strided(loop.count)
         elif loop.tail != 0:
             self.pointer = f.op(f"select i1 {loop.last}, ptr {self.scratch}, ptr {self.here}")
+
+    def moves_elements(self) -> bool:
+        """Return whether to move the elements of vectors one by one, rather than by a copy in memory.
+
+        A copy is loaded before its elements are all in memory, which takes longer than the elements themselves; but it
+        is shorter code, and processors with masks gather vectors.
+        """
+        f = self.f
+        few = f.lanes <= MOST_MOVED and not vector_target().masks
+        return (f.is_small or few) and self.dtype not in PARTS
 
     def _can_reverse(self, loop: VectorLoop) -> bool:
         """Return whether to load vectors from their last element on and reverse them; no other memory is read."""
@@ -302,11 +314,21 @@ def vector_loop(
     whole = int(stop) - tail
     if tail == 0 and whole == f.lanes:
         return _write_vector(f, VectorLoop(f, "0", stop, 0), accesses, values, body)
-    if tail == 0 or whole > (MOST_PEELED * f.lanes if is_short else 0):
+    if tail == 0 or (whole and not _is_tail_peeled(f, whole, accesses, is_short)):
         return _write_loop(f, stop, tail, accesses, carried, body)
     if whole:
         values = vector_loop(f, str(whole), 0, accesses, carried, body)
     return _write_vector(f, VectorLoop(f, str(whole), stop, tail, exact=tail), accesses, values, body)
+
+
+def _is_tail_peeled(f: Function, whole: int, accesses: Sequence[Access], is_short: bool) -> bool:
+    """Return whether the partial vector after ``whole`` elements is written apart.
+
+    Without masks, a partial vector within the loop is copied in memory, and all vectors are addressed by a selection.
+    """
+    if vector_target().masks:
+        return is_short and whole <= MOST_PEELED * f.lanes
+    return is_short or any(abs(a.stride) > 1 and a.moves_elements() for a in accesses)
 
 
 def _write_loop(
