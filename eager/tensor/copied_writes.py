@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
+from ...errors import TandemError
 from ...operators.elementwise.arithmetic import add, div, mul, pow
 from ...operators.elementwise.casting import contiguous
 from ...operators.elementwise.selection import maximum, minimum
@@ -57,6 +58,16 @@ def write_into_copy(x: Tensor, key: object, value: TensorLike, combine: str) -> 
         return None
     if not _is_own((basic_put if is_basic else index_put).operator):
         return None
+    try:
+        return _write(x, items, is_basic, key, value, combine)
+    except TandemError:
+        return None  # the operator raises it, with its name
+
+
+def _write(
+    x: Tensor, items: tuple[Any, ...], is_basic: bool, key: object, value: TensorLike, combine: str
+) -> Tensor | None:
+    """The copy; None for positions that may occur twice, and values that are not of the dtype."""
     if combine:
         if not is_basic and not (len(items) == 1 and items[0].dtype is bool_):
             return _add_rows(x, items, value) if combine == "add" else None
