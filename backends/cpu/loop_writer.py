@@ -237,6 +237,7 @@ class LoopWriter:
         self.numbers = loop_counters.load_fixed_numbers(self, first)
         fixed = {i: self.operands[i] for i in range(first, len(self.operands))}
         call.prepare(fixed)
+        cells = self._reserve_row_cells(body, carried)
 
         def write_iteration(frame: LoopFrame, state: list[str]) -> list[str]:
             at = frame.iteration
@@ -252,7 +253,8 @@ class LoopWriter:
                 self._item_pointer(self.writer.pointer(out), nbytes_of(body.graph.outputs[carried + k]), at)
                 for k, out in enumerate(self.node.outputs[carried:])
             ]
-            targets = self._storage_pointers(body, carried, state, rows)
+            held = [cells.get(k, row) for k, row in enumerate(rows)]
+            targets = self._storage_pointers(body, carried, state, held)
             call.call(dynamic, targets)
             for k, row in enumerate(rows):
                 source = call.source(carried + k, inputs, targets)
@@ -260,6 +262,19 @@ class LoopWriter:
             return self._next_carries(call, carried, state, inputs, targets)
 
         self._write_loop(carried, [call], write_iteration, length)
+
+    def _reserve_row_cells(self, body: Body, carried: int) -> dict[int, str]:
+        """Reserve memory for the numbers that are both stacked and the next values of carries.
+
+        LLVM replaces it by registers; it would load the numbers from the stacked results, which it takes to overlap.
+        """
+        result: dict[int, str] = {}
+        for k, value in enumerate(body.graph.outputs[carried:]):
+            cell = f"%{self.name}_row{k}"
+            is_carry = body.sources[carried + k] in body.sources[:carried]
+            if is_carry and 0 < nbytes_of(value) <= WORD and self.writer.allocate_cell(cell, WORD):
+                result[k] = cell
+        return result
 
     def _item_pointer(self, pointer: str, size: int, at: str) -> str:
         """Return the pointer to item ``at`` of a stacked value."""
