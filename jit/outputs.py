@@ -15,6 +15,7 @@ from ..operators.indexing.masks import MaskedElements
 from ..registry.values import describe
 from ..tracer.aliases import Aliases, copies_memory
 from ..tracer.graph import Graph, Node, Value, values_in
+from ..tracer.mutation import find_contents
 from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import TracerTensor
 from ..tracer.trace import check_alive
@@ -130,7 +131,8 @@ def make_output_tree(
     parameters = Parameters({value: index for index, value in enumerate(graph.parameters)}, contiguous)
     computed: dict[Value, int] = {}
     leaf_outputs = []
-    for leaf in leaves:
+    for given in leaves:
+        leaf = find_contents(given)
         value = _to_value(leaf)
         graph.outputs.append(value)
         memory = leaf._aliases if type(leaf) is TracerTensor else None

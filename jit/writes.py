@@ -41,6 +41,8 @@ def _find_written_states(trace: Trace) -> dict[Aliases, int]:
     indices = {value: index for index, value in enumerate(trace.graph.parameters)}
     result = {}
     for key, tensor in trace.states.items():
+        if key in trace.numbers:
+            continue  # the function made it, so nobody else sees what is written
         value, memory = trace.graph._captured_by_id[key], tensor._aliases
         if memory.root is not value:
             result[memory] = indices[value]

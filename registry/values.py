@@ -128,6 +128,9 @@ class TensorSpec(NamedTuple):
 SCALARS = (bool, int, float, complex)
 
 # type -> function that converts such a value to a tensor where a schema says Tensor (ndarray, np.generic, ...).
+number_listeners: list[
+    Callable[[Tensor], None]
+] = []  # called with tensors made of numbers while functions are traced
 converters: dict[type, Callable[[Any], Tensor]] = {}
 
 # Types of traced Python numbers -> function that converts an instance to a 0-d tensor. Instances have the attribute

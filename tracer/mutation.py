@@ -24,7 +24,7 @@ from .auto_functionalize import functional_forms, record_functional_call
 from .graph import Value
 from .lifting import add_node, lift
 from .tensor import TracerTensor, make_tracer, raise_concretization_error
-from .trace import Trace, check_alive, find_substitute, list_open_traces
+from .trace import Trace, check_alive, current_trace, find_substitute, list_open_traces
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Kwargs
@@ -125,7 +125,8 @@ def _make_error(op: Operator, why: str) -> UnsupportedError:
 def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
     """The traced tensor that holds the contents of a captured tensor; None if they cannot be written back.
 
-    They can be for eager tensors without gradients that ``trace.writable`` lists.
+    They can be for eager tensors without gradients that ``trace.writable`` lists; tensors that the function has made of
+    numbers need not be.
     """
     if type(tensor) is TracerTensor:
         return None
@@ -133,6 +134,8 @@ def hold_captured(trace: Trace, tensor: Any) -> TracerTensor | None:
     if substitute is not None:
         return substitute if getattr(substitute, "_trace", None) is trace else None
     held: TracerTensor | None = trace.states.get(id(tensor))
+    if held is None and id(tensor) in trace.numbers:
+        held = trace.states[id(tensor)] = trace.make_constant(tensor)
     if held is not None or id(tensor) not in trace.writable or not _is_plain(tensor):
         return held
     value = trace.capture(tensor)
@@ -151,6 +154,12 @@ def _is_plain(tensor: Any) -> bool:
     return all(step >= size for (step, _), size in zip(axes, sizes))  # its elements do not overlap
 
 
+def find_contents(leaf: object) -> Any:
+    """The traced tensor with the contents of a tensor that the function made of a number and wrote; else the leaf."""
+    trace = current_trace()
+    return trace.states.get(id(leaf), leaf) if trace is not None and id(leaf) in trace.numbers else leaf
+
+
 def note_read(tensor: Tensor, what: str) -> None:
     """Note that Python code reads the data of a tensor during a trace of this thread.
 
@@ -158,9 +167,12 @@ def note_read(tensor: Tensor, what: str) -> None:
         ConcretizationError: the trace has written its memory.
     """
     for trace in list_open_traces():
-        if not trace.writable or not has_array(type(tensor)):
+        if not (trace.writable or trace.numbers) or not has_array(type(tensor)):
             continue
         for key, held in trace.states.items():
+            made = trace.numbers.get(key)
+            if made is not None and np.may_share_memory(made._array, tensor._array):
+                raise_concretization_error(held, what, "data")
             other: Any = trace.writable.get(key)
             if other is None or held._aliases.root is trace.graph.captured_value(other):
                 continue  # a generator's state, or not written

@@ -17,8 +17,9 @@ from ..registry.dispatch import unwinding
 from ..registry.dispatch.guards import adjust_keys
 from ..registry.dispatch.keys import DispatchKey
 from ..registry.dispatch.state import state
+from ..registry.function import functions
 from ..registry.source import source_line
-from ..registry.values import TensorBase, describe
+from ..registry.values import TensorBase, describe, number_listeners
 from .graph import Graph, Value
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Trace:
         graph: the graph.
         name: the traced function, for messages.
         origin: the line of the user's code that started the trace.
+        numbers: the tensors without axes that the function has made of numbers, by their ids.
         names: names of the inputs in messages, parallel to ``graph.inputs``.
         finished: whether it has ended, so that its tracers must not be used any more.
         outer: the enclosing trace, or None.
@@ -53,6 +55,7 @@ class Trace:
         "masks",
         "name",
         "names",
+        "numbers",
         "origin",
         "outer",
         "read",
@@ -66,6 +69,7 @@ class Trace:
         self.graph = Graph()
         self.name = name
         self.names: list[str] = []
+        self.numbers: dict[int, Any] = {}
         self.origin = source_line()
         self.finished = False
         self.outer = outer
@@ -97,12 +101,25 @@ class Trace:
         held = self.states.get(id(tensor))
         if held is not None:
             return held._value  # type: ignore[no-any-return]
+        constant = self.make_constant(tensor)
+        if constant is not None:
+            return constant._value  # type: ignore[no-any-return]
         cached = _current.instead.get(id(tensor))
         if cached is not None and cached[1] is not tensor:
             return self._standing_in(cached[1])
         spec = tensor.spec
         device = assumed_device(spec.device)
         return self.graph.capture(tensor, spec if device is None else spec._replace(device=device))
+
+    def make_constant(self, tensor: Any) -> Any:
+        """The traced tensor of a number of which the function has made a tensor; None for other tensors."""
+        if _current.trace is not self or not self._has_made(tensor):
+            return None
+        return functions["td::full"]((), tensor._array.item(), dtype=tensor.dtype)
+
+    def _has_made(self, tensor: Any) -> bool:
+        """Whether the function, or one around it, has made a tensor of a number."""
+        return id(tensor) in self.numbers or (self.outer is not None and self.outer._has_made(tensor))
 
     def _standing_in(self, other: Any) -> Value:
         """The Value of a tensor's substitute; level wrappers are removed, because the tensor is held constant."""
@@ -136,6 +153,15 @@ class _Current(ThreadLocal):
 
 
 _current = _Current()
+
+
+def _note_number(tensor: Tensor) -> None:
+    """Keep a tensor that was made of a number: it can be captured as a constant."""
+    if _current.trace is not None:
+        _current.trace.numbers[id(tensor)] = tensor
+
+
+number_listeners.append(_note_number)
 
 
 def _end_traces(before: tuple[Trace | None, dict[int, tuple[object, object]]]) -> None:

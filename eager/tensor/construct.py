@@ -25,7 +25,7 @@ from ...registry.native_type import accept_entry
 from ...registry.values import SCALARS, describe, to_device_name, traced_number_types
 from ..autograd.autograd_meta import make_leaf
 from ..meta.tensor import meta_like
-from .tensor import EAGER, Tensor, wrap
+from .tensor import EAGER, Tensor, note_number, wrap
 from .transfer import to_device
 from .weak_scalars import is_weak
 
@@ -194,7 +194,10 @@ def _from_other(obj: object, wanted: DType | None, copy: bool | None) -> Tensor:
             f"asarray: {describe(obj)} to {native} needs a copy, and copy=False forbids it"
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        return wrap(array.astype(native, copy=bool(copy) and array is obj))
+        result = wrap(array.astype(native, copy=bool(copy) and array is obj))
+    if not array.ndim and not isinstance(obj, np.ndarray):
+        note_number(result)
+    return result
 
 
 def _to_stackable(item: object) -> object:

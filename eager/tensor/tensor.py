@@ -20,7 +20,15 @@ from ...registry.dispatch.state import state
 from ...registry.dtypes import DType, as_dtype
 from ...registry.layouts import Layout, strided
 from ...registry.native_type import accept_entry
-from ...registry.values import Device, TensorBase, TensorSpec, as_device, converters, make_device_getter
+from ...registry.values import (
+    Device,
+    TensorBase,
+    TensorSpec,
+    as_device,
+    converters,
+    make_device_getter,
+    number_listeners,
+)
 from ..layers.level_allocations import note_allocation, open_level_count
 from .element_count import ElementCount
 from .storage import Number, Storage, is_sole_owner, owner_of
@@ -428,7 +436,16 @@ def _from_numpy(value: object) -> Tensor:
 def from_numpy_scalar(value: np.generic) -> Tensor:
     """A tensor without axes of a NumPy scalar, whose byte order is the machine's."""
     as_dtype(value.dtype)  # raises for strings, ...
-    return wrap(np.asarray(value))
+    result = wrap(np.asarray(value))
+    note_number(result)
+    return result
+
+
+def note_number(x: Tensor) -> None:
+    """Tell a trace of a new tensor that was made of a number, whose value the traced function has as a constant."""
+    if state.include:
+        for listener in number_listeners:
+            listener(x)
 
 
 converters[np.ndarray] = _from_numpy
