@@ -49,11 +49,12 @@ def _safe_divisor(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
 def _divide_exactly(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str]:
     """Return the truncated quotient, and the remainder with the sign of ``a``, of a divisor that does not trap.
 
-    Up to 32 bits a float division is exact enough, and it vectorizes. LLVM divides by a constant with multiplications
-    and shifts. Of a remainder of scalars it knows the sign where it knows that of ``a``.
+    Up to 32 bits a float division is exact enough, and it vectorizes; of single numbers, one of integers takes half as
+    long. LLVM divides by a constant with multiplications and shifts. Of a remainder of scalars it knows the sign where
+    it knows that of ``a``.
     """
     vec, sign = f.vec(REGISTER[dtype]), "s" if dtype.kind == "i" else "u"
-    if dtype.bits == 64 or _constant(b):
+    if dtype.bits == 64 or f.lanes == 1 or _constant(b):
         quotient = f.op(f"{sign}div {vec} {a}, {b}")
         if f.lanes == 1:
             return quotient, f.op(f"{sign}rem {vec} {a}, {b}")
@@ -76,8 +77,23 @@ def _divide(
         zero = f.op(f"icmp eq {vec} {b}, zeroinitializer")
         safe = _select(f, zero, vec, f.splat(1, dtype), b)
         return zero, safe, *_reciprocals.divide_by_reciprocal(f, dtype, a, safe, interval)
+    if f.lanes == 1 and dtype.kind == "i" and not _constant(b):
+        return _divide_single(f, dtype, a, b)
     zero, safe = _safe_divisor(f, dtype, a, b)
     return zero, safe, *_divide_exactly(f, dtype, a, safe)
+
+
+def _divide_single(f: Function, dtype: DType, a: str, b: str) -> tuple[str, str, str, str]:
+    """Return what `_divide` does, of single numbers with a sign.
+
+    The safe divisor is 1 under 0 and -1, so that a loop with one divisor computes it once.
+    """
+    vec = f.vec(REGISTER[dtype])
+    zero, minus = (f.op(f"icmp eq {vec} {b}, {f.splat(number, dtype)}") for number in (0, -1))
+    safe = _select(f, f.op(f"or {f.vec('i1')} {zero}, {minus}"), vec, f.splat(1, dtype), b)
+    quotient, rest = _divide_exactly(f, dtype, a, safe)
+    negative = f.op(f"sub {vec} zeroinitializer, {a}")
+    return zero, safe, _select(f, minus, vec, negative, quotient), rest
 
 
 def _crosses(f: Function, dtype: DType, rest: str, divisor: str) -> str:
