@@ -68,8 +68,8 @@ def histogramdd(
     slots: Any = 0
     valid: Any = True
     sizes = []
-    for x, edge in zip(columns, edges):
-        slot, count = find_bins(x, edge)
+    for x, many, edge in zip(columns, each, edges):
+        slot, count = find_bins(x, edge, not is_tensor(many))
         slots, valid = slots * count + slot, logical_and(lt(slot, count), valid)
         sizes.append(count)
     total = math.prod(sizes)

@@ -33,9 +33,10 @@ from ..declare.kinds import composite
 from ..declare.shape_rules import is_tensor, promoted_dtype, result_dtype, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, ge, le, logical_and, lt
-from ..elementwise.selection import where
+from ..elementwise.selection import minimum, where
 from ..indexing.gather import index_put
 from ..indexing.slicing import basic_index
+from ..indexing.take import take
 from ..shape.rearrange import flip
 from ..shape.splitting import diff
 from ..shape.views import reshape
@@ -243,16 +244,31 @@ def make_edges(
     return where(eq(steps, count), high, steps * ((high - low) / count) + low)
 
 
-def find_bins(self: Tensor, edges: Tensor) -> tuple[Tensor, int]:
-    """The bin of each element, and the number of bins, which is the slot of elements in none."""
+def find_bins(self: Tensor, edges: Tensor, are_equal: bool) -> tuple[Tensor, int]:
+    """The bin of each element, and the number of bins, which is the slot of elements in none.
+
+    The bin of equal ones follows from the distance from the first edge but for rounding, as in ``numpy.histogram``.
+    """
     dtype, count = spec_of(edges).dtype, spec_of(edges).size - 1
     values = _flatten(self)
+    if are_equal:
+        return _find_equal_bins(cast(values, dtype), edges, count), count
     if promoted_dtype("histogram", (values, edges)) is not dtype:
         edges = cast(edges, promoted_dtype("histogram", (values, edges)))
     bins = searchsorted(edges, cast(values, edges.dtype), "right") - 1
     last = eq(values, basic_index(edges, (count,)))
     bins = where(last, count - 1, bins)
     return where(logical_and(ge(bins, 0), lt(bins, count)), bins, count), count
+
+
+def _find_equal_bins(values: Tensor, edges: Tensor, count: int) -> Tensor:
+    low, high = basic_index(edges, (0,)), basic_index(edges, (count,))
+    is_inside = logical_and(ge(values, low), le(values, high))
+    near = cast(where(is_inside, (values - low) / (high - low) * count, 0), int64)
+    near = minimum(near, count - 1)
+    before = lt(values, take(edges, near, 0))
+    after = logical_and(ge(values, take(edges, near + 1, 0)), lt(near, count - 1))
+    return where(is_inside, near - cast(before, int64) + cast(after, int64), count)
 
 
 @composite(
@@ -331,7 +347,7 @@ def histogram(
     bins = to_edges(bins)
     edges = make_edges("histogram", self, bins, range)
     wide = None if weights is None else check_weights("histogram", self, weights)
-    slots, count = find_bins(self, edges)
+    slots, count = find_bins(self, edges, not is_tensor(bins))
     result = scatter_counts(slots, count, wide)
     shown = edges if is_tensor(bins) else cast(edges, result_dtype("float", spec_of(self).dtype))
     if density:
@@ -400,7 +416,9 @@ def histogram2d(
     limits, each = (None, None) if range is None else range, _split_bins(bins)
     edges = [make_edges("histogram2d", x, many, limit) for x, many, limit in zip((self, y), each, limits)]
     wide = None if weights is None else check_weights("histogram2d", self, weights)
-    (rows, height), (columns, width) = (find_bins(x, edge) for x, edge in zip((self, y), edges))
+    (rows, height), (columns, width) = (
+        find_bins(x, edge, not is_tensor(many)) for x, many, edge in zip((self, y), each, edges)
+    )
     valid = logical_and(lt(rows, height), lt(columns, width))
     counts = scatter_counts(where(valid, rows * width + columns, height * width), height * width, wide)
     dtype = default_float() if wide is None else spec_of(wide).dtype
