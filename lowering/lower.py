@@ -355,9 +355,11 @@ def load_at_affine_positions(lowered: Lowered) -> None:
 
 
 def inline_gathers(lowered: Lowered) -> None:
-    """On backends with expensive launches, compute elements at integer positions where they are read."""
-    if lowered.resolution.target.inlines_producers and any(map(_has_index_maps, lowered.steps)):
-        lowered.steps = _inline_gathers.inline_gathers(lowered.steps, lowered.folded, lowered.storages)
+    """Compute elements at integer positions where they are read."""
+    if lowered.native and lowered.resolution.target.indexes and any(map(_has_index_maps, lowered.steps)):
+        lowered.steps = _inline_gathers.inline_gathers(
+            lowered.steps, lowered.folded, lowered.storages, lowered.resolution.target.inlines_producers
+        )
 
 
 def store_into_destinations(lowered: Lowered) -> None:

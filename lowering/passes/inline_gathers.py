@@ -24,9 +24,16 @@ from ..thunks import KernelThunk, Thunk, keep_buffers, reads_and_writes
 from .affine_gathers import affine_reader
 from .rematerialize import remove_store
 
+MOST_READ = 0.5
+"""The most elements that are read of a value that is not stored, as a share of all: they are computed one by one, or in
+short vectors."""
+
 
 def inline_gathers(
-    steps: Sequence[Thunk], constants: Iterable[tuple[Value, Any]], results: Collection[Value]
+    steps: Sequence[Thunk],
+    constants: Iterable[tuple[Value, Any]],
+    results: Collection[Value],
+    inlines_producers: bool,
 ) -> list[Thunk]:
     """Compute elements at integer positions in the kernels that read them, where no other step reads the value.
 
@@ -34,12 +41,14 @@ def inline_gathers(
         steps: in order.
         constants: the constants, with their tensors on the CPU.
         results: the values that are read after the last step.
+        inlines_producers: whether a launch costs more than recomputing; else a value is stored that is read often.
     """
     result, constants = list(steps), list(constants)
+    most = 1.0 if inlines_producers else MOST_READ
     for value in _find_gathered(steps):
         makers = [s for s in result if value in reads_and_writes(s)[1]]
         if value not in results and len(makers) == 1 and isinstance(makers[0], KernelThunk):
-            result = _inline(result, constants, makers[0], value) or result
+            result = _inline(result, constants, makers[0], value, most) or result
     return result
 
 
@@ -57,7 +66,7 @@ def _find_gathered(steps: Iterable[Thunk]) -> list[Value]:
 
 
 def _inline(
-    steps: list[Thunk], constants: list[tuple[Value, Any]], maker: KernelThunk, value: Value
+    steps: list[Thunk], constants: list[tuple[Value, Any]], maker: KernelThunk, value: Value, most: float
 ) -> list[Thunk] | None:
     """The steps without a value; None if it is worth storing."""
     every = [s for s in steps if value in reads_and_writes(s)[0]]
@@ -68,6 +77,8 @@ def _inline(
     made: dict[int, Thunk | None] = {id(maker): source.step}
     try:
         reads = sum(math.prod((*s.kernel.outer, *s.kernel.inner)) for s in readers)
+        if most < 1 and reads > most * value.spec.size:
+            return None
         if not recomputing_reads_pays([source.part.expr], reads, value.spec):
             return None
         for reader in readers:
