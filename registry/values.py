@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError, DeviceError
 from ..named_tuple import NamedTuple
 from .dispatch.keys import BACKEND_OF_DEVICE
+from .dispatch.state import state
 from .dtypes import DType
 from .formatting import short_repr
 
@@ -128,14 +129,21 @@ class TensorSpec(NamedTuple):
 SCALARS = (bool, int, float, complex)
 
 # type -> function that converts such a value to a tensor where a schema says Tensor (ndarray, np.generic, ...).
-number_listeners: list[
-    Callable[[Tensor], None]
-] = []  # called with tensors made of numbers while functions are traced
 converters: dict[type, Callable[[Any], Tensor]] = {}
 
 # Types of traced Python numbers -> function that converts an instance to a 0-d tensor. Instances have the attribute
 # ``python_type``, the number's type.
 traced_number_types: dict[type, Callable[[Any], Tensor]] = {}
+
+# Called with tensors that are made of numbers while keys are included in calls, as during a trace.
+number_listeners: list[Callable[[Tensor], None]] = []
+
+
+def note_number(x: Tensor) -> None:
+    """Tell the listeners of a new tensor that was made of a number: a traced function has its value as a constant."""
+    if state.include:
+        for listener in number_listeners:
+            listener(x)
 
 
 _DEPTH = 4  # of nested lists; one may hold itself

@@ -160,6 +160,12 @@ def find_contents(leaf: object) -> Any:
     return trace.states.get(id(leaf), leaf) if trace is not None and id(leaf) in trace.numbers else leaf
 
 
+def _is_written(held: TracerTensor) -> bool:
+    """Whether the traced tensor of a number has other contents than the number."""
+    root = held._value if held._aliases is None else held._aliases.root
+    return root.node is None or root.node.op.schema.name != "full"
+
+
 def note_read(tensor: Tensor, what: str) -> None:
     """Note that Python code reads the data of a tensor during a trace of this thread.
 
@@ -171,8 +177,10 @@ def note_read(tensor: Tensor, what: str) -> None:
             continue
         for key, held in trace.states.items():
             made = trace.numbers.get(key)
-            if made is not None and np.may_share_memory(made._array, tensor._array):
-                raise_concretization_error(held, what, "data")
+            if made is not None:
+                if _is_written(held) and np.may_share_memory(made._array, tensor._array):
+                    raise_concretization_error(held, what, "data")
+                continue
             other: Any = trace.writable.get(key)
             if other is None or held._aliases.root is trace.graph.captured_value(other):
                 continue  # a generator's state, or not written

@@ -22,10 +22,10 @@ from ...registry.dtypes import DType, as_dtype, default_complex, default_float, 
 from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
 from ...registry.native_type import accept_entry
-from ...registry.values import SCALARS, describe, to_device_name, traced_number_types
+from ...registry.values import SCALARS, describe, note_number, to_device_name, traced_number_types
 from ..autograd.autograd_meta import make_leaf
 from ..meta.tensor import meta_like
-from .tensor import EAGER, Tensor, note_number, wrap
+from .tensor import EAGER, Tensor, wrap
 from .transfer import to_device
 from .weak_scalars import is_weak
 

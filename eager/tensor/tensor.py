@@ -27,7 +27,7 @@ from ...registry.values import (
     as_device,
     converters,
     make_device_getter,
-    number_listeners,
+    note_number,
 )
 from ..layers.level_allocations import note_allocation, open_level_count
 from .element_count import ElementCount
@@ -439,13 +439,6 @@ def from_numpy_scalar(value: np.generic) -> Tensor:
     result = wrap(np.asarray(value))
     note_number(result)
     return result
-
-
-def note_number(x: Tensor) -> None:
-    """Tell a trace of a new tensor that was made of a number, whose value the traced function has as a constant."""
-    if state.include:
-        for listener in number_listeners:
-            listener(x)
 
 
 converters[np.ndarray] = _from_numpy

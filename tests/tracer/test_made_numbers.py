@@ -40,6 +40,13 @@ def test_numbers_are_constants_and_not_captured():
 def test_a_number_is_still_known_to_python():
     assert jax.jit(lambda x: x[: int(jnp.int32(2))])(X).tolist() == [1, 2]
 
+    def with_view(x):
+        number = jnp.int32(2)
+        row = number.reshape(1)
+        return x[: int(number)] + row
+
+    assert jax.jit(with_view)(X).tolist() == [3, 4]
+
 
 def test_written_numbers_are_traced():
     def total(x):
