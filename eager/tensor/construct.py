@@ -180,7 +180,9 @@ def _from_other(obj: object, wanted: DType | None, copy: bool | None) -> Tensor:
     if type(obj) in traced_number_types:
         scalar: Tensor = functions["td::full"]((), obj, dtype=wanted)
         return scalar
-    if isinstance(obj, (list, tuple)) and any(_is_traceable(item) for item in _leaves(obj)):
+    if isinstance(obj, (list, tuple)) and (
+        has_tensors_only(obj) or any(_is_traceable(item) for item in _leaves(obj))
+    ):
         stacked: Tensor = function_of("td::stack")([_to_stackable(item) for item in obj], 0)
         return stacked if wanted is None else stacked.astype(wanted)
     from_cuda = _on_cuda(obj)
@@ -200,9 +202,16 @@ def _from_other(obj: object, wanted: DType | None, copy: bool | None) -> Tensor:
     return result
 
 
+def has_tensors_only(obj: object) -> bool:
+    """Whether an object is a list or a tuple of eager tensors."""
+    return isinstance(obj, (list, tuple)) and {*map(type, obj)} == {Tensor}
+
+
 def _to_stackable(item: object) -> object:
     """Convert an item of a list of tensors; numbers stay numbers and take the dtype of the tensors."""
-    return item if type(item) in SCALARS or type(item) in traced_number_types else asarray(item)
+    if type(item) is Tensor or type(item) in SCALARS or type(item) in traced_number_types:
+        return item
+    return asarray(item)
 
 
 def _on_cuda(obj: object) -> Tensor | None:

@@ -230,6 +230,8 @@ def asarray(
     >>> np.asarray([1.0, 2.0]).dtype
     tandem.float64
     """
+    if dtype is None and construct.has_tensors_only(a):
+        return construct.asarray(a, device=device, copy=copy)
     wanted = _choose_for_list(_numbers(a)) if dtype is None else replace_type(dtype)
     return construct.asarray(a, wanted, device=device, copy=copy)
 
