@@ -101,6 +101,9 @@ class Trace:
         held = self.states.get(id(tensor))
         if held is not None:
             return held._value  # type: ignore[no-any-return]
+        around = self._find_written_number(tensor)
+        if around is not None:
+            return self.capture(around)
         constant = self.make_constant(tensor)
         if constant is not None:
             return constant._value  # type: ignore[no-any-return]
@@ -116,6 +119,15 @@ class Trace:
         if _current.trace is not self or not self._has_made(tensor):
             return None
         return functions["td::full"]((), tensor._array.item(), dtype=tensor.dtype)
+
+    def _find_written_number(self, tensor: Any) -> Any:
+        """The traced tensor with the contents of a number that a function around this one has made and written."""
+        trace = self.outer
+        while trace is not None:
+            if id(tensor) in trace.numbers:
+                return trace.states.get(id(tensor))
+            trace = trace.outer
+        return None
 
     def _has_made(self, tensor: Any) -> bool:
         """Whether the function, or one around it, has made a tensor of a number."""

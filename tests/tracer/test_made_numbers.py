@@ -71,6 +71,30 @@ def test_written_numbers_are_traced():
     assert jax.jit(loop)(X).item() == loop(X).item() == 15
 
 
+def test_loops_and_branches_see_what_was_written_before_them():
+    def program(x):
+        number = jnp.float32(1.0)
+
+        def body(i, s):
+            return s + number
+
+        first = lax.fori_loop(0, 3, body, jnp.float32(0))
+        number += x.sum()
+        second = lax.fori_loop(0, 3, body, jnp.float32(0))
+        branch = lax.cond(x.sum() > 0, lambda: number * 2, lambda: number)
+        nested = lax.fori_loop(0, 2, lambda i, s: lax.fori_loop(0, 2, body, s), jnp.float32(0))
+        return (
+            first,
+            second,
+            branch,
+            nested,
+            jax.jit(lambda y: y[0] * number)(x),
+            jax.vmap(lambda v: v * number)(x)[2],
+        )
+
+    assert [part.item() for part in jax.jit(program)(X)] == [3, 21, 14, 28, 7, 21]
+
+
 def test_views_of_written_numbers_share_their_contents():
     def view(x):
         number = jnp.float32(1.0)
