@@ -231,7 +231,7 @@ def accumulate(
 ) -> Any:
     """The results of ``reduce`` up to and including each element along an axis."""
     cumulative = _FOLDS.get(name, (None, None))[1]
-    if cumulative is not None and dtype is None and out is None and type(a) is Tensor:
+    if cumulative is not None and dtype is None and out is None and type(a) is Tensor and type(axis) is int:
         return cumulative(a, axis)
     x = _with_dtype(a, dtype)
     along = normalize_axis("accumulate", axis, len(spec_of(x).shape))

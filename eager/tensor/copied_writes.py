@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _KINDS = (bool, int, float, complex)
 _KINDS_OF_DTYPES = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+MOST_MASKED = 1 << 13
+"""Elements of a tensor above which a selection by the mask is faster than a list of its true elements."""
 _kernels: dict[str, object] = {}
 _BASIC = (int, slice, EllipsisType, type(None))
 _COMBINE: dict[str, Callable[[Tensor, TensorLike], Tensor]] = {
@@ -68,6 +70,12 @@ def _write(
     x: Tensor, items: tuple[Any, ...], is_basic: bool, key: object, value: TensorLike, combine: str
 ) -> Tensor | None:
     """The copy; None for positions that may occur twice, and values that are not of the dtype."""
+    if (
+        not is_basic
+        and x.size > MOST_MASKED
+        and any(type(one) is Tensor and one.dtype is bool_ for one in items)
+    ):
+        return None
     if combine:
         if not is_basic and not (len(items) == 1 and items[0].dtype is bool_):
             return _add_rows(x, items, value) if combine == "add" else None

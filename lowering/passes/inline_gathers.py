@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UndecidedError
 from ...named_tuple import NamedTuple
@@ -24,9 +24,11 @@ from ..thunks import KernelThunk, Thunk, keep_buffers, reads_and_writes
 from .affine_gathers import affine_reader
 from .rematerialize import remove_store
 
-MOST_READ = 0.5
-"""The most elements that are read of a value that is not stored, as a share of all: they are computed one by one, or in
-short vectors."""
+if TYPE_CHECKING:
+    from ...registry.dims import Dim
+
+SCATTERED_COST = 8
+"""The time of a load of a single element anywhere in memory, in those of elements that follow each other."""
 
 
 def inline_gathers(
@@ -44,11 +46,10 @@ def inline_gathers(
         inlines_producers: whether a launch costs more than recomputing; else a value is stored that is read often.
     """
     result, constants = list(steps), list(constants)
-    most = 1.0 if inlines_producers else MOST_READ
     for value in _find_gathered(steps):
         makers = [s for s in result if value in reads_and_writes(s)[1]]
         if value not in results and len(makers) == 1 and isinstance(makers[0], KernelThunk):
-            result = _inline(result, constants, makers[0], value, most) or result
+            result = _inline(result, constants, makers[0], value, inlines_producers) or result
     return result
 
 
@@ -66,7 +67,11 @@ def _find_gathered(steps: Iterable[Thunk]) -> list[Value]:
 
 
 def _inline(
-    steps: list[Thunk], constants: list[tuple[Value, Any]], maker: KernelThunk, value: Value, most: float
+    steps: list[Thunk],
+    constants: list[tuple[Value, Any]],
+    maker: KernelThunk,
+    value: Value,
+    inlines_producers: bool,
 ) -> list[Thunk] | None:
     """The steps without a value; None if it is worth storing."""
     every = [s for s in steps if value in reads_and_writes(s)[0]]
@@ -77,7 +82,7 @@ def _inline(
     made: dict[int, Thunk | None] = {id(maker): source.step}
     try:
         reads = sum(math.prod((*s.kernel.outer, *s.kernel.inner)) for s in readers)
-        if most < 1 and reads > most * value.spec.size:
+        if not inlines_producers and _count_loads(readers, source.part.expr, value) > value.spec.size // 2:
             return None
         if not recomputing_reads_pays([source.part.expr], reads, value.spec):
             return None
@@ -90,6 +95,18 @@ def _inline(
         return None
     changed = [made.get(id(s), s) for s in steps]
     return [s for s in changed if s is not None]
+
+
+def _count_loads(readers: Iterable[KernelThunk], expr: Expr, value: Value) -> Dim:
+    """The number of elements that readers load to compute a value; a scattered one counts as several."""
+    loads, total = sum(e.op == "load" for e in order(expr)), 0
+    for step in readers:
+        own = {b.name for b in step.kernel.buffers if b.param is not None and step.params[b.param] is value}
+        gathers = (e for stage in step.kernel.stages for e in stage.exprs() if e.op == "gather")
+        indexed = [axis.stride for e in gathers if e.payload.buffer in own for axis in e.payload.axes]
+        cost = SCATTERED_COST if 1 in indexed else 1
+        total += loads * cost * math.prod((*step.kernel.outer, *step.kernel.inner))
+    return total
 
 
 def _only_gathers(step: KernelThunk, value: Value) -> bool:

@@ -91,6 +91,9 @@ class ListFunction(OperatorWrapper):
             :func:`name_operator`.
     """
 
+    least = 1
+    """The least number of arguments; the operator may accept fewer."""
+
     def __init__(self, function: Function, operator: Operator) -> None:
         update_wrapper(self, function, updated=())
         self.function, self.operator = function, operator
@@ -203,6 +206,12 @@ class ConvertingFunction(ListFunction):
     def single_tensors(self) -> list[bool]:
         """For each positional argument, whether its annotation is that of a tensor."""
         return [convert is _TO_TENSOR for convert in _converters(self.function)[0]]
+
+    @cached_property
+    def least(self) -> int:  # type: ignore[override]
+        """The number of arguments without a default."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the function with tensors in place of lists."""

@@ -12,7 +12,7 @@ import numpy as np
 from ..eager.tensor import construct
 from ..eager.tensor.index_tricks import Grid, Joiner
 from ..eager.tensor.tensor import Tensor
-from ..errors import ValueArgumentError
+from ..errors import ShapeError, ValueArgumentError
 from ..operators.creation import creation as plain
 from ..operators.creation import full as fills
 from ..operators.creation import grids, windows
@@ -23,7 +23,7 @@ from ..operators.shape.views import broadcast_to, reshape
 from ..registry.dtypes import DType, complex128, float64
 from ..registry.function import add_wrapper
 from ..registry.native_type import accept_entries, accept_entry
-from ..registry.values import traced_number_types
+from ..registry.values import MAX_RANK, traced_number_types
 from ..transforms import numpy_maps
 from .wrappers import OperatorWrapper
 
@@ -293,12 +293,14 @@ def _choose_for_list(numbers: list[object] | None) -> DType | None:
 
 def _numbers(value: object) -> list[object] | None:
     """The Python numbers of nested lists; None if there are tensors or arrays, which tell their dtypes."""
-    items = [value]
+    items = [(value, 0)]
     result: list[object] = []
     while items:
-        item = items.pop()
+        item, depth = items.pop()
         if isinstance(item, (list, tuple)):
-            items += item
+            if depth == MAX_RANK:  # a list may hold itself
+                raise ShapeError(f"asarray: lists are nested more than {MAX_RANK} deep")
+            items += [(one, depth + 1) for one in item]
         elif isinstance(item, (int, float, complex)) and not isinstance(item, np.generic):
             result.append(item)
         else:

@@ -128,7 +128,8 @@ def take(
 
     Source: ``numpy.take``.
     """
-    indices, size = construct.asarray(indices), spec_of(a).size if axis is None else spec_of(a).shape[axis]
+    indices, spec = construct.asarray(indices), spec_of(a)
+    size = spec.size if axis is None else spec.shape[normalize_axis("take", axis, len(spec.shape))]
     if mode == "clip":
         indices = selection.clip(indices, 0, size - 1)
     elif mode == "wrap":

@@ -100,7 +100,7 @@ def put(a: Tensor, ind: TensorLike, v: TensorLike, mode: str = "raise") -> None:
     """
     if mode == "raise" and _is_flat(a):
         positions = reshape(_tensor(ind, None), (-1,))
-        reshape(a, (-1,))[positions] = v if type(v) in _NUMBERS else _repeat(v, positions.size, a)
+        reshape(a, (-1,))[positions] = _tensor(v, a) if type(v) in _NUMBERS else _repeat(v, positions.size, a)
     else:
         a[...] = put_values(a, ind, v, mode)
 
@@ -140,7 +140,8 @@ def place(arr: Tensor, mask: TensorLike, vals: TensorLike) -> None:
     Source: ``numpy.place``.
     """
     if type(mask) is type(arr) is Tensor and mask.shape == arr.shape and mask.dtype is bool_:
-        arr[mask] = vals if type(vals) in _NUMBERS else _repeat(vals, count_nonzero(mask).item(), arr)
+        is_number = type(vals) in _NUMBERS
+        arr[mask] = _tensor(vals, arr) if is_number else _repeat(vals, count_nonzero(mask).item(), arr)
     else:
         arr[...] = replace_at_mask(arr, mask, vals)
 
@@ -193,7 +194,7 @@ def fill_diagonal(a: Tensor, val: TensorLike, wrap: bool = False) -> None:
     Source: ``numpy.fill_diagonal``.
     """
     if _is_flat(a) and a.ndim == 2 and a.shape[0] <= a.shape[1] and type(val) in _NUMBERS:
-        reshape(a, (-1,))[: a.shape[0] * a.shape[1] : a.shape[1] + 1] = val
+        reshape(a, (-1,))[: a.shape[0] * a.shape[1] : a.shape[1] + 1] = _tensor(val, a)
     else:
         a[...] = writing.fill_diagonal(a, _tensor(val, a), wrap)
 

@@ -103,3 +103,20 @@ def test_jax_returns_new_tensors():
     assert x.tolist() == X.tolist()
     with pytest.raises(ValueError, match="inplace=False"):
         jnp.put(x, [0], 1.0)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float32"])
+@pytest.mark.parametrize("number", [2.5, 1, True])
+def test_numbers_are_cast_to_the_dtype_that_is_written(dtype, number):
+    for order in ("C", "F"):
+        arrays = [numpy.zeros((3, 4), dtype=dtype, order=order) for _ in range(3)]
+        tensors = [td.asarray(array.copy(order)) for array in arrays]
+        for namespace, (one, two, three), mask in (
+            (numpy, arrays, numpy.eye(3, 4) > 0),
+            (np, tensors, td.asarray(numpy.eye(3, 4) > 0)),
+        ):
+            namespace.fill_diagonal(one, number)
+            namespace.put(two, [0, 5], number)
+            namespace.place(three, mask, number)
+        for array, tensor in zip(arrays, tensors, strict=True):
+            numpy.testing.assert_array_equal(tensor.numpy(), array)

@@ -79,6 +79,13 @@ def test_special_values(dtype, name):
         assert (np.signbit(one)[known] == np.signbit(two)[known]).all()
 
 
+def bits(values):
+    """The bytes of an array, without the signs of NaNs, which follow from the order of operands."""
+    parts = np.array(values)
+    parts = parts.view(parts.real.dtype)
+    return np.where(np.isnan(parts), np.nan, parts).astype(parts.dtype).tobytes()
+
+
 @needs_native
 @pytest.mark.parametrize("name", ["abs", "exp"])
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -86,16 +93,14 @@ def test_all_modes_and_positions_have_the_same_bits(dtype, name):
     function = getattr(td, name)
     z = np.concatenate([draw(dtype, 3.0, 61), special_values(dtype)])
     cold = function(td.asarray(z)).numpy()
-    whole = cold.tobytes()
-    hot = [function(td.asarray(z)).numpy().tobytes() for _ in range(200)]
+    whole = bits(cold)
+    hot = [bits(function(td.asarray(z)).numpy()) for _ in range(200)]
     assert {*hot} == {whole}
-    assert td.jit(function)(td.asarray(z)).numpy().tobytes() == whole
+    assert bits(td.jit(function)(td.asarray(z)).numpy()) == whole
     strided = td.asarray(np.repeat(z, 2))[::2]
-    assert function(strided).numpy().tobytes() == whole
+    assert bits(function(strided).numpy()) == whole
     for index in range(0, len(z), 7):  # alone, in the last lanes of a vector, and beside huge arguments
-        assert (
-            function(td.asarray(z[index : index + 1])).numpy().tobytes() == cold[index : index + 1].tobytes()
-        )
+        assert bits(function(td.asarray(z[index : index + 1])).numpy()) == bits(cold[index : index + 1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -21,9 +21,8 @@ class ForwardEntry(base.OperatorEntry):
     )
     takes_none: i64  # 1: Python handles calls with None
     most: i64  # Python handles calls with more positional arguments; 0: it does not
-    tensors: (
-        i64  # bit k: positional argument k is one tensor, which may be given as a number or as nested lists
-    )
+    least: i64  # Python handles calls with fewer arguments
+    tensors: i64  # bit k: positional argument k is one tensor, or a number or nested lists in its place
 
 
 @rt_entry.entry(records=False)
@@ -35,7 +34,10 @@ def forward(entry: ForwardEntry, args: ptr, count: i64, kwnames: ptr, flags: i64
     Python twin: spellings/numpy/array_likes.py:ListFunction.__call__
     """
     g: base.Globals = entry.globals_
-    if unlikely(count < 1 or (kwnames != NULL and has_name(kwnames, entry.own_names))):
+    named = capi.PyVarObject(kwnames).size if kwnames != NULL else i64(0)
+    if unlikely(count < 1 or count + named < entry.least):
+        return Outcome.FALL_BACK
+    if unlikely(kwnames != NULL and has_name(kwnames, entry.own_names)):
         return Outcome.FALL_BACK
     for k in range(1, count):
         if unlikely(rt_arguments.names_default(load(ptr, args, k * 8))):

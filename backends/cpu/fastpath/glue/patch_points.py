@@ -109,7 +109,7 @@ def install_forward(runtime: Runtime, function: Any, wrapper: Any, target: Any, 
     if not native_type.entry_of(function):
         tensors = sum(1 << k for k, is_single in enumerate(wrapper.single_tensors) if is_single)
         fields = {"refusal": (ArgumentError, DTypeError), "own_names": wrapper.own_names, "tensors": tensors}
-        fields |= {"target": target, **wrapper.passing_rules}
+        fields |= {"target": target, "least": wrapper.least, **wrapper.passing_rules}
         record = EntryStruct(rt_forward.ForwardEntry, runtime.process, fall_back, **fields)
         function.native_record = record
         native_type.set_entry(function, runtime.entry("forward"), record.address)
