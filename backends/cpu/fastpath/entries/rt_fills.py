@@ -39,11 +39,7 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
             entry, args + count * 8, kwnames, rt_arguments.DTYPE, capi.Py_None
         )
     code = write_number(entry, args, dtype, number)
-    rank = (
-        rt_arguments.read_integers(load(ptr, args, 0), dims)
-        if listed <= 1
-        else read_sizes(args, listed, dims)
-    )
+    rank = read_shape(args, listed, dims)
     if unlikely(code == base.FOREIGN or rank == rt_arguments.BAD):
         return Outcome.FALL_BACK
     descr: capi.Descr = load(ptr, g.descrs, code * 8)
@@ -73,8 +69,10 @@ def count_sizes(args: ptr, count: i64) -> i64:
 
 
 @native
-def read_sizes(args: ptr, sizes: i64, dims: ptr) -> i64:
-    """Write sizes that are arguments of their own; return their number, or BAD."""
+def read_shape(args: ptr, sizes: i64, dims: ptr) -> i64:
+    """Write the sizes, which are that many arguments, or one that may be a tuple; return their number, or BAD."""
+    if sizes <= 1:
+        return rt_arguments.read_integers(load(ptr, args, 0), dims)
     if sizes > base.MAX_RANK:
         return rt_arguments.BAD
     for d in range(sizes):

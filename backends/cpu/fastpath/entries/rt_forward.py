@@ -77,6 +77,8 @@ def is_number(x: ptr) -> bool:
 @native
 def has_values(entry: ForwardEntry, args: ptr, count: i64) -> bool:
     """Return whether there are numbers, the first argument among them, or lists in place of tensors."""
+    if count > rt_operands.MOST_ARGUMENTS:
+        return False
     if (entry.tensors & 1) != 0 and is_number(load(ptr, args, 0)):
         return True
     for k in range(count):
@@ -102,7 +104,7 @@ def call_converted(entry: ForwardEntry, args: ptr, count: i64, kwnames: capi.PyV
     Return an outcome, or NULL with an exception set.
     """
     named = kwnames.size if kwnames != NULL else i64(0)
-    if unlikely(count + named > rt_operands.MOST_ARGUMENTS):
+    if unlikely(count + named > rt_operands.MOST_ARGUMENTS):  # with those that have names
         return Outcome.FALL_BACK
     values, made = stack(rt_operands.MOST_ARGUMENTS * 8), stack(rt_operands.MOST_ARGUMENTS * 8)
     capi.memcpy(values, args, (count + named) * 8)
