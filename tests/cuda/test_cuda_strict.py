@@ -202,7 +202,8 @@ def test_programs_on_several_streams(cuda, seed):
                 kept.pop(int(rng.integers(len(kept))))
         for x, want, home in kept:
             td.cuda.default_stream().wait_stream(streams[home])
-            np.testing.assert_allclose(x.to("cpu").numpy(), want, rtol=1e-3, atol=1e-3)
+            # the errors of tanh grow along a chain of programs; memory of another tensor differs by more
+            np.testing.assert_allclose(x.to("cpu").numpy(), want, rtol=2e-2, atol=2e-2)
         del kept, found, x
         td.synchronize()
         td.cuda.empty_cache()
