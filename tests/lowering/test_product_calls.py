@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tandem as td
 from rotation import share_each_commit
+from tandem import config
 from tandem.backends.cpu.codegen.small_product import Coverage, find_coverage, full_coverage, tile_heights
 from tandem.registry import dtypes as dt
 
@@ -63,7 +64,11 @@ def test_products_in_loops():
         return td.fori_loop(0, 7, lambda i, x: td.tanh(x @ a + x.T @ a), a)
 
     x = td.asarray(a)
-    np.testing.assert_array_equal(td.jit(run)(x).numpy(), run(x).numpy())
+    got, wanted = td.jit(run)(x).numpy(), run(x).numpy()
+    if config.flags.native:
+        np.testing.assert_array_equal(got, wanted)
+    else:  # BLAS has other sums for transposed operands on some processors
+        np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
