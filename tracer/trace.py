@@ -101,12 +101,14 @@ class Trace:
         held = self.states.get(id(tensor))
         if held is not None:
             return held._value  # type: ignore[no-any-return]
-        around = self._find_written_number(tensor)
-        if around is not None:
-            return self.capture(around)
-        constant = self.make_constant(tensor)
-        if constant is not None:
-            return constant._value  # type: ignore[no-any-return]
+        maker = self._find_maker(tensor)
+        if maker is not None:
+            held = maker.states.get(id(tensor))  # it was written in a trace around this one
+            if held is not None:
+                return self.capture(held)
+            constant = self.make_constant(tensor)
+            if constant is not None:
+                return constant._value  # type: ignore[no-any-return]
         cached = _current.instead.get(id(tensor))
         if cached is not None and cached[1] is not tensor:
             return self._standing_in(cached[1])
@@ -115,23 +117,17 @@ class Trace:
         return self.graph.capture(tensor, spec if device is None else spec._replace(device=device))
 
     def make_constant(self, tensor: Any) -> Any:
-        """The traced tensor of a number of which the function has made a tensor; None for other tensors."""
-        if _current.trace is not self or not self._has_made(tensor):
+        """The traced tensor of a number of which a function has made a tensor; None while another trace is current."""
+        if _current.trace is not self:
             return None
         return functions["td::full"]((), tensor._array.item(), dtype=tensor.dtype)
 
-    def _find_written_number(self, tensor: Any) -> Any:
-        """The traced tensor with the contents of a number that a function around this one has made and written."""
-        trace = self.outer
-        while trace is not None:
-            if id(tensor) in trace.numbers:
-                return trace.states.get(id(tensor))
+    def _find_maker(self, tensor: Any) -> Trace | None:
+        """The trace of the function, or of one around it, that has made a tensor of a number."""
+        trace: Trace | None = self
+        while trace is not None and id(tensor) not in trace.numbers:
             trace = trace.outer
-        return None
-
-    def _has_made(self, tensor: Any) -> bool:
-        """Whether the function, or one around it, has made a tensor of a number."""
-        return id(tensor) in self.numbers or (self.outer is not None and self.outer._has_made(tensor))
+        return trace
 
     def _standing_in(self, other: Any) -> Value:
         """The Value of a tensor's substitute; level wrappers are removed, because the tensor is held constant."""
