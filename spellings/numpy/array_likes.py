@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMBERS = frozenset((int, float, complex))
 _LISTS = (list, tuple)
-_CONVERTED = _NUMBERS | frozenset(_LISTS)
 _NO_RULES = {"values_start": 0, "takes_none": 0, "most": 0}
 _SINGLE = (float32, complex64)
 _NO_LISTS = frozenset((Tensor, int, float, bool, complex, str, type, type(None), DType, np.ndarray))
@@ -302,23 +301,11 @@ def _convert_first(function: Function) -> Function:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if (
-            not (kwargs or takes_any_number)
-            and args
-            and type(args[0]) not in _NUMBERS
-            and _NO_LISTS.issuperset(map(type, args))
-        ):
+        numbers = args if takes_any_number else args[:1]
+        if not kwargs and _NO_LISTS.issuperset(map(type, args)) and _NUMBERS.isdisjoint(map(type, numbers)):
             return function(*args)
         by_position, rest, by_name = _converters(function)
         is_number = bool(args) and type(args[0]) in _NUMBERS
-        if not (kwargs or rest or is_number):
-            for value, convert in zip(args, by_position):
-                if convert is not None and isinstance(value, _LISTS):
-                    break
-            else:
-                return function(*args)
-        elif not kwargs and _CONVERTED.isdisjoint(map(type, args)):
-            return function(*args)
         is_integer = is_number and type(args[0]) is int
         if is_number:
             args = _convert_numbers(args, [convert is not None for convert in by_position])
