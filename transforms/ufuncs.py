@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..control.api import scan
@@ -118,7 +118,6 @@ def frompyfunc(func: Call, /, nin: int, nout: int, *, identity: object = None) -
     return ufunc(func, nin, nout, identity=identity)
 
 
-@cache
 def get_method(function: OperatorFunction[Any], method: str) -> Call:
     """One of `METHODS` of an elementwise operator's function.
 

@@ -6,42 +6,31 @@ updates (of traced, batched and recorded tensors, or at positions that may occur
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TandemError
-from ...operators.elementwise.arithmetic import add, div, mul, pow
 from ...operators.elementwise.casting import contiguous
-from ...operators.elementwise.selection import maximum, minimum
 from ...operators.indexing.gather import index_put
-from ...operators.indexing.slicing import basic_put
+from ...operators.indexing.slicing import KIND_RANKS, basic_put
+from ...operators.indexing.subscript import find_combination
 from ...operators.shape.views import broadcast_to
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.state import ELSEWHERE, current
 from ...registry.dtypes import bool_
 from ...registry.function import function_of
 from ...registry.operator import Operator
+from ...registry.values import SCALARS
 from .construct import asarray
 from .tensor import Tensor
 
 if TYPE_CHECKING:
     from ...registry.types import TensorLike
 
-_KINDS = (bool, int, float, complex)
-_KINDS_OF_DTYPES = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 MOST_MASKED = 1 << 13
 """Elements of a tensor above which a selection by the mask is faster than a list of its true elements."""
 _kernels: dict[str, object] = {}
 _BASIC = (int, slice, EllipsisType, type(None))
-_COMBINE: dict[str, Callable[[Tensor, TensorLike], Tensor]] = {
-    "add": add,
-    "multiply": mul,
-    "divide": div,
-    "power": pow,
-    "minimum": minimum,
-    "maximum": maximum,
-}
 
 
 def write_into_copy(x: Tensor, key: object, value: TensorLike, combine: str) -> Tensor | None:
@@ -52,7 +41,7 @@ def write_into_copy(x: Tensor, key: object, value: TensorLike, combine: str) -> 
     """
     if current().flags == ELSEWHERE or not _is_plain(x) or not x._array.flags.c_contiguous:
         return None
-    if type(value) not in _KINDS and not _is_plain(value):
+    if type(value) not in SCALARS and not _is_plain(value):
         return None
     items = key if type(key) is tuple else (key,)
     is_basic = all(type(item) in _BASIC for item in items)
@@ -82,7 +71,7 @@ def _write(
         old = x[key]
         if not _combines_in_place(old, value):
             return None
-        value = _COMBINE[combine](old, value)
+        value = find_combination(combine)(old, value)
     result = x.clone()
     result[key] = value
     return result
@@ -102,7 +91,7 @@ def _combines_in_place(old: Tensor, value: TensorLike) -> bool:
     """Whether the elements and a value combine in the dtype and to the rank of the elements."""
     if type(value) is Tensor:
         return value.dtype is old.dtype and value.ndim <= old.ndim
-    return _KINDS.index(type(value)) <= _KINDS_OF_DTYPES[old.dtype.kind]
+    return SCALARS.index(type(value)) <= KIND_RANKS[old.dtype.kind]
 
 
 def _add_rows(x: Tensor, items: tuple[Any, ...], value: TensorLike) -> Tensor | None:

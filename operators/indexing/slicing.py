@@ -159,6 +159,10 @@ basic_index = view(
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
+KIND_RANKS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+"""The kinds of dtypes, narrowest first; a value of a lower kind is stored in a higher one."""
+
+
 def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ...]) -> None:
     """Check that a value broadcasts to ``shape`` and that its dtype is not of a higher kind than the tensor's.
 
@@ -172,8 +176,7 @@ def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ..
         raise ShapeError(
             f"{name}: a value of shape {spec.shape} does not broadcast to the selected shape {shape}"
         )
-    ranks = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-    if ranks[spec.dtype.kind] > ranks[into.dtype.kind]:
+    if KIND_RANKS[spec.dtype.kind] > KIND_RANKS[into.dtype.kind]:
         raise DTypeError(f"{name}: {spec.dtype} does not go into {into.dtype}; cast the value with astype")
     if type(value) is int and into.dtype.is_integer:
         check_range(into.dtype, value)

@@ -217,6 +217,11 @@ _FUNCTIONAL = {
 }
 
 
+def find_combination(name: str) -> Any:
+    """The operator by which :func:`put` combines elements with values; None if these replace them."""
+    return _FUNCTIONAL[name].combine
+
+
 def _write(x: Tensor, subscript: Subscript, value: Any, write: Writer) -> Tensor:
     """Write at a subscript of ``x`` by the functions of a writer, which write in place or return a new tensor."""
     plan = subscript.plan or tuple(full_plan(x.shape))

@@ -17,11 +17,10 @@ from ..operators.reductions.statistics import count_nonzero
 from ..operators.shape.views import broadcast_to, reshape
 from ..registry.dtype_functions import can_cast
 from ..registry.dtypes import bool_
+from ..registry.values import SCALARS
 
 if TYPE_CHECKING:
     from ..registry.types import TensorLike
-
-_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def copyto(dst: Tensor, src: TensorLike, casting: str = "same_kind", where: TensorLike = True) -> None:
@@ -47,7 +46,7 @@ def copyto(dst: Tensor, src: TensorLike, casting: str = "same_kind", where: Tens
     if type(src) is Tensor and where is True and src.dtype is dst.dtype:
         dst[...] = src
         return
-    if not isinstance(src, (bool, int, float, complex)):
+    if not isinstance(src, SCALARS):
         src = asarray(src)
         if casting != "unsafe" and not can_cast(src.dtype, dst.dtype, casting):
             raise DTypeError(f"copyto: cannot cast {src.dtype} to {dst.dtype} (casting={casting!r})")
@@ -100,7 +99,7 @@ def put(a: Tensor, ind: TensorLike, v: TensorLike, mode: str = "raise") -> None:
     """
     if mode == "raise" and _is_flat(a):
         positions = reshape(_tensor(ind, None), (-1,))
-        reshape(a, (-1,))[positions] = _tensor(v, a) if type(v) in _NUMBERS else _repeat(v, positions.size, a)
+        reshape(a, (-1,))[positions] = _tensor(v, a) if type(v) in SCALARS else _repeat(v, positions.size, a)
     else:
         a[...] = put_values(a, ind, v, mode)
 
@@ -140,7 +139,7 @@ def place(arr: Tensor, mask: TensorLike, vals: TensorLike) -> None:
     Source: ``numpy.place``.
     """
     if type(mask) is type(arr) is Tensor and mask.shape == arr.shape and mask.dtype is bool_:
-        is_number = type(vals) in _NUMBERS
+        is_number = type(vals) in SCALARS
         arr[mask] = _tensor(vals, arr) if is_number else _repeat(vals, count_nonzero(mask).item(), arr)
     else:
         arr[...] = replace_at_mask(arr, mask, vals)
@@ -193,7 +192,7 @@ def fill_diagonal(a: Tensor, val: TensorLike, wrap: bool = False) -> None:
 
     Source: ``numpy.fill_diagonal``.
     """
-    if _is_flat(a) and a.ndim == 2 and a.shape[0] <= a.shape[1] and type(val) in _NUMBERS:
+    if _is_flat(a) and a.ndim == 2 and a.shape[0] <= a.shape[1] and type(val) in SCALARS:
         reshape(a, (-1,))[: a.shape[0] * a.shape[1] : a.shape[1] + 1] = _tensor(val, a)
     else:
         a[...] = writing.fill_diagonal(a, _tensor(val, a), wrap)
