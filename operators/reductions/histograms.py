@@ -26,7 +26,7 @@ from ...registry.dtypes import (
     is_half,
 )
 from ...registry.values import SCALARS, converters
-from ..creation.creation import arange, full
+from ..creation.creation import arange, full, linspace
 from ..declare.derivatives import NotDifferentiable
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
@@ -233,6 +233,10 @@ def make_edges(
     dtype = float32 if is_half(spec.dtype) else spec.dtype if spec.dtype.is_inexact else float64
     if limits is None and not spec.size:
         limits = (0.0, 1.0)
+    if limits is not None and known:
+        margin = 0.5 if limits[0] == limits[1] else 0.0
+        # NumPy computes the edges of given limits in float64, and rounds them
+        return linspace(limits[0] - margin, limits[1] + margin, count + 1, dtype=dtype, device=spec.device)
     if limits is None:
         wide = cast(self, dtype)
         ends = [min_over(wide), max_over(wide)]

@@ -20,8 +20,10 @@ def test_counts_are_numpys(seed, count, dtype, scale, has_range):
     x = np.round(rng.normal(size=rng.integers(0, 200)) * 10**scale, rng.integers(0, 3))
     x = np.abs(x % 200).astype(dtype) if dtype in ("uint8", "bool") else x.astype(dtype)
     limits = tuple(sorted(np.round(rng.normal(size=2) * 3, 2).tolist())) if has_range else None
-    wanted = np.histogram(x.astype(np.uint8) if dtype == "bool" else x, count, limits)[0]
-    np.testing.assert_array_equal(td.histogram(td.asarray(x), count, range=limits)[0].numpy(), wanted)
+    wanted, edges = np.histogram(x.astype(np.uint8) if dtype == "bool" else x, count, limits)
+    result = td.histogram(td.asarray(x), count, range=limits)
+    np.testing.assert_array_equal(result[0].numpy(), wanted)
+    np.testing.assert_array_equal(result[1].numpy(), edges.astype(result[1].numpy().dtype))
     jitted = td.jit(lambda x: td.histogram(x, count, range=limits)[0])
     np.testing.assert_array_equal(jitted(td.asarray(x)).numpy(), wanted)
 
