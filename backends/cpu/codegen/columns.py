@@ -10,7 +10,7 @@ from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from .casts import emit_cast
 from .folds.order import block_reducer, block_rows
-from .folds.reducers import FloatSum, Reducer, make_reducer
+from .folds.reducers import FloatSum, IndexReducer, Reducer, make_reducer
 from .vectors import VectorLoop, vector_loop
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ColumnPrinter:
         self.count = math.prod(stage.shape[d] for d in self.reduced)
         self.deep = block_rows(self.count)
         make = make_reducer if self.count > self.deep else block_reducer
-        self.items = [make(r.fold, r.value.dtype) for r in stage.reduces]
+        self.items = [make(r.fold, r.value.dtype, self.count) for r in stage.reduces]
         self.memory = [[self.f.allocate_scratch(COLUMNS * d.itemsize) for d in x.state] for x in self.items]
         # sums of the current block of rows
         self.block_sums: dict[Reducer, str] = {
@@ -117,10 +117,10 @@ class ColumnPrinter:
                 here = f.op(f"add i64 {f.op(f'mul i64 {position}, {stage.shape[dims[0]]}')}, {loop.index}")
                 self._write_row_loops(dims[1:], inside, offset, count, here)
             return
-        where = f.broadcast(position, "i64") if any(x.picks for x in self.items) else ""
+        rows = [x.broadcast_position(f, position) if isinstance(x, IndexReducer) else "" for x in self.items]
 
         def reduce(loop: VectorLoop, values: list[str], known: dict[Expr, str]) -> list[str]:
-            for r, x, memory in zip(stage.reduces, self.items, self.memory, strict=True):
+            for r, x, memory, row in zip(stage.reduces, self.items, self.memory, rows, strict=True):
                 addresses = self._state_addresses(memory, loop.index, x)
                 value = known[r.value]
                 if x in self.block_sums:
@@ -130,7 +130,7 @@ class ColumnPrinter:
                     )
                     continue
                 state = [f.load_vector(d, p) for d, p in addresses]
-                for (d, address), v in zip(addresses, x.step(f, state, value, where), strict=True):
+                for (d, address), v in zip(addresses, x.step(f, state, value, row), strict=True):
                     f.store_vector(d, v, address)
             return []
 

@@ -230,7 +230,7 @@ class StagePrinter:
         if is_ordered(fold, dtype) and self.direct_dtype is None:
             return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
         is_short = is_ordered(fold, dtype) and self.count <= block_length(dtype)
-        return block_reducer(fold, dtype) if is_short else make_reducer(fold, dtype)
+        return block_reducer(fold, dtype) if is_short else make_reducer(fold, dtype, self.count)
 
     def is_updated_by_element(self, update: Update) -> bool:
         """Return whether the points along the last dimension may update the same element."""
@@ -379,9 +379,10 @@ class StagePrinter:
         carried = [pair for x, s in zip(items, begun, strict=True) for pair in x.carried(f, s)]
 
         def reduce(loop: VectorLoop, values: list[str], known: dict[Expr, str]) -> list[str]:
-            position = lane_positions(f, f.op(f"add i64 {start}, {loop.index}"), items)
+            positions = lane_positions(f, f.op(f"add i64 {start}, {loop.index}"), items)
             after: list[str] = []
-            for r, x, state in zip(self.reduces, items, split_state(items, values), strict=True):
+            states = split_state(items, values)
+            for r, x, state, position in zip(self.reduces, items, states, positions, strict=True):
                 value = known[r.value]
                 if isinstance(x, BufferedRow):
                     x.store(f, loop.index, value)

@@ -342,9 +342,9 @@ class Function:
         """Return a vector with its lanes in reverse order."""
         return self.pick(element, value, "poison", reversed(range(self.lanes)))
 
-    def lane_numbers(self) -> str:
-        """Return the constant <0, 1, 2, ...> of i64."""
-        return "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"
+    def lane_numbers(self, element: str = "i64") -> str:
+        """Return the constant <0, 1, 2, ...> of integers."""
+        return "<" + ", ".join(f"{element} {i}" for i in range(self.lanes)) + ">"
 
     def extract_lanes(self, value: str, element: str, start: int, lanes: int) -> str:
         """Extract lanes ``start`` to ``start + lanes`` of a vector; lanes past its end are poison."""

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 
 from .....operators.scalar_ir.fold import Fold
-from .....registry.dtypes import DType, int32, int64
+from .....registry.dtypes import DType, int32
 from ..elementwise import lanes_below
 from ..nodes import EMIT
 from ..text import REGISTER, Function, Module
@@ -57,9 +57,9 @@ def row_lanes(dtype: DType, count: int) -> int:
     return lanes
 
 
-def block_reducer(fold: Fold, dtype: DType) -> Reducer:
-    """Return the reducer of a single block, which needs no compensation."""
-    result = make_reducer(fold, dtype)
+def block_reducer(fold: Fold, dtype: DType, count: int | None = None) -> Reducer:
+    """Return the reducer of a single block, which needs no compensation, of ``count`` elements if that is known."""
+    result = make_reducer(fold, dtype, count)
     return Reducer(fold, dtype) if isinstance(result, FloatSum) else result
 
 
@@ -88,9 +88,9 @@ def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
         if is_float_sum and first:  # a single zero makes a sum of -0.0 that of 0.0
             state = [values[first]]
         else:
-            state = item.first(f, values[first], f.splat(first, int64) if item.picks else "")
+            state = item.first(f, values[first], "")
         for number in range(first + lanes, len(values), lanes):
-            state = item.step(f, state, values[number], f.splat(number, int64) if item.picks else "")
+            state = item.step(f, state, values[number], "")
         return state
 
     return item.final(f, fold_lanes(0, 1))

@@ -154,33 +154,56 @@ class FloatSum(Reducer):
 class IndexReducer(Reducer):
     """argmax and argmin: (best value, its index); the first of equal values; a NaN beats every number.
 
+    Args:
+        fold: the fold.
+        dtype: the dtype that it computes in.
+        count: the number of elements, if it is known. Few enough have positions in int32: a vector of them is no longer
+            than one of most values.
+
     Attributes:
         starts: the first of consecutive positions, by the registers of vectors that have such positions.
     """
 
     picks = 1
 
-    def __init__(self, fold: Fold, dtype: DType):
+    def __init__(self, fold: Fold, dtype: DType, count: int | None = None):
         super().__init__(fold, dtype)
-        self.state = [dtype, dt.int64]
+        is_narrow = count is not None and count < 2**31 and dtype.itemsize <= dt.int32.itemsize
+        self.state = [dtype, dt.int32 if is_narrow else dt.int64]
         self.starts: dict[str, str] = {}
 
+    @property
+    def index_type(self) -> str:
+        """The LLVM type of a position."""
+        return REGISTER[self.state[1]]
+
     def initial(self, f: Function) -> State:
-        return [f.splat(self.identity, self.dtype), f.lane_numbers()]
+        return [f.splat(self.identity, self.dtype), f.lane_numbers(self.index_type)]
+
+    def positions(self, f: Function, first: str) -> str:
+        """Return the consecutive positions of a vector's elements, from that of the first, i64."""
+        vec = f.vec(self.index_type)
+        result = f.op(f"add {vec} {self.broadcast_position(f, first)}, {f.lane_numbers(self.index_type)}")
+        self.starts[result] = first
+        return result
+
+    def broadcast_position(self, f: Function, position: str) -> str:
+        """Return a position, i64, in every lane."""
+        if self.index_type != "i64":
+            position = f.op(f"trunc i64 {position} to {self.index_type}")
+        return f.broadcast(position, self.index_type)
 
     def first(self, f: Function, x: str, index: str) -> State:
         return [x, index]
 
     def is_better(self, f: Function, best: str, x: str) -> str:
         """Return whether ``x`` beats ``best``, per lane."""
-        better = EMIT["gt" if self.fold.node(self.dtype) == "maximum" else "lt"](f, self.dtype, x, best)
+        compare = "gt" if self.fold.node(self.dtype) == "maximum" else "lt"
         if self.dtype.kind != "f":
-            return better
+            return EMIT[compare](f, self.dtype, x, best)
         vec = f.vec(REGISTER[self.dtype])
-        first = f.op(
-            f"and {f.vec('i1')} {f.op(f'fcmp uno {vec} {x}, {x}')}, {f.op(f'fcmp ord {vec} {best}, {best}')}"
-        )
-        return f.op(f"or {f.vec('i1')} {better}, {first}")
+        better = f.op(f"fcmp u{compare} {vec} {x}, {best}")  # also if one of them is a NaN
+        return f.op(f"and {f.vec('i1')} {better}, {f.op(f'fcmp ord {vec} {best}, {best}')}")
 
     def find(self, f: Function, best: str, x: str, mask: str) -> str:
         """Return the first lane within ``mask`` whose ``x`` equals ``best``, i64; the number of lanes if none does."""
@@ -205,15 +228,22 @@ class IndexReducer(Reducer):
         """Return the lowest of the indices of the lanes that have the best value."""
         value, index = state
         if f.lanes == 1:
-            return super().collapse(f, state)
+            return f.op(f"extractelement <1 x i64> {self.final(f, state)}, i64 0")
         lanes = self._find_best_lanes(f, value)
         if index in self.starts:
             first = _count_zeros(f, f.op(f"bitcast {f.vec('i1')} {lanes} to i{f.lanes}"))
             return f.op(f"add i64 {self.starts[index]}, {first}")
-        vec, name = f.vec("i64"), f"llvm.vector.reduce.smin.v{f.lanes}i64"
-        f.module.declare(name, "i64", vec)
-        indices = f.op(f"select {f.vec('i1')} {lanes}, {vec} {index}, {vec} {f.splat(2**63 - 1, dt.int64)}")
-        return f.op(f"call i64 @{name}({vec} {indices})")
+        type_, positions = self.index_type, self.state[1]
+        vec, name = f.vec(type_), f"llvm.vector.reduce.smin.v{f.lanes}{type_}"
+        f.module.declare(name, type_, vec)
+        most = f.splat(2 ** (8 * positions.itemsize - 1) - 1, positions)
+        indices = f.op(f"select {f.vec('i1')} {lanes}, {vec} {index}, {vec} {most}")
+        lowest = f.op(f"call {type_} @{name}({vec} {indices})")
+        return lowest if type_ == "i64" else f.op(f"zext {type_} {lowest} to i64")
+
+    def final(self, f: Function, state: State) -> str:
+        index = state[self.picks]
+        return index if self.index_type == "i64" else f.op(f"zext {f.vec('i32')} {index} to {f.vec('i64')}")
 
     def _find_best_lanes(self, f: Function, x: str) -> str:
         """Return the mask of the lanes that have the best value: of NaNs if there is one."""
@@ -231,7 +261,7 @@ class IndexReducer(Reducer):
 
     def join(self, f: Function, one: State, two: State) -> State:
         """Join interleaved lanes: of equal values (two NaNs are equal) the lower index wins."""
-        i1, v = f.vec("i1"), f.vec("i64")
+        i1, v = f.vec("i1"), f.vec(self.index_type)
         worse = self.is_better(f, two[0], one[0])
         lower = f.op(f"icmp slt {v} {two[1]}, {one[1]}")
         better = self.is_better(f, one[0], two[0])
@@ -266,23 +296,16 @@ def _find_best(f: Function, dtype: DType, x: str, compare: str) -> str:
         return _find_best(f, dtype, best, compare)
 
 
-def make_reducer(fold: Fold, dtype: DType) -> Reducer:
-    """Return the reducer of a fold computing in ``dtype``."""
+def make_reducer(fold: Fold, dtype: DType, count: int | None = None) -> Reducer:
+    """Return the reducer of a fold computing in ``dtype``, of ``count`` elements if that is known."""
     if fold.returns_index:
-        return IndexReducer(fold, dtype)
+        return IndexReducer(fold, dtype, count)
     return FloatSum(fold, dtype) if fold.compensated and dtype.kind == "f" else Reducer(fold, dtype)
 
 
-def lane_positions(f: Function, first: str, items: Sequence[Reducer]) -> str:
-    """Return the positions of a vector's elements, if a reduction needs them."""
-    if not any(x.picks for x in items):
-        return ""
-    vec = f.vec("i64")
-    result = f.op(f"add {vec} {f.broadcast(first, 'i64')}, {f.lane_numbers()}")
-    for item in items:
-        if isinstance(item, IndexReducer):
-            item.starts[result] = first
-    return result
+def lane_positions(f: Function, first: str, items: Sequence[Reducer]) -> list[str]:
+    """Return the positions of a vector's elements for each reduction; empty if it needs none."""
+    return [item.positions(f, first) if isinstance(item, IndexReducer) else "" for item in items]
 
 
 class RowFold(NamedTuple):

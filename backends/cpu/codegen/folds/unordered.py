@@ -223,18 +223,30 @@ class _UnorderedLoop(FoldLoop):
         # the copy of the only block of a row is there already
         again = f.op(f"and i1 {self.strided}, {f.op(f'icmp sgt i64 {self.folded}, {self.block}')}")
         x = self.contiguous(f.address(start, f.op(f"mul i64 {first}, {self.step}")), count, again)
-        before, head, end = f.block, f.fresh("head"), f.fresh("end")
+        before, head, tail, end = f.block, *(f.fresh(name) for name in ("head", "tail", "end"))
         index, following = "%" + f.fresh("i"), "%" + f.fresh("next")
+        more, whole = f.fresh("more"), f.op(f"sub i64 {count}, {SHORT}")
         f.jump(head)
         f.label(head)
-        f.do(f"{index} = phi i64 [ 0, %{before} ], [ {following}, %{head} ]")
-        with f.width(SHORT):
-            mask = lanes_below(f, f.op(f"sub i64 {count}, {index}"))
-            address = f.address(x, f.op(f"mul i64 {index}, {self.source.itemsize}"))
-            lane = item.find(
-                f, f.broadcast(best, REGISTER[self.dtype]), self.row.load(f, address, mask), mask
-            )
+        f.do(f"{index} = phi i64 [ 0, %{before} ], [ {following}, %{more} ]")
+        f.branch(f.op(f"icmp sle i64 {index}, {whole}"), more, tail)
+        f.label(more)
+        lane = self._find_lane(item, x, index, best, "")
         f.do(f"{following} = add i64 {index}, {SHORT}")
         f.branch(f.op(f"icmp eq i64 {lane}, {SHORT}"), head, end)
+        f.label(tail)
+        with f.width(SHORT):
+            mask = lanes_below(f, f.op(f"sub i64 {count}, {index}"))
+        last_lane, tail_block = self._find_lane(item, x, index, best, mask), f.block
+        f.jump(end)
         f.label(end)
+        lane = f.op(f"phi i64 [ {lane}, %{more} ], [ {last_lane}, %{tail_block} ]")
         return f.op(f"add i64 {first}, {f.op(f'add i64 {index}, {lane}')}")
+
+    def _find_lane(self, item: IndexReducer, x: str, index: str, best: str, mask: str) -> str:
+        """Return the lane of the first ``best`` in a vector of a row; the number of lanes if none has it."""
+        f = self.f
+        with f.width(SHORT):
+            address = f.address(x, f.op(f"mul i64 {index}, {self.source.itemsize}"))
+            values = self.row.load(f, address, mask)
+            return item.find(f, f.broadcast(best, REGISTER[self.dtype]), values, mask or "splat (i1 true)")
