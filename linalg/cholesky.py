@@ -75,6 +75,7 @@ cholesky_lower = matrix_op(
     errors="samples.linalg.cholesky_errors",
     native=lapack_kernel(
         NativeLoop("tandem", "cholesky", is_unrolled),
+        NativeLoop("tandem", "cholesky_by_lapack"),
         NativeLoop("numpy.linalg", "cholesky_lo"),
         failure="cholesky: Matrix is not positive definite",
     ),
@@ -104,7 +105,9 @@ cholesky_symmetric = matrix_op(
         NativeLoop("tandem", "cholesky_symmetric", is_unrolled),
         failure="cholesky: Matrix is not positive definite",
     ),
-    decomposition=Decomposition(lambda self: cholesky_lower(symmetrize(self))),
+    decomposition=Decomposition(
+        lambda self: cholesky_lower(symmetrize(self)), is_eager=lambda self: not is_unrolled(spec_of(self))
+    ),
 )
 
 
@@ -173,7 +176,7 @@ cholesky_or_nan = matrix_op(
     reference="numpy.linalg.cholesky",
     derivative=Rule(vjp={"self": lambda g, out: from_symmetric(_cholesky_vjp(g, out, False))}),
     samples="samples.linalg.definite_matrices",
-    native=lapack_kernel(NativeLoop("numpy.linalg", "cholesky_lo")),
+    native=lapack_kernel(NativeLoop("tandem", "cholesky_or_nan"), NativeLoop("numpy.linalg", "cholesky_lo")),
 )
 
 

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from ..registry.types import Array, ArrayModule, Tensor
 
 
+_LARGE = 96
+"""The rows of triangular matrices from which on BLAS solves systems faster than an emitted loop."""
+_LARGE_ALONE = 48
+"""The same for a single right-hand side."""
+
+
 def _keep(x: Tensor, lower: bool) -> Tensor:
     result: Tensor = tril(x) if lower else triu(x)
     return result
@@ -41,6 +47,11 @@ def _matrix_vjp(g: Tensor, self: Tensor, out: Tensor, lower: bool) -> Tensor:
 
 def _right_side_vjp(g: Tensor, self: Tensor, other_spec: TensorSpec, lower: bool) -> Tensor:
     return sum_to(solve_triangular_stack(matrix_transpose(self), g, not lower), other_spec.shape)
+
+
+def _is_large(self: TensorSpec, other: TensorSpec) -> bool:
+    """Whether BLAS solves systems faster than an emitted loop."""
+    return self.shape[-1] >= (_LARGE_ALONE if other.shape[-1] == 1 else _LARGE)
 
 
 def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor, lower: bool) -> Batched:
@@ -84,6 +95,12 @@ solve_triangular_stack: OperatorFunction[Tensor] = matrix_op(
     ],
     rule=_batched,
     native=lapack_kernel(
+        NativeLoop(
+            "tandem", "solve_lower_by_blas", lambda self, other, lower: lower and _is_large(self, other)
+        ),
+        NativeLoop(
+            "tandem", "solve_upper_by_blas", lambda self, other, lower: not lower and _is_large(self, other)
+        ),
         NativeLoop("tandem", "solve_lower", lambda self, other, lower: lower),
         NativeLoop("tandem", "solve_upper", lambda self, other, lower: not lower),
         failure="solve: Singular matrix",

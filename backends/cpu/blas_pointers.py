@@ -58,6 +58,20 @@ def find_lapack_functions(letter: str) -> dict[str, int]:
     return {f"LAPACK_{name}": address for name, address in zip(names, addresses.values())}
 
 
+@cache
+def find_triangle_functions(letter: str) -> dict[str, int]:
+    """Return the addresses of functions of triangles, of BLAS too, for ``"d"`` or ``"z"``; empty without them."""
+    names = [letter + name for name in ("potrf", "trsm", "trsv")]
+    addresses = _find_in_numpy(names)
+    if not addresses:
+        try:
+            lapack, blas = lazy.module("scipy.linalg.cython_lapack"), lazy.module("scipy.linalg.cython_blas")
+            addresses = _read_addresses({**lapack.__pyx_capi__, **blas.__pyx_capi__}, names)
+        except ImportError:
+            return {}
+    return {f"LAPACK_{name[1:]}": address for name, address in addresses.items()}
+
+
 def _read_addresses(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
     """Return the addresses in capsules; nothing if a name is missing."""
     api = ctypes.pythonapi

@@ -9,12 +9,12 @@ from ....named_tuple import NamedTuple
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.operator import find_operator
-from ..blas_pointers import find_lapack_functions
+from ..blas_pointers import find_lapack_functions, find_triangle_functions
 from ..fastpath.compiler import engine
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
 from ..numpy_sorting import find_argsort_function, find_sort_function
-from . import rt_extrema, rt_lapack, rt_numpy_sorts, rt_solvers, rt_sorting
+from . import rt_extrema, rt_lapack, rt_numpy_sorts, rt_solvers, rt_sorting, rt_triangles
 from .loop_code import compile_function
 from .providers import Loop
 from .tables import parse_signature
@@ -65,12 +65,20 @@ def _element_size(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str
     return {"SIZE": dtypes[0].itemsize}
 
 
+def _without_failures(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
+    return {"SIZE": dtypes[0].itemsize, "COUNTS": 0}
+
+
 def _complete(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
     return {"SIZE": dtypes[0].itemsize, "COMPLETE": 1}
 
 
 def _lapack(dtype: DType) -> dict[str, int]:
     return find_lapack_functions("z" if dtype.kind == "c" else "d")
+
+
+def _triangles(dtype: DType) -> dict[str, int]:
+    return find_triangle_functions("z" if dtype.kind == "c" else "d")
 
 
 def _rows(dtypes: tuple[DType, ...], sizes: tuple[int, ...]) -> dict[str, int]:
@@ -134,6 +142,38 @@ LOOPS = {
     ),
     "solve_upper": EmittedLoop(
         rt_solvers.solve_triangular, "(m,m),(m,n)->(m,n)", _is_real_double, _upper, rt_loops.Failures.COUNT
+    ),
+    "cholesky_by_lapack": EmittedLoop(
+        rt_triangles.cholesky_by_lapack,
+        "(m,m)->(m,m)",
+        _is_double,
+        _element_size,
+        rt_loops.Failures.COUNT,
+        _triangles,
+        passes=engine.Passes.FUNCTIONS,
+    ),
+    "cholesky_or_nan": EmittedLoop(
+        rt_triangles.cholesky_by_lapack,
+        "(m,m)->(m,m)",
+        _is_double,
+        _without_failures,
+        imports=_triangles,
+        passes=engine.Passes.FUNCTIONS,
+    ),
+    "solve_lower_by_blas": EmittedLoop(
+        rt_triangles.solve_triangular_by_blas,
+        "(m,m),(m,n)->(m,n)",
+        _is_real_double,
+        failures=rt_loops.Failures.COUNT,
+        imports=_triangles,
+    ),
+    "solve_upper_by_blas": EmittedLoop(
+        rt_triangles.solve_triangular_by_blas,
+        "(m,m),(m,n)->(m,n)",
+        _is_real_double,
+        _upper,
+        rt_loops.Failures.COUNT,
+        _triangles,
     ),
     "argsort": EmittedLoop(
         rt_sorting.sort_keys, "(n)->(n)", _is_ordered, _key_constants, rt_loops.Failures.COUNT

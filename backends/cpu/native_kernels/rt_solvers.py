@@ -341,26 +341,32 @@ def substitute_column(a: ptr, over: i64, along: i64, m: i64, b: ptr, x: ptr, ste
 
 
 @native
+def substitute_all(a: ptr, over: i64, along: i64, m: i64, b: ptr, x: ptr, sides: ptr, columns: i64) -> bool:
+    """Solve for all columns, some at a time."""
+    regular, done = True, i64(0)
+    while done < columns:
+        left, width = columns - done, i64(1)
+        from_, to = b + done * load(i64, sides, 8), x + done * load(i64, sides, 24)
+        if left < FEW_COLUMNS:
+            regular = substitute_column(a, over, along, m, from_, to, sides) & regular
+        elif left < CHUNK:
+            width = left
+            regular = substitute(a, over, along, m, from_, to, sides, left) & regular
+        else:
+            width = CHUNK
+            regular = substitute(a, over, along, m, from_, to, sides, CHUNK) & regular
+        done += width
+    return regular
+
+
+@native
 def solve_triangular(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     """The loop of substitution, (m,m),(m,n)->(m,n)."""
     a, b, x = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
     m, columns, failed = load(i64, dims, 8), load(i64, dims, 16), i64(0)
-    over, along, sides = load(i64, steps, 24), load(i64, steps, 32), steps + 40
+    over, along = load(i64, steps, 24), load(i64, steps, 32)
     for _ in range(load(i64, dims, 0)):
-        regular, done = True, i64(0)
-        while done < columns:
-            left, width = columns - done, i64(1)
-            from_, to = b + done * load(i64, sides, 8), x + done * load(i64, sides, 24)
-            if left < FEW_COLUMNS:
-                regular = substitute_column(a, over, along, m, from_, to, sides) & regular
-            elif left < CHUNK:
-                width = left
-                regular = substitute(a, over, along, m, from_, to, sides, left) & regular
-            else:
-                width = CHUNK
-                regular = substitute(a, over, along, m, from_, to, sides, CHUNK) & regular
-            done += width
-        if unlikely(not regular):
+        if unlikely(not substitute_all(a, over, along, m, b, x, steps + 40, columns)):
             failed += 1
         a, b, x = a + load(i64, steps, 0), b + load(i64, steps, 8), x + load(i64, steps, 16)
     store(i64, data, 0, load(i64, data, 0) + failed)
