@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from .. import lazy
-from ..backends.cpu.codegen.text import begin_lifetime
+from ..backends.cpu.codegen.blocks import begin_lifetime
 from ..backends.cpu.fastpath.compiler import engine
 from ..errors import ArgumentError, SchemaError, ValueArgumentError
 from ..named_tuple import NamedTuple

@@ -22,8 +22,9 @@ from ...registry.values import align_up
 from ...tracer.graph import Graph, Value
 from . import gil
 from .cache import SourceText
+from .codegen.blocks import reserve_stack
 from .codegen.fused import write_fused
-from .codegen.text import Module, reserve_stack
+from .codegen.text import Module
 from .executable import CpuExecutable, make_calling_convention
 from .fastpath.compiler import engine
 from .fastpath.glue.layout import find_fault, find_node_loop, find_ufunc_fault
@@ -80,8 +81,7 @@ class MainWriter:
         self.arrays = [v for v in lowered.graph.parameters if v.weak is None]
         self.scalars = [v for v in lowered.graph.parameters if v.weak is not None]
         self.offsets = lowered.memory.offsets()
-        self.known: dict[Value, str] = {}
-        self.registers = self.table_words = 0
+        self.known, self.registers, self.table_words = dict[Value, str](), 0, 0
         self.between_parts: set[Value] = set()  # intermediates that several functions use
         self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
         self.has_state = self.may_raise = False

@@ -236,7 +236,10 @@ def make_edges(
     if limits is not None and known:
         margin = 0.5 if limits[0] == limits[1] else 0.0
         # NumPy computes the edges of given limits in float64, and rounds them
-        return linspace(limits[0] - margin, limits[1] + margin, count + 1, dtype=dtype, device=spec.device)
+        exact: Tensor = linspace(
+            limits[0] - margin, limits[1] + margin, count + 1, dtype=dtype, device=spec.device
+        )
+        return exact
     if limits is None:
         wide = cast(self, dtype)
         ends = [min_over(wide), max_over(wide)]

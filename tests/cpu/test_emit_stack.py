@@ -10,8 +10,8 @@ import pytest
 import tandem as td
 from optable import arrays_of, as_function, depends_on_data, generator, rows, table, to_tensors
 from tandem.backends.cpu import fastpath
+from tandem.backends.cpu.codegen.blocks import reserve_stack
 from tandem.backends.cpu.codegen.columns import COLUMNS
-from tandem.backends.cpu.codegen.text import reserve_stack
 from tandem.backends.cpu.fastpath.compiler import engine
 from tandem.backends.cpu.fastpath.glue.runtime import KINDS, runtime_ir
 from tandem.registry import native_type

@@ -1,11 +1,11 @@
 """Scalar expressions and loops as LLVM IR text, on explicit vectors.
 
+blocks.py: instructions, branches and loops
 casts.py: conversions between dtypes
 checked_blocks.py: updates of many single elements
 columns.py: stages that reduce leading dimensions
 complex_nodes.py: nodes on complex numbers
 consecutive.py: positions that count along the last dimension
-counted_loop.py: loops over a range of integers
 elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans
 functions/: polynomials of exp, log, sin, erf, pow and other elementary functions
@@ -19,7 +19,7 @@ remainders.py: remainders and floor division of floats
 scalars.py: vectors of one element as scalars
 shifted_tiles.py: micro-kernel of convolutions that multiply shifted planes
 small_product.py: micro-kernels of small matrix products
-text.py: modules, functions, loops and vectors as text
+text.py: modules, functions and vectors as text
 tiles.py: stages that read transposed arrays
 index_maps.py: reads and updates at integer positions
 tiny_product.py: products of a few elements, written out

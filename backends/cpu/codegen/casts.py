@@ -33,14 +33,14 @@ def _cast_complex(f: Function, x: str, source: DType, target: DType) -> str:
     """Convert to or from complex numbers; a real number is the real part, and a complex one true if either part is."""
     if source not in PARTS:
         part = PARTS[target]
-        return f.interleave(REGISTER[part], emit_cast(f, x, source, part), "zeroinitializer")
+        return f.join_parts(REGISTER[part], emit_cast(f, x, source, part), "zeroinitializer")
     if target is not dt.bool_ and target not in PARTS:
-        return emit_cast(f, f.deinterleave(REGISTER[PARTS[source]], x)[0], PARTS[source], target)
+        return emit_cast(f, f.split_parts(REGISTER[PARTS[source]], x)[0], PARTS[source], target)
     with f.parts(source) as part:
         result = emit_cast(f, x, part, PARTS.get(target, target))
     if target in PARTS:
         return result
-    return f.op(f"or {f.vec('i1')} {', '.join(f.deinterleave('i1', result))}")
+    return f.op(f"or {f.vec('i1')} {', '.join(f.split_parts('i1', result))}")
 
 
 def _convert(f: Function, instruction: str, x: str, source: DType, target: DType) -> str:

@@ -60,14 +60,14 @@ def _write_checks(stage: StagePrinter, uses: dict[str, Use], offset: str, count:
     value = conditions[0]
     for other in conditions[1:]:
         value = apply("and", value, other)
-    reduction, shared = Reduce(ALL_TRUE, value, "in_bounds"), f.shared
+    reduction, outer = Reduce(ALL_TRUE, value, "in_bounds"), (f.shared, f.is_split)
     with f.width(f.lanes):  # a stage sets its own
         checks = stage.with_body(Stage(stage.stage.dims, (reduction,)))
         reducer = checks.make_reducer(reduction)
         inside = {name: uses[name] for name in checks.uses}
         (state,) = checks.write_vectors(inside, [reducer], [reducer.initial(f)], offset, count, "0")
         result = reducer.collapse(f, state)
-    f.shared = shared
+    f.shared, f.is_split = outer
     return result
 
 

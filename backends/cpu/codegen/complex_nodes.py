@@ -1,12 +1,17 @@
-"""Emit nodes on complex numbers, whose vectors hold real and imaginary parts in turn.
+"""Emit nodes on complex numbers.
 
 The product, the quotient, the magnitude, the exponential, and nodes of which every implementation has the same bits are
 written out. For the others the inner loop of NumPy's ufunc is called on each vector.
+
+The parts of a vector's numbers are in turn, as in memory, or split: all real parts, and then all imaginary ones. A node
+that computes parts apart then moves no lanes, but each load and store does.
+
+Source: the split complex format of signal processing libraries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .... import lazy
 from ....operators.scalar_ir.expr import NODES, Expr
@@ -32,6 +37,28 @@ def calls_ufunc(expr: Expr) -> bool:
     return not any(expr.op in names for names in (_WRITTEN, _PARTWISE, _TESTS, ("real", "imag")))
 
 
+def splits_pay(exprs: Iterable[Expr], stored: Iterable[Expr]) -> bool:
+    """Return whether a kernel moves fewer lanes if its vectors of complex numbers are split.
+
+    Args:
+        exprs: the kernel's expressions.
+        stored: those whose values it stores.
+    """
+    in_memory = [e for e in stored if e.dtype in PARTS]
+    taken_apart, joined = set[Expr](), 0
+    for e in exprs:
+        operands = [a for a in e.args if a.dtype in PARTS]
+        if e.op in ("load", "gather") and e.dtype in PARTS:
+            in_memory.append(e)
+        elif calls_ufunc(e):
+            in_memory += [*operands, e]
+        elif operands and e.op not in (*_PARTWISE, "select"):
+            taken_apart.update(a for a in operands if a.op != "const")
+        if e.dtype in PARTS and e.args and e.op not in _PARTWISE:
+            joined += 1
+    return len(in_memory) < len(taken_apart) + joined
+
+
 def is_ufunc_alone(body: Expr) -> bool:
     """Return whether one inner loop computes an expression at least as fast as an emitted loop.
 
@@ -55,10 +82,10 @@ def emit_complex(f: Function, expr: Expr, values: list[str], emit: Callable[...,
     """
     dtype = expr.args[0].dtype
     if expr.op == "complex":
-        return f.interleave(REGISTER[dtype], *values)
+        return f.join_parts(REGISTER[dtype], *values)
     element = REGISTER[PARTS[dtype]]
     if expr.op in ("real", "imag"):
-        return f.deinterleave(element, values[0])[expr.op == "imag"]
+        return f.split_parts(element, values[0])[expr.op == "imag"]
     if expr.op in _WRITTEN:
         return _WRITTEN[expr.op](f, PARTS[dtype], *values)
     if emit is None or calls_ufunc(expr):
@@ -67,22 +94,22 @@ def emit_complex(f: Function, expr: Expr, values: list[str], emit: Callable[...,
         result = emit(f, part, *values)
     if expr.op in _PARTWISE:
         return result
-    return f.op(f"{_TESTS[expr.op]} {f.vec('i1')} {', '.join(f.deinterleave('i1', result))}")
+    return f.op(f"{_TESTS[expr.op]} {f.vec('i1')} {', '.join(f.split_parts('i1', result))}")
 
 
 def _product(f: Function, part: DType, x: str, y: str) -> str:
     """Return the product, each of whose four terms is rounded; NumPy's loop fuses some multiply-adds."""
     element, vec = REGISTER[part], f.vec(REGISTER[part])
-    (a, b), (c, d) = f.deinterleave(element, x), f.deinterleave(element, y)
+    (a, b), (c, d) = f.split_parts(element, x), f.split_parts(element, y)
     real = f.op(f"fsub {vec} {f.op(f'fmul {vec} {a}, {c}')}, {f.op(f'fmul {vec} {b}, {d}')}")
     imag = f.op(f"fadd {vec} {f.op(f'fmul {vec} {a}, {d}')}, {f.op(f'fmul {vec} {b}, {c}')}")
-    return f.interleave(element, real, imag)
+    return f.join_parts(element, real, imag)
 
 
 def _quotient(f: Function, part: DType, x: str, y: str) -> str:
     """Return the quotient by Smith's method, which NumPy's loop has too; dividing by 0 returns infinities or NaN."""
     element, vec, one = REGISTER[part], f.vec(REGISTER[part]), f.splat(1.0, part)
-    (a, b), (c, d) = f.deinterleave(element, x), f.deinterleave(element, y)
+    (a, b), (c, d) = f.split_parts(element, x), f.split_parts(element, y)
 
     def compute(name: str, first: str, second: str) -> str:
         return f.op(f"f{name} {vec} {first}, {second}")
@@ -104,12 +131,12 @@ def _quotient(f: Function, part: DType, x: str, y: str) -> str:
     # LLVM would compute constant products, and a NaN then has the other sign
     infinity = f.intrinsic("arithmetic.fence", element, f.splat(float("inf"), part))
     infinite = [compute("mul", part_of_x, infinity) for part_of_x in (a, b)]
-    return f.interleave(element, select(is_zero, infinite[0], real), select(is_zero, infinite[1], imag))
+    return f.join_parts(element, select(is_zero, infinite[0], real), select(is_zero, infinite[1], imag))
 
 
 def _conjugate(f: Function, part: DType, x: str) -> str:
-    real, imag = f.deinterleave(REGISTER[part], x)
-    return f.interleave(REGISTER[part], real, f.op(f"fneg {f.vec(REGISTER[part])} {imag}"))
+    real, imag = f.split_parts(REGISTER[part], x)
+    return f.join_parts(REGISTER[part], real, f.op(f"fneg {f.vec(REGISTER[part])} {imag}"))
 
 
 _WRITTEN: dict[str, Callable[..., str]] = {

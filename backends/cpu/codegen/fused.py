@@ -18,6 +18,7 @@ from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
 from ..target import vector_target
 from .casts import check_emittable, emit_cast
+from .complex_nodes import splits_pay
 from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
@@ -180,6 +181,7 @@ class StagePrinter:
         self.f, self.kernel, self.stage, self.row_values = f, kernel, stage, row_values
         self.exprs = stage.exprs()
         f.shared = find_shared_functions(self.exprs)
+        f.is_split = splits_pay(self.exprs, [s.value for s in stage.body if not isinstance(s, Reduce)])
         self.indexed = any(e.op == "index" for e in self.exprs)
         f.sizes = dict(enumerate(kernel.inner))
         names = [n for n in dict.fromkeys(stage.buffers()) if self.kernel.buffer(n)]

@@ -17,7 +17,7 @@ from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.values import align_up
 from ..linker import NEXT_MODULE
-from .counted_loop import Loop, is_one_iteration
+from .blocks import Blocks, reserve_stack
 
 REGISTER = {
     dt.bool_: "i1",
@@ -30,7 +30,7 @@ REGISTER = {
 """The element type of each dtype in a register. bfloat16 is its bits; complex numbers are pairs, see ``PARTS``."""
 
 PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
-"""The dtype of the parts of a complex one. A vector of complex numbers holds their real and imaginary parts in turn."""
+"""The dtype of the parts of a complex one; :attr:`Function.is_split` tells their order in vectors."""
 
 MOSTLY_FIRST = '!prof !{!"branch_weights", i32 1000, i32 1}'
 """Metadata of a branch or select: the condition mostly holds."""
@@ -39,21 +39,6 @@ MOSTLY_FIRST = '!prof !{!"branch_weights", i32 1000, i32 1}'
 def memory_block(size: int) -> str:
     """Return the type of ``size`` bytes in memory, for copies."""
     return f"i{8 * size}" if size <= 8 else f"<{size} x i8>"
-
-
-def reserve_stack(register: str, type_: str, align: int = 16) -> list[str]:
-    """Return instructions that reserve memory on the stack, in the entry block, and begin its lifetime.
-
-    LLVM's pass SROA replaces such memory by registers. LLVM 22 merges vectors that are stored to parts of it where the
-    part with the highest address is stored, which may be before the other vectors are computed. The result does not
-    verify, and inlining it aborts the process. Memory whose lifetime is marked is replaced in another, correct way.
-    """
-    return [f"  {register} = alloca {type_}, align {align}", begin_lifetime(register)]
-
-
-def begin_lifetime(register: str) -> str:
-    """Return the instruction that begins the lifetime of memory on the stack; see :func:`reserve_stack`."""
-    return f"  call void @llvm.lifetime.start.p0(ptr {register})"
 
 
 def part_size(dtype: DType) -> int:
@@ -122,11 +107,12 @@ ATTRIBUTES = (
 )
 
 
-class Function:
+class Function(Blocks):
     """The body of a function being written: a list of lines whose last block is open.
 
     Attributes:
         lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
+        is_split: whether all real parts of a vector of complex numbers come before the imaginary ones, and not in turn.
         count: the register of the number of elements in the current vector, if not all lanes hold one.
         invariants: registers that are the same in all steps of the loop being written.
         sizes: the sizes of the dimensions whose positions are numbers in expressions.
@@ -138,43 +124,18 @@ class Function:
     """
 
     def __init__(self, module: Module, lanes: int, scratch: str = ""):
+        super().__init__()
         self.scratch, self.below, self.above, self.most = scratch, 0, 0, 0
         self.module = module
-        self.lanes = lanes
+        self.lanes, self.is_split = lanes, False
         self.count = ""
-        self.lines: list[str] = []
         self.prologue: list[str] = []
-        self.block = "entry"
         self.shared: frozenset[str] = frozenset()
         self.invariants: set[str] = set()
         self.sizes: Mapping[int, int] = {}
         self.rests: dict[str, str] = {}
         self.is_small = False  # few points: accesses with strides are written element by element
         self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
-        self._serial = 0
-        self._known: dict[str, str] = {}
-
-    def fresh(self, prefix: str = "v") -> str:
-        self._serial += 1
-        return f"{prefix}{self._serial}"
-
-    def op(self, text: str) -> str:
-        """Write ``%new = text``; within a block the same text is written once."""
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = "%" + self.fresh()
-            self.lines.append(f"  {known} = {text}")
-        return known
-
-    def load(self, type_: str, pointer: str) -> str:
-        """Load from memory; loads are never shared, since memory changes. No alignment is assumed."""
-        name = "%" + self.fresh()
-        self.lines.append(f"  {name} = load {type_}, ptr {pointer}, align 1")
-        return name
-
-    def do(self, text: str) -> None:
-        """Append an instruction without a result."""
-        self.lines.append("  " + text)
 
     def allocate(self, size: int, clear: int = 0) -> str:
         """Return memory of the function's own, of ``size`` bytes; the first ``clear`` are zero."""
@@ -194,69 +155,6 @@ class Function:
         self.above += align_up(size)
         self.most = max(self.most, self.above)
         return start
-
-    def label(self, name: str) -> None:
-        """Begin a block; values computed before may not dominate it, so sharing starts again."""
-        self.lines.append(f"{name}:")
-        self.block = name
-        self._known = {}
-
-    def jump(self, name: str) -> None:
-        self.do(f"br label %{name}")
-
-    def branch(self, condition: str, yes: str, no: str) -> None:
-        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
-
-    @contextmanager
-    def when(self, condition: str) -> Iterator[None]:
-        """Write a block that runs if the i1 ``condition`` holds."""
-        yes, end = self.fresh("then"), self.fresh("end")
-        self.branch(condition, yes, end)
-        self.label(yes)
-        yield
-        self.jump(end)
-        self.label(end)
-
-    @contextmanager
-    def when_returning(self, condition: str) -> Iterator[None]:
-        """Write a block that runs if the i1 ``condition`` holds, and returns from the function."""
-        yes, end = self.fresh("then"), self.fresh("end")
-        self.branch(condition, yes, end)
-        self.label(yes)
-        yield
-        self.do("ret void")
-        self.label(end)
-
-    @contextmanager
-    def loop(
-        self, start: str, stop: str, step: str, carried: Sequence[tuple[str, str]] = ()
-    ) -> Iterator[Loop]:
-        """Write ``for index in range(start, stop, step)`` over i64, carrying (type, initial value) pairs.
-
-        After the loop ``carried`` holds the final values. What is known to run once is no loop.
-        """
-        if is_one_iteration(start, stop, step):
-            once = Loop(start, [first for _, first in carried])
-            yield once
-            once.carried[:] = once.next
-            return
-        head, body, end = self.fresh("head"), self.fresh("body"), self.fresh("done")
-        before, index = self.block, "%" + self.fresh("i")
-        names = ["%" + self.fresh("c") for _ in carried]
-        self.jump(head)
-        self.label(head)
-        position = len(self.lines)
-        self.branch(self.op(f"icmp slt i64 {index}, {stop}"), body, end)
-        self.label(body)
-        state = Loop(index, names)
-        yield state
-        after = self.op(f"add i64 {index}, {step}")
-        phis = [f"  {index} = phi i64 [ {start}, %{before} ], [ {after}, %{self.block} ]"]
-        for name, (type_, first), following in zip(names, carried, state.next, strict=True):
-            phis.append(f"  {name} = phi {type_} [ {first}, %{before} ], [ {following}, %{self.block} ]")
-        self.jump(head)
-        self.lines[position:position] = phis
-        self.label(end)
 
     @contextmanager
     def width(self, lanes: int) -> Iterator[None]:
@@ -292,21 +190,42 @@ class Function:
         """Return the name of an element type in the names of intrinsics."""
         return _SUFFIX.get(element, element)
 
-    def interleave(self, element: str, a: str, b: str) -> str:
-        """Return the elements of two vectors in turn."""
-        picks = ", ".join(f"i32 {i}, i32 {i + self.lanes}" for i in range(self.lanes))
-        vec = self.vec(element)
-        return self.op(f"shufflevector {vec} {a}, {vec} {b}, <{2 * self.lanes} x i32> <{picks}>")
+    def join_parts(self, element: str, real: str, imag: str) -> str:
+        """Return the vector of complex numbers, or the mask of their parts, of two vectors of their parts."""
+        picks = range(2 * self.lanes) if self.is_split else self._memory_order()
+        return self.pick(element, real, imag, picks)
 
-    def deinterleave(self, element: str, pairs: str) -> tuple[str, str]:
-        """Return the two vectors whose elements are in turn in another one."""
-        vec = f"<{2 * self.lanes} x {element}>"
-        halves = [", ".join(f"i32 {i}" for i in range(first, 2 * self.lanes, 2)) for first in range(2)]
-        a, b = (
-            self.op(f"shufflevector {vec} {pairs}, {vec} poison, <{self.lanes} x i32> <{half}>")
-            for half in halves
+    def split_parts(self, element: str, pairs: str) -> tuple[str, str]:
+        """Return the real and the imaginary parts of a vector of complex numbers."""
+        lanes = self.lanes
+        order = (
+            list(range(2 * lanes)) if self.is_split else [*range(0, 2 * lanes, 2), *range(1, 2 * lanes, 2)]
         )
-        return a, b
+        with self.width(2 * lanes):
+            real = self.pick(element, pairs, "poison", order[:lanes])
+            return real, self.pick(element, pairs, "poison", order[lanes:])
+
+    def _memory_order(self) -> list[int]:
+        """Return for each part of a vector of complex numbers in memory its position where parts are split."""
+        return [at + self.lanes * is_imag for at in range(self.lanes) for is_imag in (0, 1)]
+
+    def _mask_in_memory(self, mask: str, dtype: DType) -> str:
+        return self.pick("i1", mask, mask, self._memory_order()) if dtype in PARTS else mask
+
+    def _to_memory_order(self, value: str, dtype: DType) -> str:
+        """Return a vector as it is in memory, where the parts of complex numbers are in turn."""
+        return self._reorder(value, dtype, self._memory_order())
+
+    def _from_memory_order(self, value: str, dtype: DType) -> str:
+        """Return a vector from memory as it is in registers, where the parts of complex numbers may be split."""
+        lanes = 2 * self.lanes
+        return self._reorder(value, dtype, [*range(0, lanes, 2), *range(1, lanes, 2)])
+
+    def _reorder(self, value: str, dtype: DType, picks: Sequence[int]) -> str:
+        if dtype not in PARTS or not self.is_split or self.lanes == 1:
+            return value
+        with self.parts(dtype) as part:
+            return self.pick(REGISTER[part], value, "poison", picks)
 
     def concatenate(self, element: str, vectors: list[str]) -> tuple[str, int]:
         """Return one vector of the elements of vectors, one after the other, and its size: a power of two vectors."""
@@ -322,14 +241,15 @@ class Function:
 
     def each_part(self, mask: str, dtype: DType) -> str:
         """Return the mask of the parts of complex numbers; for other dtypes the mask itself."""
-        return self.interleave("i1", mask, mask) if dtype in PARTS else mask
+        return self.join_parts("i1", mask, mask) if dtype in PARTS else mask
 
     def splat(self, value: Any, dtype: DType) -> str:
         """Return a constant in every lane."""
         if dtype in PARTS:
             number, part = np.asarray(value).astype(dtype.np), PARTS[dtype]
             pair = [f"{REGISTER[part]} {literal(x, part)}" for x in (number.real, number.imag)]
-            return f"<{', '.join(pair * self.lanes)}>"
+            lanes = sorted(pair * self.lanes, key=pair.index) if self.is_split else pair * self.lanes
+            return f"<{', '.join(lanes)}>"
         return f"splat ({REGISTER[dtype]} {literal(value, dtype)})"
 
     def broadcast(self, value: str, element: str) -> str:
@@ -372,7 +292,8 @@ class Function:
     def load_vector(self, dtype: DType, pointer: str) -> str:
         """Return ``lanes`` elements of ``dtype`` at ``pointer``."""
         with self.parts(dtype) as part:
-            return self.from_memory(self.load(self.vec(memory_type(part)), pointer), part)
+            value = self.from_memory(self.load(self.vec(memory_type(part)), pointer), part)
+        return self._from_memory_order(value, dtype)
 
     def from_memory(self, value: str, dtype: DType) -> str:
         if dtype is not dt.bool_:
@@ -384,12 +305,13 @@ class Function:
         with self.parts(dtype) as part:
             element, count = memory_type(part), dtype.itemsize // part.itemsize
             value = self.load(f"<{count} x {element}>", pointer)
-            picks = ", ".join(f"i32 {i % count}" for i in range(self.lanes))
-            pair = f"<{count} x {element}>"
-            spread = f"shufflevector {pair} {value}, {pair} poison, <{self.lanes} x i32> <{picks}>"
-            return self.from_memory(self.op(spread), part)
+            picks = [i % count for i in range(self.lanes)]
+            with self.width(count):
+                spread = self.pick(element, value, "poison", sorted(picks) if self.is_split else picks)
+            return self.from_memory(spread, part)
 
     def store_vector(self, dtype: DType, value: str, pointer: str) -> None:
+        value = self._to_memory_order(value, dtype)
         with self.parts(dtype) as part:
             value = self.to_memory(value, part)
             self.do(f"store {self.vec(memory_type(part))} {value}, ptr {pointer}, align 1")
@@ -399,7 +321,7 @@ class Function:
 
     def load_masked(self, dtype: DType, pointer: str, mask: str) -> str:
         """Return the elements at ``pointer`` in the lanes of ``mask``, 0 elsewhere; nothing else is read."""
-        mask = self.each_part(mask, dtype)
+        mask = self._mask_in_memory(mask, dtype)
         with self.parts(dtype) as part:
             vec, element = self.vec(memory_type(part)), memory_type(part)
             symbol = f"llvm.masked.load.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
@@ -408,11 +330,12 @@ class Function:
             name = "%" + self.fresh()
             arguments = f"ptr align 1 {pointer}, {self.vec('i1')} {mask}, {vec} zeroinitializer"
             self.lines.append(f"  {name} = call {vec} @{symbol}({arguments})")
-            return self.from_memory(name, part)
+            value = self.from_memory(name, part)
+        return self._from_memory_order(value, dtype)
 
     def store_masked(self, dtype: DType, value: str, pointer: str, mask: str) -> None:
         """Write the lanes of ``mask``; nothing else is written."""
-        mask = self.each_part(mask, dtype)
+        mask, value = self._mask_in_memory(mask, dtype), self._to_memory_order(value, dtype)
         with self.parts(dtype) as part:
             value = self.to_memory(value, part)
             vec, element = self.vec(memory_type(part)), memory_type(part)
@@ -424,17 +347,19 @@ class Function:
         """Return the first ``count`` elements at ``pointer``, in reverse order on request, and 0 in the other lanes."""
         with self.parts(dtype) as part:
             element, count = memory_type(part), count * dtype.itemsize // part.itemsize
-            if count == 1:
+            if count == 1:  # no part of a complex number
                 one = f"zeroinitializer, {element} {self.load(element, pointer)}, i64 0"
                 return self.from_memory(self.op(f"insertelement {self.vec(element)} {one}"), part)
             picks = [*(range(count)[::-1] if reverse else range(count)), *[count] * (self.lanes - count)]
             value = self.load(f"<{count} x {element}>", pointer)
             with self.width(count):
                 spread = self.pick(element, value, "zeroinitializer", picks)
-            return self.from_memory(spread, part)
+            value = self.from_memory(spread, part)
+        return self._from_memory_order(value, dtype)
 
     def store_some(self, dtype: DType, value: str, pointer: str, count: int) -> None:
         """Write the first ``count`` lanes."""
+        value = self._to_memory_order(value, dtype)
         with self.parts(dtype) as part:
             element, count = memory_type(part), count * dtype.itemsize // part.itemsize
             first = self.pick(element, self.to_memory(value, part), "poison", range(count))

@@ -218,7 +218,7 @@ def load_at_offsets(f: Function, dtype: DType, base: str, offsets: str, mask: st
     """Load the elements at offsets in bytes from ``base``; lanes outside of ``mask`` are not read."""
     part, size = f.part_of(dtype)
     values = [_load_parts(f, part, base, offsets, at * part.itemsize, mask) for at in range(size)]
-    return values[0] if size == 1 else f.interleave(memory_type(part), *values)
+    return values[0] if size == 1 else f.join_parts(memory_type(part), *values)
 
 
 def _load_parts(f: Function, dtype: DType, base: str, offsets: str, shift: int, mask: str | None) -> str:

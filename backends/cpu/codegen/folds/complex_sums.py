@@ -90,7 +90,7 @@ def _deinterleave(f: Function, row: RowFold, start: str, count: str, parts: list
         pairs = f.load(
             f"<{2 * f.lanes} x {element}>", f.address(start, f.op(f"mul i64 {at.index}, {2 * size}"))
         )
-        for value, part in zip(f.deinterleave(element, pairs), parts, strict=True):
+        for value, part in zip(f.split_parts(element, pairs), parts, strict=True):
             f.store_vector(dtype, value, f.address(part, f.op(f"mul i64 {at.index}, {size}")))
     with f.loop(whole, count, "1") as at:
         pair = f.address(start, f.op(f"mul i64 {at.index}, {2 * size}"))

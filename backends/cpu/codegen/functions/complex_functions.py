@@ -1,4 +1,4 @@
-"""Functions of complex numbers, whose vectors hold real and imaginary parts in turn.
+"""Functions of vectors of complex numbers.
 
 Worst errors of each part in units in the last place: abs 1.2; exp 0.6 for complex64, 2 for complex128. The parts of
 special values are those of C99's ``cabs`` and ``cexp``.
@@ -28,7 +28,7 @@ _HALVED = 700.0  # |x| beyond which e**x is computed as the square of e**(x / 2)
 
 def absolute(f: Function, part: DType, z: str) -> str:
     """Return the magnitudes of complex numbers, without overflow; infinite if a part is."""
-    a, b = (magnitude(Value(f, part, x)) for x in f.deinterleave(REGISTER[part], z))
+    a, b = (magnitude(Value(f, part, x)) for x in f.split_parts(REGISTER[part], z))
     (upper, shrink), (lower, grow) = _SCALES[part]
     size = where(b > a, b, a)
     is_large, is_small = size > upper, size < lower
@@ -42,23 +42,24 @@ def absolute(f: Function, part: DType, z: str) -> str:
 
 def exponential_of(f: Function, part: DType, z: str) -> str:
     """Return e**z: a call of a function of one vector."""
-    name = f"exp_complex_{REGISTER[part]}_{f.lanes}"
+    name = f"exp_complex_{REGISTER[part]}_{f.lanes}" + "_split" * f.is_split
     if name not in f.module.parts:
-        f.module.helper(name, _exponential(f.module, name, part, f.lanes))
+        f.module.helper(name, _exponential(f.module, name, part, f.lanes, f.is_split))
     pairs = f"<{2 * f.lanes} x {REGISTER[part]}>"
     return f.op(f"call {pairs} @{name}({pairs} {z})")
 
 
-def _exponential(module: Module, name: str, part: DType, lanes: int) -> str:
+def _exponential(module: Module, name: str, part: DType, lanes: int, is_split: bool) -> str:
     """Return the text of the function: e**x * (cos(y) + i sin(y)); libm's sine and cosine for huge y."""
     f = Function(module, lanes)
+    f.is_split = is_split
     element, arithmetic = REGISTER[part], Arithmetic(part is dt.float64)
     pairs = f"<{2 * lanes} x {element}>"
-    x, y = (widen(f, part, register) for register in f.deinterleave(element, "%z"))
+    x, y = (widen(f, part, register) for register in f.split_parts(element, "%z"))
 
     def write_return(sine: Value, cosine: Value) -> None:
         parts = [narrow(f, part, value) for value in _scale_circle(arithmetic, x, y, sine, cosine)]
-        f.do(f"ret {pairs} {f.interleave(element, *parts)}")
+        f.do(f"ret {pairs} {f.join_parts(element, *parts)}")
 
     sine, cosine = trigonometry.sin_and_cos(arithmetic, y)
     huge = magnitude(y) >= trigonometry.LARGEST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ...codegen.text import begin_lifetime
+from ...codegen.blocks import begin_lifetime
 from .dsl import (
     BOOL,
     I64,
