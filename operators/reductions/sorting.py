@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,6 +133,14 @@ def _topk_batched(
     return info.call(self, k, axis=along, **options), 0
 
 
+_FEW_OF = 8  # a heap selects at most one in so many elements; otherwise all are sorted
+
+
+def _selects(is_descending: bool, self: TensorSpec, k: int, *, axis: int, descending: bool) -> bool:
+    """Whether the loop of one order computes a call by a heap of the selected elements."""
+    return descending == is_descending and k * _FEW_OF <= self.shape[axis]
+
+
 argtopk = array_op(
     "gather",
     "argtopk(Tensor self, int k, *, int axis=-1, bool descending=True) -> Tensor",
@@ -161,8 +170,12 @@ argtopk = array_op(
     derivative=NotDifferentiable("argtopk returns integers"),
     native=NativeKernel(
         (
-            NativeLoop("tandem", "argtopk", lambda self, k, *, descending, **options: not descending),
-            NativeLoop("tandem", "argtopk_descending", lambda self, k, *, descending, **options: descending),
+            NativeLoop("tandem", "argtopk", partial(_selects, False)),
+            NativeLoop("tandem", "argtopk_descending", partial(_selects, True)),
+            NativeLoop("tandem", "argtopk_sorted", lambda self, k, *, descending, axis: not descending),
+            NativeLoop(
+                "tandem", "argtopk_sorted_descending", lambda self, k, *, descending, axis: descending
+            ),
         ),
         failure="argtopk: there is no memory for the keys",
         error=MemoryError,

@@ -198,15 +198,21 @@ LOOPS = {
         _argsort_function,
     ),
     "argtopk": EmittedLoop(
-        rt_sorting.argtopk,
+        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _key_constants, rt_loops.Failures.COUNT
+    ),
+    "argtopk_descending": EmittedLoop(
+        rt_sorting.argtopk, "(n)->(k)", _is_ordered, _variant("DESCENDING"), rt_loops.Failures.COUNT
+    ),
+    "argtopk_sorted": EmittedLoop(
+        rt_sorting.argtopk_sorted,
         "(n)->(k)",
         _is_ordered,
         _key_constants,
         rt_loops.Failures.COUNT,
         passes=engine.Passes.FUNCTIONS,
     ),
-    "argtopk_descending": EmittedLoop(
-        rt_sorting.argtopk,
+    "argtopk_sorted_descending": EmittedLoop(
+        rt_sorting.argtopk_sorted,
         "(n)->(k)",
         _is_ordered,
         _variant("DESCENDING"),

@@ -193,10 +193,7 @@ def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         give_back(room)
 
 
-FEW_OF: i64 = 8  # a heap selects at most one in so many elements; otherwise all are sorted
-
-
-@native
+@noinline
 def sift_down(keys: ptr, order: ptr, at: i64, count: i64) -> None:
     """Restore the heap below an element; the root is the last key in sorted order."""
     key, position = load(U, keys, at * SIZE), load(i64, order, at * 8)
@@ -223,15 +220,21 @@ def is_after(keys: ptr, order: ptr, at: i64, key: U, position: i64) -> bool:
 
 
 @native
-def has_smaller(source: ptr, step: i64, bound: U) -> bool:
-    """Return whether one of BLOCK elements has a key below a bound."""
+def may_have_smaller(source: ptr, root: ptr, bound: U) -> bool:
+    """Return whether one of BLOCK contiguous elements may have a key below a bound, that of the element at ``root``."""
     result = False
-    for j in range(BLOCK):
-        result = result | bool(ordered_key(source + j * step) < bound)
+    if FLOAT and SIZE >= 4:  # comparisons of floats take fewer instructions than their keys
+        largest = load(T, root)
+        for j in range(BLOCK):
+            x = load(T, source, j * SIZE)
+            result = result | (not bool(x <= largest) if DESCENDING else not bool(x >= largest))
+    else:
+        for j in range(BLOCK):
+            result = result | bool(ordered_key(source + j * SIZE) < bound)
     return result
 
 
-@native
+@noinline
 def replace_larger(source: ptr, step: i64, start: i64, stop: i64, keys: ptr, order: ptr, k: i64) -> None:
     """Put those of some elements that precede the root of a heap of `k` keys into it."""
     for i in range(start, stop):
@@ -251,11 +254,10 @@ def select_line(source: ptr, step: i64, count: i64, k: i64, keys: ptr, order: pt
     for i in range(k // 2):
         sift_down(keys, order, k // 2 - 1 - i, k)
     i = k
-    while i + BLOCK <= count:
-        # a constant step makes the comparisons of a block vectors
-        bound, start = load(U, keys), source + i * step
-        holds = has_smaller(start, SIZE, bound) if step == SIZE else has_smaller(start, step, bound)
-        if unlikely(holds):
+    # a constant step makes the comparisons of a block vectors
+    while step == SIZE and i + BLOCK <= count:
+        bound, start, root = load(U, keys), source + i * SIZE, source + load(i64, order) * SIZE
+        if unlikely(may_have_smaller(start, root, bound)):
             replace_larger(source, step, i, i + BLOCK, keys, order, k)
         i += BLOCK
     replace_larger(source, step, i, count, keys, order, k)
@@ -270,25 +272,42 @@ def select_line(source: ptr, step: i64, count: i64, k: i64, keys: ptr, order: pt
 
 
 @native
+def write_positions(order: ptr, k: i64, out: ptr, step: i64) -> None:
+    for i in range(k):
+        store(i64, out, i * step, load(i64, order, i * 8))
+
+
+@native
 def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of `argtopk`, (n)->(k); it counts a failure if an allocation fails."""
+    """The loop of `argtopk`, (n)->(k), for a small part of a line; it counts a failure if an allocation fails."""
     source, out, count, k = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8), load(i64, dims, 16)
     if k == 0:
         return
-    selects = k * FEW_OF <= count
-    size, small = k * 16 if selects else count * 32, stack(FEW * 32)
-    room = small if size <= FEW * 32 else take_scratch(size)
+    small = stack(FEW * 16)
+    room = small if k <= FEW else take_scratch(k * 16)
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
     for _ in range(load(i64, dims, 0)):
-        order = room + k * 8
-        if selects:
-            select_line(source, load(i64, steps, 16), count, k, room, order)
-        else:
-            order = order_line(source, load(i64, steps, 16), count, room)
-        for i in range(k):
-            store(i64, out, i * load(i64, steps, 24), load(i64, order, i * 8))
+        select_line(source, load(i64, steps, 16), count, k, room, room + k * 8)
+        write_positions(room + k * 8, k, out, load(i64, steps, 24))
+        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
+    if room != small:
+        give_back(room)
+
+
+@native
+def argtopk_sorted(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The same by sorting all elements."""
+    source, out, count, k = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8), load(i64, dims, 16)
+    small = stack(FEW * 32)
+    room = small if count <= FEW else take_scratch(count * 32)
+    if room == NULL:
+        store(i64, data, 0, load(i64, data, 0) + 1)
+        return
+    for _ in range(load(i64, dims, 0)):
+        order = order_line(source, load(i64, steps, 16), count, room)
+        write_positions(order, k, out, load(i64, steps, 24))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
         give_back(room)
