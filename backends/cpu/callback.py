@@ -12,6 +12,7 @@ from ...eager.tensor.tensor import wrap
 from ...lowering.interpreter import call_kernel
 from ...lowering.layout import Layout
 from ...lowering.thunks import NodeThunk
+from ...registry.dispatch.unwinding import restore_guards_on_error
 from ...registry.dtypes import DType
 from ...tracer.graph import Value, map_values
 
@@ -94,6 +95,7 @@ def make_callback(step: NodeThunk) -> Callable[[int], None]:
     """
     node, layouts = step.node, [layout for _, layout in step.operands]
 
+    @restore_guards_on_error
     def callback(address: int) -> None:
         table = (ctypes.c_void_p * (len(layouts) + len(node.outputs))).from_address(address)
         output = iter(

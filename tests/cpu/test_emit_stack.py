@@ -158,7 +158,7 @@ def test_eager_entries_take_little_of_the_stack(kind):
 def test_scratch_memory_is_counted():
     x = td.zeros((64, 5000))
     needed = td.jit(argmaxes).lower(x).compile().memory_analysis()["temp"]
-    assert needed >= 16 * COLUMNS * (4 + 8), "the value and the index of a block of columns, for each argmax"
+    assert needed >= 16 * COLUMNS * (4 + 4), "the value and the index of a block of columns, for each argmax"
 
 
 def test_steps_use_the_same_scratch_memory():

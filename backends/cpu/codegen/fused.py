@@ -15,13 +15,13 @@ from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Stor
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.cost import cost_without_reads
 from ....operators.scalar_ir.expr import Expr, order
-from ....registry.dtypes import DType
+from ....registry.dtypes import DType, bool_
 from ..target import vector_target
 from .casts import check_emittable, emit_cast
 from .complex_nodes import splits_pay
 from .elementwise import lanes_for
 from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
-from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer
+from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer, make_value_reducer
 from .index_maps import BoundsChecks, Check
 from .interleaving import MOST_COLUMNS
 from .nodes import COSTLY, find_shared_functions
@@ -231,6 +231,8 @@ class StagePrinter:
         fold, dtype = r.fold, r.value.dtype
         if is_ordered(fold, dtype) and self.direct_dtype is None:
             return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
+        if dtype is bool_ and not fold.returns_index:
+            return make_value_reducer(fold, dtype, self._widest())
         is_short = is_ordered(fold, dtype) and self.count <= block_length(dtype)
         return block_reducer(fold, dtype) if is_short else make_reducer(fold, dtype, self.count)
 
@@ -249,10 +251,14 @@ class StagePrinter:
             for e in order(root)
         )
 
+    def _widest(self) -> int:
+        """Return the bytes of the widest part of an element in memory."""
+        return max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
+
     def _lanes(self) -> int:
         if any(map(self.is_updated_by_element, self.updates)) or self._moves_single_elements():
             return 1
-        widest = max((part_size(u.buffer.dtype) for u in self.uses.values()), default=1)
+        widest = self._widest()
         if self.has_index_maps:
             lanes = lanes_for(computed_roots(self), widest)
         else:
@@ -354,11 +360,33 @@ class StagePrinter:
         start = f.op(f"mul i64 {position}, {size}")
         if size <= block:
             return self.write_vectors(uses, items, states, "0", str(size), start)
+        whole = size - size % block if self.is_short else size
+        states = self._write_whole_blocks(uses, items, states, start, whole, block)
+        if whole == size:
+            return states
+        inside = {n: u.offset_along(f, len(self.shape) - 1, str(whole)) for n, u in uses.items()}
+        begin = f.op(f"add i64 {start}, {whole}")
+        return self.write_vectors(inside, items, states, str(whole), str(size - whole), begin)
+
+    def _write_whole_blocks(
+        self,
+        uses: dict[str, Use],
+        items: list[Reducer],
+        states: list[State],
+        start: str,
+        size: int,
+        block: int,
+    ) -> list[State]:
+        """Write a loop over blocks; the last one is shorter if ``size`` is not a multiple of ``block``."""
+        f = self.f
         f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
         carried = [pair for x, s in zip(items, states, strict=True) for pair in x.carried(f, s)]
         with f.loop("0", str(size), str(block), carried) as loop:
             inside = {n: u.offset_along(f, len(self.shape) - 1, loop.index) for n, u in uses.items()}
-            count = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {size}, {loop.index}')}, i64 {block})")
+            count = str(block)
+            if size % block:
+                left = f.op(f"sub i64 {size}, {loop.index}")
+                count = f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {block})")
             begin = f.op(f"add i64 {start}, {loop.index}")
             after = self.write_vectors(
                 inside, items, split_state(items, loop.carried), loop.index, count, begin

@@ -182,7 +182,7 @@ class VectorStage:
             if f.lanes > 1 or stage.shape[-1] == 1
         }
         roots = [root for s in stage.stage.body for root in roots_of(s)]
-        tail = stage.shape[-1] % f.lanes
+        tail = int(self.count if self.count.isdecimal() else stage.shape[-1]) % f.lanes
         interleave([(uses[e.payload], accesses[e.payload]) for e in read if e.op == "load"], tail)
         interleave([(uses[s.buffer], access) for s, access in stores], tail)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from .....registry.dtypes import DType
 from ..elementwise import lanes_below
-from ..text import REGISTER, Function, Module
-from .reducers import IndexReducer, Reducer, RowFold
+from ..text import REGISTER, Function, Module, part_size
+from .reducers import IndexReducer, MaskReducer, RowFold, make_value_reducer
 
 ARGUMENTS = "ptr %source, ptr %out, ptr %sizes, ptr %strides"
 
@@ -20,10 +20,10 @@ class FoldLoop:
 
     def __init__(self, module: Module, row: RowFold, out: DType):
         self.module, self.row, self.source, self.dtype, self.out = module, row, row.source, row.dtype, out
-        self.item = row.make_reducer()
-        self.values = Reducer(
-            row.fold, row.dtype
-        )  # of a single block, and of the values for that of an index
+        # of a single block, and of the values for that of an index
+        self.values = make_value_reducer(row.fold, row.dtype, part_size(row.source))
+        is_mask = isinstance(self.values, MaskReducer) and not row.fold.returns_index
+        self.item = self.values if is_mask else row.make_reducer()
 
     def begin(self, lanes: int) -> Function:
         """Begin a function, by loading the sizes and strides."""
@@ -48,7 +48,7 @@ class FoldLoop:
 
     def store_result(self, value: str, index: str) -> None:
         """Store the result for a row's combined value, or its index, in a scalar register."""
-        f, dtype = self.f, self.item.state[self.item.picks]
+        f, dtype = self.f, self.item.collapsed
         address = f.address("%out", f.op(f"mul i64 {index}, {self.to}"))
         with f.width(1):
             vector = self.row.result(f, f.broadcast(value, REGISTER[dtype]))

@@ -13,6 +13,7 @@ from .....operators.scalar_ir.expr import arg, cast
 from .....operators.scalar_ir.fold import Fold
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType
+from ...target import vector_target
 from ..nodes import EMIT, emit_expr
 from ..text import REGISTER, Function
 
@@ -96,7 +97,12 @@ class Reducer:
         state = self.narrow(f, state, 1)
         with f.width(1):
             value = self.final(f, state)
-        return f.op(f"extractelement <1 x {REGISTER[self.state[self.picks]]}> {value}, i64 0")
+        return f.op(f"extractelement <1 x {REGISTER[self.collapsed]}> {value}, i64 0")
+
+    @property
+    def collapsed(self) -> DType:
+        """The dtype of what :meth:`collapse` returns."""
+        return self.dtype
 
     def narrow(self, f: Function, state: State, lanes: int) -> State:
         """Join the halves of the lanes until ``lanes`` are left."""
@@ -109,6 +115,39 @@ class Reducer:
         ]
         with f.width(half):
             return self.narrow(f, self.join(f, parts[0], parts[1]), lanes)
+
+
+class MaskReducer(Reducer):
+    """A fold of bools by ``or`` or ``and``, for processors whose masks are vectors as wide as what was compared.
+
+    The state is integers of that width. As bools, the masks of each step would be narrowed to bytes.
+
+    Args:
+        fold: the fold.
+        size: the bytes of the elements that are compared.
+    """
+
+    def __init__(self, fold: Fold, size: int):
+        super().__init__(fold, dt.bool_)
+        self.state, self.node = [dt.SIGNED[size.bit_length() - 1]], _ON_MASKS[fold.node(dt.bool_)]
+
+    def initial(self, f: Function) -> State:
+        return [f.splat(-1 if self.identity else 0, self.state[0])]
+
+    def first(self, f: Function, x: str, index: str) -> State:
+        return [f.op(f"sext {f.vec('i1')} {x} to {f.register_type(self.state[0])}")]
+
+    def step(self, f: Function, state: State, x: str, index: str) -> State:
+        return self.join(f, state, self.first(f, x, index))
+
+    def join(self, f: Function, one: State, two: State) -> State:
+        return [f.op(f"{self.node} {f.register_type(self.state[0])} {one[0]}, {two[0]}")]
+
+    def final(self, f: Function, state: State) -> str:
+        return f.op(f"icmp ne {f.register_type(self.state[0])} {state[0]}, zeroinitializer")
+
+    def collapse(self, f: Function, state: State) -> str:
+        return _join_mask(f, self.node, self.final(f, state))
 
 
 class FloatSum(Reducer):
@@ -228,7 +267,7 @@ class IndexReducer(Reducer):
         """Return the lowest of the indices of the lanes that have the best value."""
         value, index = state
         if f.lanes == 1:
-            return f.op(f"extractelement <1 x i64> {self.final(f, state)}, i64 0")
+            return super().collapse(f, state)
         lanes = self._find_best_lanes(f, value)
         if index in self.starts:
             first = _count_zeros(f, f.op(f"bitcast {f.vec('i1')} {lanes} to i{f.lanes}"))
@@ -240,6 +279,10 @@ class IndexReducer(Reducer):
         indices = f.op(f"select {f.vec('i1')} {lanes}, {vec} {index}, {vec} {most}")
         lowest = f.op(f"call {type_} @{name}({vec} {indices})")
         return lowest if type_ == "i64" else f.op(f"zext {type_} {lowest} to i64")
+
+    @property
+    def collapsed(self) -> DType:
+        return dt.int64
 
     def final(self, f: Function, state: State) -> str:
         index = state[self.picks]
@@ -294,6 +337,12 @@ def _find_best(f: Function, dtype: DType, x: str, compare: str) -> str:
         take = EMIT[compare](f, dtype, one, two)
         best = f.op(f"select {f.vec('i1')} {take}, {f.vec(element)} {one}, {f.vec(element)} {two}")
         return _find_best(f, dtype, best, compare)
+
+
+def make_value_reducer(fold: Fold, dtype: DType, size: int) -> Reducer:
+    """Return the reducer of values of one block; bools are the results of comparisons of elements of ``size`` bytes."""
+    is_mask = dtype is dt.bool_ and fold.node(dtype) in _ON_MASKS and not vector_target().masks
+    return MaskReducer(fold, size) if is_mask else Reducer(fold, dtype)
 
 
 def make_reducer(fold: Fold, dtype: DType, count: int | None = None) -> Reducer:

@@ -146,7 +146,7 @@ class _UnorderedLoop(FoldLoop):
         f, lead = self.f, self._unaligned_elements(start)
         first = self._fold_part(start, "0", lead, "1")
         rest = self._fold_part(start, lead, self.folded, "1")
-        return self.values.collapse(f, self.values.step(f, [first], rest, ""))
+        return self.values.collapse(f, self.values.step(f, self.values.first(f, first, ""), rest, ""))
 
     def _unaligned_elements(self, start: str) -> str:
         """Return the elements of a row before the first one at the address of an aligned vector."""
