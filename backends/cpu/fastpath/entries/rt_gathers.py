@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from ..compiler import dsl
-from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, u8, unlikely
+from ..compiler.dsl import (
+    NULL,
+    i32,
+    i64,
+    likely,
+    load,
+    native,
+    ptr,
+    stack,
+    store,
+    template,
+    u8,
+    u64,
+    unlikely,
+)
 from ..runtime import capi, rt_arguments, rt_entry, rt_gil, rt_layouts, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
@@ -13,6 +27,7 @@ from . import rt_copies
 TAKE: i64 = template(0)
 OUTSIDE: i64 = -1
 MANY: i64 = 16384  # positions that are checked and copied without the GIL
+CHUNK: i64 = 256  # positions that are read at a time
 
 
 @rt_entry.entry(converts=0)
@@ -82,31 +97,46 @@ def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags:
             at = d if d < along else d + extra - 1
             store(i64, shape, at * 8, load(i64, array.dims, d * 8))
     step = rt_layouts.count_elements(shape, own + extra - 1) * rt_layouts.item_size(array)
-    size = load(i64, array.dims, along * 8)
     capi.incref(array)
     capi.incref(indices)
-    result: ptr = Outcome.FALL_BACK
-    if likely(are_all_inside(indices, code, count, extra, size)):
-        result = rt_memory.new_array(g, array.descr, own + extra - 1, shape, step)
-        if unlikely(result == NULL):
-            result = Outcome.RETRY
-        elif likely(step != 0):
-            saved = rt_gil.release_gil(step >= rt_gil.RELEASE_BYTES or count >= MANY)
-            copy_positions(result, array, along, indices, code, count)
-            rt_gil.acquire_gil(saved)
+    result: ptr = rt_memory.new_array(g, array.descr, own + extra - 1, shape, step)
+    if unlikely(result == NULL):
+        result = Outcome.RETRY
+    elif likely(count != 0):
+        saved = rt_gil.release_gil(step >= rt_gil.RELEASE_BYTES or count >= MANY)
+        is_inside = copy_positions(result, array, along, indices, code, count)
+        rt_gil.acquire_gil(saved)
+        if unlikely(not is_inside):
+            capi.decref(result)
+            result = Outcome.FALL_BACK
     capi.decref(indices)
     capi.decref(array)
     return result
 
 
-@native
-def are_all_inside(indices: ptr, code: i64, count: i64, rank: i64, size: i64) -> bool:
-    saved = rt_gil.release_gil(count >= MANY)
-    i: i64 = 0
-    while i < count and position_at(indices, code, i, rank, size) != OUTSIDE:
-        i += 1
-    rt_gil.acquire_gil(saved)
-    return i == count
+# -- positions ---------------------------------------------------------------------------------------------------------
+@dsl.noinline
+def read_positions(indices: capi.Ndarray, code: i64, first: i64, count: i64, size: i64, to: ptr) -> bool:
+    """Write some positions, not negative, as int64; return whether all are inside the axis of ``size``."""
+    source, inside = indices.data + first * rt_layouts.item_size(indices), True
+    if (indices.flags & capi.C_CONTIGUOUS) != 0 and code == base.INT64:
+        for i in range(count):
+            position = load(i64, source, i * 8)
+            position += size if position < 0 else 0
+            inside = inside & bool(u64(position) < u64(size))
+            store(i64, to, i * 8, position)
+    elif (indices.flags & capi.C_CONTIGUOUS) != 0 and code == base.INT32:
+        for i in range(count):
+            position = i64(load(i32, source, i * 4))
+            position += size if position < 0 else 0
+            inside = inside & bool(u64(position) < u64(size))
+            store(i64, to, i * 8, position)
+    else:
+        for i in range(count):
+            position = position_at(indices, code, first + i, i64(indices.ndim), size)
+            inside = inside & bool(position != OUTSIDE)
+            store(i64, to, i * 8, position)
+    return inside
 
 
 @native
@@ -116,12 +146,7 @@ def position_at(indices: capi.Ndarray, code: i64, i: i64, rank: i64, size: i64) 
     if (indices.flags & capi.C_CONTIGUOUS) != 0:
         at += i * rt_layouts.item_size(indices)
     else:
-        rest = i
-        for k in range(rank):
-            d = rank - 1 - k
-            extent = load(i64, indices.dims, d * 8)
-            at += rest % extent * load(i64, indices.strides, d * 8)
-            rest = rest // extent
+        at += rt_layouts.offset_of(indices.dims, indices.strides, rank, i)
     result = integer_at(at, code)
     if result < 0 and code != base.UINT64:
         result += size
@@ -143,39 +168,62 @@ def integer_at(at: ptr, code: i64) -> i64:
     return i64(load(dsl.u16, at, 0)) if code == base.UINT16 else i64(load(u8, at, 0))
 
 
+# -- copies ------------------------------------------------------------------------------------------------------------
+@native
+def copy_blocks(target: ptr, source: ptr, positions: ptr, count: i64, over: i64, block: i64) -> None:
+    """Copy contiguous blocks, ``over`` bytes apart in the source, at some positions."""
+    if block == 4:
+        for i in range(count):
+            store(i32, target, i * 4, load(i32, source, load(i64, positions, i * 8) * over))
+    elif block == 8:
+        for i in range(count):
+            store(i64, target, i * 8, load(i64, source, load(i64, positions, i * 8) * over))
+    elif block == 1:
+        for i in range(count):
+            store(u8, target, i, load(u8, source, load(i64, positions, i * 8) * over))
+    elif block <= 64 and block % 16 == 0:
+        for i in range(count):
+            chosen, to = source + load(i64, positions, i * 8) * over, target + i * block
+            for k in range(block // 16):
+                store(i64, to, k * 16, load(i64, chosen, k * 16))
+                store(i64, to, k * 16 + 8, load(i64, chosen, k * 16 + 8))
+    else:
+        for i in range(count):
+            capi.memcpy(target + i * block, source + load(i64, positions, i * 8) * over, block)
+
+
 @native
 def copy_positions(
     made: capi.Ndarray, array: capi.Ndarray, along: i64, indices: capi.Ndarray, code: i64, count: i64
-) -> None:
-    """Copy the elements at each position: a loop nest over the other axes, or one element."""
+) -> bool:
+    """Copy the elements at each position, some positions at a time; return whether all are inside the axis."""
+    positions, own = stack(CHUNK * 8), i64(array.ndim)
     shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16)
-    dims, steps = array.dims, array.strides
-    own, extra = i64(array.ndim), i64(indices.ndim)
-    size, used = rt_layouts.item_size(array), own - 1
-    step, block = size, size
-    for k in range(own):
+    size, extent = rt_layouts.item_size(array), load(i64, array.dims, along * 8)
+    block, rank = size, own - 1 - along
+    for k in range(rank):
         d = own - 1 - k
-        if d == along:
-            block = step
-            step *= count
-        else:
-            used -= 1
-            store(i64, shape, used * 8, load(i64, dims, d * 8))
-            store(i64, strides, used * 16, load(i64, steps, d * 8))
-            store(i64, strides, used * 16 + 8, step)
-            step *= load(i64, dims, d * 8)
-    rank = rt_layouts.coalesce(shape, strides, own - 1)
-    source, target = array.data, made.data
-    extent, over = load(i64, dims, along * 8), load(i64, steps, along * 8)
-    for i in range(count):
-        position = position_at(indices, code, i, extra, extent)
-        if unlikely(position == OUTSIDE):  # another thread may have written it since it was checked
-            position = 0
-        chosen = source + position * over
-        if rank == 0 and block == 4:
-            store(i32, target, i * 4, load(i32, chosen, 0))
-        elif rank == 0 and block == 8:
-            store(i64, target, i * 8, load(i64, chosen, 0))
-        else:
-            pointers = dsl.stack_of(chosen, target + i * block)
-            rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))
+        used = rank - 1 - k
+        store(i64, shape, used * 8, load(i64, array.dims, d * 8))
+        store(i64, strides, used * 16, load(i64, array.strides, d * 8))
+        store(i64, strides, used * 16 + 8, block)
+        block *= load(i64, array.dims, d * 8)
+    rank = rt_layouts.coalesce(shape, strides, rank)
+    is_block = rank == 0 or (rank == 1 and load(i64, strides) == size)
+    lines = rt_layouts.count_elements(array.dims, along)
+    first, inside = i64(0), True
+    while inside and first < count:
+        some = CHUNK if count - first > CHUNK else count - first
+        inside = read_positions(indices, code, first, some, extent, positions)
+        for line in range(lines if inside and block > 0 else 0):
+            source = array.data + rt_layouts.offset_of(array.dims, array.strides, along, line)
+            target = made.data + (line * count + first) * block
+            if is_block:
+                copy_blocks(target, source, positions, some, load(i64, array.strides, along * 8), block)
+            else:
+                for i in range(some):
+                    chosen = source + load(i64, positions, i * 8) * load(i64, array.strides, along * 8)
+                    pointers = dsl.stack_of(chosen, target + i * block)
+                    rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))
+        first += some
+    return inside

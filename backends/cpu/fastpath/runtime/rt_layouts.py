@@ -22,6 +22,18 @@ def count_elements(dims: ptr, rank: i64) -> i64:
 
 
 @native
+def offset_of(dims: ptr, strides: ptr, rank: i64, index: i64) -> i64:
+    """Return the offset in bytes of an element of some axes, which is numbered in row-major order."""
+    result, rest = i64(0), index
+    for k in range(rank):
+        d = rank - 1 - k
+        extent = load(i64, dims, d * 8)
+        result += rest % extent * load(i64, strides, d * 8)
+        rest = rest // extent
+    return result
+
+
+@native
 def write_row_major_strides(to: ptr, gap: i64, shape: ptr, rank: i64, size: i64) -> i64:
     """Write the strides of contiguous memory, `gap` bytes apart; return its size in bytes."""
     step = size
