@@ -1,10 +1,10 @@
 """Hot eager calls of pure functions: calls that repeat with the same kinds of arguments run as compiled code.
 
 The functions are composite operators and those that nn/compiled.py:compile_when_hot decorates. A kind of call is the
-dtypes, shapes and key sets of the tensors, and the values of all other arguments. Each kind runs operator by operator
-until it has occurred `config.flags.hot_composites` times, where a long call, or one on many elements, counts as
-several; then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and links it to the
-function's native entry.
+dtypes, shapes and key sets of the tensors, whether they are contiguous, and the values of all other arguments. Each
+kind runs operator by operator until it has occurred `config.flags.hot_composites` times, where a long call, or one on
+many elements, counts as several; then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and
+links it to the function's native entry.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def kind_of(value: Any) -> object:
     cls = type(value)
     if cls is Tensor:
         array = value._array
-        if value._keys not in _PLAIN_KEYS or not array.flags.c_contiguous:
+        if value._keys not in _PLAIN_KEYS:
             return None
-        return array.dtype, array.shape, value._keys
+        return array.dtype, array.shape, value._keys, array.flags.c_contiguous
     if cls in CONSTANTS or isinstance(value, np.dtype):
         return cls, value
     if cls is tuple or cls is list:
