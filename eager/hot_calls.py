@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import config, lazy, locks
+from ..errors import TandemError
 from ..registry.dispatch import trace
 from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.observers import draw_watches
@@ -25,6 +27,9 @@ from ..registry.dtypes import DType
 from .layers import dispatch_mode
 from .layers.level_stack import stack
 from .tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..registry.schemas.binding import Binder
 
 compiler = lazy.Module(".jit.hot_calls")
 
@@ -51,13 +56,27 @@ def kind_of(value: Any) -> object:
         return array.dtype, array.shape, value._keys, array.flags.c_contiguous
     if cls in CONSTANTS or isinstance(value, np.dtype):
         return cls, value
-    if cls is tuple or cls is list:
+    if cls is tuple or (cls is list and _has_tensor(value)):
         kinds = tuple(map(kind_of, value))
         return None if None in kinds else (cls, kinds)
     return None
 
 
-def find_size(args: tuple[Any, ...]) -> int:
+def _has_tensor(values: list[object]) -> bool:
+    return any(type(value) is Tensor for value in values)
+
+
+_CONVERTED = frozenset((list, np.ndarray, *(np.dtype(code).type for code in "?bBhHiIlLqQefd")))
+"""The types of values that are converted for a compiled call."""
+
+
+def _convert(binder: Binder, name: str, value: object) -> object:
+    """Return a value as the schema's argument takes it; lists of tensors are left as they are."""
+    is_kept = type(value) not in _CONVERTED or (type(value) is list and _has_tensor(value))
+    return value if is_kept else binder.converters[name](value)
+
+
+def find_size(args: tuple[object, ...]) -> int:
     """Return the number of elements of the largest tensor among some arguments."""
     return max((value._array.size for value in args if type(value) is Tensor), default=0)
 
@@ -112,8 +131,11 @@ class HotCalls:
             return self.plain(*args, **kwargs)
         kind = self._kind_of_call(args, kwargs, current().flags)
         if kind is None:
-            return self.plain(*args, **kwargs)
+            return self._run_converted(args, kwargs)
         count = self.counts.get(kind, 0)
+        if count == 0 and self._is_respelled(args, kwargs):
+            self._note(kind, RESPELLED)
+            return self.respell(*args, **kwargs)
         if count >= 0:
             weight = 1 if self.find_weight is None else self.find_weight()
             count += weight + find_size(args) // ELEMENTS_PER_CALL
@@ -129,7 +151,29 @@ class HotCalls:
             self._note(kind, REJECTED)
         elif count == RESPELLED:
             return self.respell(*args, **kwargs)
-        return self.plain(*args, **kwargs)
+        return self._run_converted(args, kwargs)
+
+    def _is_respelled(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
+        """Return whether a call of an operator is not spelled as its schema spells it."""
+        binder = getattr(self.respell, "binder", None)
+        return binder is not None and not (len(args) <= binder.limit and kwargs.keys() <= binder.names)
+
+    def _run_converted(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+        """Run a call that is not compiled as it is: with lists and NumPy's values converted, if it has some."""
+        binder = getattr(self.respell, "binder", None)
+        if binder is None or not any(type(x) in _CONVERTED for x in (*args, *kwargs.values())):
+            return self.plain(*args, **kwargs)
+        if self._is_respelled(args, kwargs):
+            return self.respell(*args, **kwargs)
+        names = [argument.name for argument in binder.positional]
+        try:
+            given = tuple(map(partial(_convert, binder), names, args))
+            named = {name: _convert(binder, name, value) for name, value in kwargs.items()}
+        except TandemError:
+            return self.plain(*args, **kwargs)  # which raises the same
+        if self._kind_of_call(given, named, 0) is None:
+            return self.plain(*args, **kwargs)
+        return self.function(*given, **named)
 
     def _run_timed(self, kind: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call operator by operator, and count it again for each millisecond that it takes."""
@@ -141,7 +185,7 @@ class HotCalls:
             self._note(kind, count + more)
         return result
 
-    def _kind_of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], flags: int) -> object:
+    def _kind_of_call(self, args: tuple[object, ...], kwargs: dict[str, object], flags: int) -> object:
         kinds = tuple(map(kind_of, args))
         if None in kinds:
             return None

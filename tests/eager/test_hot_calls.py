@@ -142,6 +142,31 @@ def test_recurrent_layers_are_compiled(cell, gates, states, lengths):
         np.testing.assert_allclose(one.detach().numpy(), two.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+CONVERTED = {
+    "clip": lambda x: td.clip(x, np.float64(-0.5), np.ones(3, "float32")),
+    "var": lambda x: td.var(x, np.int64(0)),
+    "std": lambda x: td.std(x, [0, 1]),
+    "tril": lambda x: td.tril(x, np.int32(1)),
+    "triu": lambda x: td.triu(x, 1),
+    "quantile": lambda x: td.quantile(x, np.float32(0.25)),
+    "roll": lambda x: td.roll(x, [1, 2], axis=[0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_lists_and_values_of_numpy_are_converted(name):
+    f, x = CONVERTED[name], td.asarray(np.random.default_rng(0).standard_normal((3, 3)).astype("float32"))
+    with config.override(hot_composites=10**9, hot_calls=10**9):
+        first = f(x)
+    for _ in range(4):
+        hot = f(x)
+    assert bits([first]) == bits([hot])
+    counts = native_layer.stubs().kernels[getattr(td, name).operator].hot_calls.counts
+    assert COMPILED in counts.values() and REJECTED not in counts.values()
+    with pytest.raises(td.errors.TandemError):
+        td.clip(x, np.ones(7), 1.0)
+
+
 def test_argument_that_the_derivative_does_not_read_may_be_written():
     gradients = []
     for function in (td.softmax.operator, hot_calls(td.softmax).call):

@@ -102,15 +102,13 @@ def call_array_kernel(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, f
     """Call the eager kernel of an operator with the arrays of its arguments."""
     g: base.Globals = entry.globals_
     kernel, total, given = entry.kernel, entry.count, stack(MOST_ARGUMENTS * 8)
-    if unlikely(is_counted(entry)):
-        return Outcome.FALL_BACK
     if unlikely(kwnames != NULL):
         if not complete_arguments(entry, args, count, kwnames, given):
             return Outcome.FALL_BACK
         args, count = given, total
     elif unlikely(count > entry.most):
         return Outcome.FALL_BACK
-    if unlikely(not is_plain_call(entry, args, count, flags)):
+    if unlikely(not is_plain_call(entry, args, count, flags) or is_counted(entry)):
         return Outcome.FALL_BACK
     values = stack(MOST_ARGUMENTS * 8 + 8)
     store(ptr, values, 0, entry.numpy)
