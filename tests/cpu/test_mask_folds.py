@@ -70,3 +70,50 @@ def test_sums_with_a_short_last_block(size, dtype):
                 mine.numpy(), wanted.numpy(), rtol=1e-5 if dtype == "float32" else 1e-12
             )
     assert td.jit(functions[0])(tensor).tolist() == functions[0](tensor).tolist()
+
+
+@pytest.mark.parametrize("shape", [(1,), (63,), (300,), (5000,), (70000,), (3, 70), (70, 3), (2, 1500)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_counts(shape, dtype):
+    x = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    tensor, ones = td.asarray(x).astype(dtype), td.ones(shape, dtype=dtype)
+    for axis in (None, 0, -1):
+        count = lambda x, axis=axis: td.count_nonzero(x, axis)  # noqa: E731
+        equal = lambda x, axis=axis: (x == x).sum(axis)  # noqa: E731
+        for run in (lambda f: f, td.jit):
+            np.testing.assert_array_equal(run(count)(tensor).numpy(), np.count_nonzero(x, axis))
+            np.testing.assert_array_equal(run(count)(ones).numpy(), np.ones(shape).sum(axis))
+            np.testing.assert_array_equal(run(equal)(tensor).numpy(), np.ones(shape).sum(axis))
+    mixed = td.jit(lambda x: ((x != 0).sum(), (x != 0).sum(dtype="int32"), td.any(x != 0), (x == x).sum()))
+    assert [int(one) for one in mixed(tensor)] == [x.sum(), x.sum(), x.any(), x.size]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint64", "int64"])
+def test_products_of_integers(dtype):
+    rng, info = np.random.default_rng(0), np.iinfo(dtype)
+    for m, k, n in [
+        (1, 1, 1),
+        (1, 9, 1),
+        (3, 70, 1),
+        (2, 7, 9),
+        (5, 33, 40),
+        (4, 8, 8),
+        (1, 0, 3),
+        (7, 13, 100),
+    ]:
+        a, b = (rng.integers(info.min, info.max, s, dtype) for s in ((m, k), (k, n)))
+        wanted = a @ b
+        for x in (
+            td.asarray(a),
+            td.asarray(np.ascontiguousarray(a.T)).T,
+            td.asarray(np.repeat(a, 2, 1))[:, ::2],
+        ):
+            for y in (
+                td.asarray(b),
+                td.asarray(np.ascontiguousarray(b.T)).T,
+                td.asarray(np.repeat(b, 2, 1))[:, ::2],
+            ):
+                for run in (lambda x, y: x @ y, td.jit(lambda x, y: x @ y)):
+                    np.testing.assert_array_equal(run(x, y).numpy(), wanted)
+                np.testing.assert_array_equal((x[0] @ y).numpy(), a[0] @ b)
+                np.testing.assert_array_equal((x @ y[:, 0]).numpy(), a @ b[:, 0])

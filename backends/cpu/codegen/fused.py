@@ -15,13 +15,13 @@ from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Stor
 from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.cost import cost_without_reads
 from ....operators.scalar_ir.expr import Expr, order
-from ....registry.dtypes import DType, bool_
+from ....registry.dtypes import DType
 from ..target import vector_target
 from .casts import check_emittable, emit_cast
 from .complex_nodes import splits_pay
 from .elementwise import lanes_for
-from .folds.order import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
-from .folds.reducers import FloatSum, Reducer, State, lane_positions, make_reducer, make_value_reducer
+from .folds.order import BufferedRow, block_length, choose_reducer, is_ordered, lane_count, row_lanes
+from .folds.reducers import FloatSum, Reducer, State, is_count, lane_positions
 from .index_maps import BoundsChecks, Check
 from .interleaving import MOST_COLUMNS
 from .nodes import COSTLY, find_shared_functions
@@ -226,15 +226,10 @@ class StagePrinter:
             return dtype if len(self.shape) == 1 and self.count <= lane_count(dtype) else None
         return dtype if len(self.shape) == 1 or self.shape[-1] % block_length(dtype) == 0 else None
 
-    def make_reducer(self, r: Reduce) -> Reducer:
-        """Return the reducer of one reduction."""
-        fold, dtype = r.fold, r.value.dtype
-        if is_ordered(fold, dtype) and self.direct_dtype is None:
-            return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
-        if dtype is bool_ and not fold.returns_index:
-            return make_value_reducer(fold, dtype, self._widest())
-        is_short = is_ordered(fold, dtype) and self.count <= block_length(dtype)
-        return block_reducer(fold, dtype) if is_short else make_reducer(fold, dtype, self.count)
+    def make_reducer(self, r: Reduce, counts: bool = False) -> Reducer:
+        """Return the reducer of one reduction; its steps may take bools where ``counts`` and the value is integers."""
+        row, size, buffers = self.shape[-1], self._widest(), self.direct_dtype is None
+        return choose_reducer(self.f, r.fold, r.value, row, self.count, size, buffers, counts)
 
     def is_updated_by_element(self, update: Update) -> bool:
         """Return whether the points along the last dimension may update the same element."""
@@ -262,7 +257,9 @@ class StagePrinter:
         if self.has_index_maps:
             lanes = lanes_for(computed_roots(self), widest)
         else:
-            lanes = lanes_for([root for s in self.stage.body for root in roots_of(s)], widest)
+            roots = [root for s in self.stage.body for root in roots_of(s)]
+            counted = {r.value for r in self.reduces if is_count(r.fold, r.value)}
+            lanes = lanes_for([root.args[0] if root in counted else root for root in roots], widest)
         last = self.shape[-1]
         if self.reduces and not self.is_costly and last >= 8 * lanes:
             lanes *= 4  # several accumulators hide the latency of adding
@@ -283,7 +280,7 @@ class StagePrinter:
         if window is not None:
             items, values = window.items, window.write()
         else:
-            items = [self.make_reducer(r) for r in self.reduces]
+            items = [self.make_reducer(r, counts=True) for r in self.reduces]
             values = self.write_values(items)
         for r, x, value in zip(self.reduces, items, values, strict=True):
             if r.fold.finish is not None:
@@ -356,7 +353,8 @@ class StagePrinter:
             _checked_blocks.write_checked_blocks(self, uses)
             return states
         ordered = [block_length(x.dtype) for x in items if isinstance(x, (FloatSum, BufferedRow))]
-        block = min(ordered, default=size)
+        counted = [x.steps_per_block * f.lanes for x in items if x.steps_per_block]
+        block = min(ordered + counted, default=size)
         start = f.op(f"mul i64 {position}, {size}")
         if size <= block:
             return self.write_vectors(uses, items, states, "0", str(size), start)
@@ -413,7 +411,7 @@ class StagePrinter:
             after: list[str] = []
             states = split_state(items, values)
             for r, x, state, position in zip(self.reduces, items, states, positions, strict=True):
-                value = known[r.value]
+                value = known[x.operand(r.value)]
                 if isinstance(x, BufferedRow):
                     x.store(f, loop.index, value)
                     continue

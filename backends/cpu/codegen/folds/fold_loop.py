@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from .....registry.dtypes import DType
 from ..elementwise import lanes_below
 from ..text import REGISTER, Function, Module, part_size
-from .reducers import IndexReducer, MaskReducer, RowFold, make_value_reducer
+from .masks import MaskReducer, make_value_reducer
+from .reducers import IndexReducer, RowFold
 
 ARGUMENTS = "ptr %source, ptr %out, ptr %sizes, ptr %strides"
 

@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..... import lazy
+from .....operators.scalar_ir.expr import Expr
 from .....operators.scalar_ir.fold import Fold
-from .....registry.dtypes import DType, int32
+from .....registry.dtypes import DType, bool_, int32
 from ..elementwise import lanes_below
 from ..nodes import EMIT
 from ..text import REGISTER, Function, Module
-from .reducers import FloatSum, Reducer, RowFold, State, make_reducer
+from .reducers import FloatSum, Reducer, RowFold, State, is_count, make_reducer
 
+_masks = lazy.Module(".backends.cpu.codegen.folds.masks")
 _EXTREMA = {"maximum": "ogt", "minimum": "olt"}  # and the comparison that holds for the better one
 STATE_BYTES = 256  # of a row's partial results
 MAX_LANES = 64
@@ -298,3 +301,31 @@ class BufferedRow(Reducer):
     def collapse(self, f: Function, state: State) -> str:
         self._fold(f, f.load("i64", self.filled))
         return self.row.end()
+
+
+def choose_reducer(
+    f: Function, fold: Fold, value: Expr, row: int, count: int, size: int, buffers: bool, counts: bool
+) -> Reducer:
+    """Return the reducer of a stage's values.
+
+    Args:
+        f: the function.
+        fold: the fold.
+        value: the value.
+        row: the number of values along the last dimension.
+        count: their number along all dimensions.
+        size: the bytes of the widest element in memory, for bools.
+        buffers: whether values whose order counts are buffered.
+        counts: whether steps may take bools where the value is these as integers.
+    """
+    dtype = value.dtype
+    if counts and is_count(fold, value):
+        counter: Reducer = _masks.CountReducer(fold, dtype, size)
+        return counter
+    if is_ordered(fold, dtype) and buffers:
+        return BufferedRow(f, fold, dtype, min(row, block_length(dtype)))
+    if dtype is bool_ and not fold.returns_index:
+        reducer: Reducer = _masks.make_value_reducer(fold, dtype, size)
+        return reducer
+    is_short = is_ordered(fold, dtype) and count <= block_length(dtype)
+    return block_reducer(fold, dtype, count) if is_short else make_reducer(fold, dtype, count)

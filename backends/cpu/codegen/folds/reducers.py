@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .....named_tuple import NamedTuple
-from .....operators.scalar_ir.expr import arg, cast
+from .....operators.scalar_ir.expr import Expr, arg, cast
 from .....operators.scalar_ir.fold import Fold
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType
-from ...target import vector_target
 from ..nodes import EMIT, emit_expr
 from ..text import REGISTER, Function
 
 State = list[str]
 _KEEP_FIRST = frozenset(("maximum", "minimum", "mul", "or", "and"))
 """The nodes that return the other operand of their identity, with all of its bits."""
-_ON_MASKS = {"or": "or", "maximum": "or", "and": "and", "minimum": "and"}
+ON_MASKS = {"or": "or", "maximum": "or", "and": "and", "minimum": "and"}
 """The nodes for which processors join the lanes of bools by an instruction."""
 
 
@@ -35,6 +34,7 @@ class Reducer:
     """
 
     picks = 0  # the part of the state that is the result
+    steps_per_block = 0  # the most steps between the beginning and the end of a block; 0: any number
 
     def __init__(self, fold: Fold, dtype: DType):
         self.fold, self.dtype = fold, dtype
@@ -45,6 +45,10 @@ class Reducer:
     def combine(self, f: Function, one: str, two: str) -> str:
         """Return two values combined."""
         return emit_expr(f, self.fold.combined(self.dtype), one, two)
+
+    def operand(self, value: Expr) -> Expr:
+        """Return what each step takes of the value to reduce."""
+        return value
 
     def initial(self, f: Function) -> State:
         """Return the state before the first element."""
@@ -91,9 +95,9 @@ class Reducer:
 
     def collapse(self, f: Function, state: State) -> str:
         """Join all lanes: return the combined value or the index as a scalar register."""
-        on_masks = _ON_MASKS.get(self.fold.node(self.dtype)) if self.state == [dt.bool_] else None
+        on_masks = ON_MASKS.get(self.fold.node(self.dtype)) if self.state == [dt.bool_] else None
         if on_masks:
-            return _join_mask(f, on_masks, state[0])
+            return join_mask(f, on_masks, state[0])
         state = self.narrow(f, state, 1)
         with f.width(1):
             value = self.final(f, state)
@@ -115,39 +119,6 @@ class Reducer:
         ]
         with f.width(half):
             return self.narrow(f, self.join(f, parts[0], parts[1]), lanes)
-
-
-class MaskReducer(Reducer):
-    """A fold of bools by ``or`` or ``and``, for processors whose masks are vectors as wide as what was compared.
-
-    The state is integers of that width. As bools, the masks of each step would be narrowed to bytes.
-
-    Args:
-        fold: the fold.
-        size: the bytes of the elements that are compared.
-    """
-
-    def __init__(self, fold: Fold, size: int):
-        super().__init__(fold, dt.bool_)
-        self.state, self.node = [dt.SIGNED[size.bit_length() - 1]], _ON_MASKS[fold.node(dt.bool_)]
-
-    def initial(self, f: Function) -> State:
-        return [f.splat(-1 if self.identity else 0, self.state[0])]
-
-    def first(self, f: Function, x: str, index: str) -> State:
-        return [f.op(f"sext {f.vec('i1')} {x} to {f.register_type(self.state[0])}")]
-
-    def step(self, f: Function, state: State, x: str, index: str) -> State:
-        return self.join(f, state, self.first(f, x, index))
-
-    def join(self, f: Function, one: State, two: State) -> State:
-        return [f.op(f"{self.node} {f.register_type(self.state[0])} {one[0]}, {two[0]}")]
-
-    def final(self, f: Function, state: State) -> str:
-        return f.op(f"icmp ne {f.register_type(self.state[0])} {state[0]}, zeroinitializer")
-
-    def collapse(self, f: Function, state: State) -> str:
-        return _join_mask(f, self.node, self.final(f, state))
 
 
 class FloatSum(Reducer):
@@ -294,13 +265,13 @@ class IndexReducer(Reducer):
         is_maximum = self.fold.node(self.dtype) == "maximum"
         if self.dtype is dt.bool_:
             wanted = x if is_maximum else f.op(f"xor {i1} {x}, splat (i1 true)")
-            return f.op(f"select i1 {_join_mask(f, 'or', wanted)}, {i1} {wanted}, {i1} splat (i1 true)")
+            return f.op(f"select i1 {join_mask(f, 'or', wanted)}, {i1} {wanted}, {i1} splat (i1 true)")
         best = _find_best(f, self.dtype, x, "gt" if is_maximum else "lt")
         best = f.broadcast(best, REGISTER[self.dtype])
         if self.dtype.kind != "f":
             return f.op(f"icmp eq {vec} {x}, {best}")
         same, nan = f.op(f"fcmp oeq {vec} {x}, {best}"), f.op(f"fcmp uno {vec} {x}, {x}")
-        return f.op(f"select i1 {_join_mask(f, 'or', nan)}, {i1} {nan}, {i1} {same}")
+        return f.op(f"select i1 {join_mask(f, 'or', nan)}, {i1} {nan}, {i1} {same}")
 
     def join(self, f: Function, one: State, two: State) -> State:
         """Join interleaved lanes: of equal values (two NaNs are equal) the lower index wins."""
@@ -312,7 +283,7 @@ class IndexReducer(Reducer):
         return self._take(f, f.op(f"or {i1} {better}, {tie}"), one, two)
 
 
-def _join_mask(f: Function, node: str, mask: str) -> str:
+def join_mask(f: Function, node: str, mask: str) -> str:
     """Return the ``or`` or the ``and`` of a mask's lanes, as i1."""
     name = f"llvm.vector.reduce.{node}.v{f.lanes}i1"
     f.module.declare(name, "i1", f.vec("i1"))
@@ -339,10 +310,14 @@ def _find_best(f: Function, dtype: DType, x: str, compare: str) -> str:
         return _find_best(f, dtype, best, compare)
 
 
-def make_value_reducer(fold: Fold, dtype: DType, size: int) -> Reducer:
-    """Return the reducer of values of one block; bools are the results of comparisons of elements of ``size`` bytes."""
-    is_mask = dtype is dt.bool_ and fold.node(dtype) in _ON_MASKS and not vector_target().masks
-    return MaskReducer(fold, size) if is_mask else Reducer(fold, dtype)
+def is_count(fold: Fold, value: Expr) -> bool:
+    """Return whether a reduction adds bools as integers."""
+    return (
+        value.op == "cast"
+        and value.args[0].dtype is dt.bool_
+        and value.dtype.is_integer
+        and fold.node(value.dtype) == "add"
+    )
 
 
 def make_reducer(fold: Fold, dtype: DType, count: int | None = None) -> Reducer:

@@ -11,6 +11,8 @@ from ..compiler.dsl import NULL, f32, i64, load, native, noinline, ptr, stack, s
 from . import capi, rt_gemm, rt_halves, rt_layouts
 from .rt_gemm import T
 
+FEW: i64 = 8  # integers of a row or a column that are multiplied one by one
+
 
 @native
 def multiply(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
@@ -146,15 +148,52 @@ def multiply_halves_slowly(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) ->
 
 @native
 def multiply_integers(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
-    """Multiply matrices of integers, row by row; sums wrap, so any order gives the same result."""
-    n, to = call.n, call.bn
+    """Multiply matrices of integers; sums wrap, so any order gives the same result."""
+    n, size = call.n, i64(rt_gemm.ISIZE)
+    is_dense = call.ak == size and call.bk == size and call.k >= FEW
     for i in range(call.m):
-        out = c + i * call.cm
-        for j in range(n):
-            store(T, out, j * rt_gemm.ISIZE, T(0))
-        for p in range(call.k):
-            factor = load(T, a + i * call.am, p * call.ak)
-            line = b + p * call.bk
+        row, out = a + i * call.am, c + i * call.cm
+        if is_dense:
             for j in range(n):
-                total = load(T, out, j * rt_gemm.ISIZE) + factor * load(T, line, j * to)
-                store(T, out, j * rt_gemm.ISIZE, total)
+                store(T, out, j * size, dot(row, b + j * call.bn, call.k))
+        elif call.bn == size and n >= FEW:
+            add_rows(row, call.ak, b, call.bk, out, call.k, n)
+        else:
+            for j in range(n):
+                total = T(0)
+                for p in range(call.k):
+                    total += load(T, row, p * call.ak) * load(T, b, p * call.bk + j * call.bn)
+                store(T, out, j * size, total)
+
+
+@noinline
+def dot(a: ptr, b: ptr, count: i64) -> T:
+    """Return the sum of the products of contiguous integers."""
+    total = T(0)
+    for p in range(count):
+        total += load(T, a, p * rt_gemm.ISIZE) * load(T, b, p * rt_gemm.ISIZE)
+    return total
+
+
+@noinline
+def add_rows(a: ptr, ak: i64, b: ptr, bk: i64, out: ptr, count: i64, n: i64) -> None:
+    """Write the sum of contiguous rows of integers, each times an element of ``a``; four rows at a time."""
+    for j in range(n):
+        store(T, out, j * rt_gemm.ISIZE, T(0))
+    p: i64 = 0
+    while p + 4 <= count:
+        one, two = load(T, a, p * ak), load(T, a, (p + 1) * ak)
+        three, four = load(T, a, (p + 2) * ak), load(T, a, (p + 3) * ak)
+        row = b + p * bk
+        second, third, fourth = row + bk, row + 2 * bk, row + 3 * bk
+        for j in range(n):
+            at = j * rt_gemm.ISIZE
+            total = load(T, out, at) + one * load(T, row, at) + two * load(T, second, at)
+            store(T, out, at, total + three * load(T, third, at) + four * load(T, fourth, at))
+        p += 4
+    while p < count:
+        factor = load(T, a, p * ak)
+        for j in range(n):
+            at = j * rt_gemm.ISIZE
+            store(T, out, at, load(T, out, at) + factor * load(T, b, p * bk + at))
+        p += 1
