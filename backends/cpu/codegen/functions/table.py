@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from ..... import lazy
 from .....registry import dtypes as dt
@@ -29,6 +30,7 @@ single_inverse = lazy.Functions(".backends.cpu.codegen.functions.single_inverse"
 single_error = lazy.Functions(".backends.cpu.codegen.functions.single_error")
 libm = lazy.Module(".backends.cpu.codegen.libm")
 _trigonometry = lazy.Module(".backends.cpu.codegen.functions.trigonometry")
+_single_circular = lazy.Module(".backends.cpu.codegen.functions.single_circular")
 
 FORMULAS: dict[str, Formula] = {
     **{name: getattr(exponential, name) for name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh")},
@@ -111,7 +113,8 @@ def _write_double(f: Function, name: str, dtype: DType, operands: list[Value]) -
     """Write a function of float64 registers; return the result in the dtype."""
     arithmetic = Arithmetic(dtype is dt.float64)
     if name in _PERIODIC and f.lanes == 1:
-        _return_early(f, name, dtype, arithmetic, operands[0])
+        near = partial(_trigonometry.NEAR_ZERO[name], arithmetic)
+        _return_early(f, name, dtype, operands[0], _trigonometry, near)
     result = FORMULAS[name](arithmetic, *operands)
     if name in _PERIODIC:
         huge = magnitude(operands[0]) >= _trigonometry.LARGEST
@@ -123,17 +126,27 @@ def _write_double(f: Function, name: str, dtype: DType, operands: list[Value]) -
     return narrow(f, dtype, result)
 
 
-def _return_early(f: Function, name: str, dtype: DType, arithmetic: Arithmetic, x: Value) -> None:
-    """Return a periodic function of a small number: the next step of a loop does not wait for a reduction then."""
+def _return_early(f: Function, name: str, dtype: DType, x: Value, formulas: Any, near: Formula) -> None:
+    """Return a periodic function of a small number: the next step of a loop does not wait for a reduction then.
+
+    Args:
+        f: the function.
+        name: of the periodic function.
+        dtype: of its result.
+        x: the argument.
+        formulas: the module that has the limits of small and of tiny arguments.
+        near: the formula for small arguments.
+    """
     size = magnitude(x)
     if name != "cos":
-        _return_where(f, size < _trigonometry.TINY, dtype, lambda: x)
-    near = _trigonometry.NEAR_ZERO[name]
-    _return_where(f, size < _trigonometry.SMALL, dtype, lambda: near(arithmetic, x))
+        _return_where(f, size < formulas.TINY, dtype, lambda: x)
+    _return_where(f, size < formulas.SMALL, dtype, lambda: near(x))
 
 
 def _write_single(f: Function, name: str, x: Value) -> str:
     """Write a function of float32 registers; large arguments of periodic functions are computed in float64."""
+    if name in _PERIODIC and f.lanes == 1:
+        _return_early(f, name, x.dtype, x, _single_circular, _single_circular.NEAR_ZERO[name])
     result = _SINGLE[name](x)
 
     def compute_widely(x: Value) -> Value:
