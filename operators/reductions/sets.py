@@ -240,10 +240,25 @@ def _inverse_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> obje
 
 
 def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
-    if size is None and self.dtype.kind in "iu":
-        return xp.unique(self)  # newer versions of NumPy sort the different elements only
-    groups = _group_array(xp, self, size, needs_order=False)
-    return NotImplemented if groups is None else groups.ordered[groups.is_first]
+    if size is not None or not self.size or self.dtype.kind not in "biuf":
+        groups = _group_array(xp, self, size, needs_order=False)
+        return NotImplemented if groups is None else groups.ordered[groups.is_first]
+    ordered = self.flatten()
+    ordered.sort(kind="stable" if self.dtype.itemsize <= 2 else None)  # which is a radix sort
+    is_first = xp.empty(ordered.size, bool)
+    is_first[0] = True
+    xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    values: Array = ordered[is_first]
+    if self.dtype.kind == "f":
+        _restore_zero(values, self)
+    return values
+
+
+def _restore_zero(values: Array, source: Array) -> None:
+    """Give a zero among the values the sign of the first zero of the source, as a stable sort does."""
+    at = values.searchsorted(0)
+    if at < values.size and values[at] == 0:
+        values[at] = source.flat[(source == 0).argmax()]
 
 
 # -- operators ---------------------------------------------------------------------------------------------------------
