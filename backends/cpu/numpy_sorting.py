@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .fastpath.glue.layout import numpy_table
+from .target import vector_target
 
 _GET_FUNCTIONS = 365  # _PyDataType_GetArrFuncs in NumPy's table
 _SORT = 21 + 12  # the first of three functions, which is not stable, after 21 casts and 12 other functions
@@ -22,7 +23,9 @@ def find_sort_function(dtype: np.dtype[Any]) -> int:
 
     It needs no GIL. The result is 0 if the function is not found, or does not sort some numbers as ``np.sort`` does.
     """
-    address = _find_address(dtype, _SORT)
+    # without masks NumPy has no vectors for short integers; its stable sort of these is by their digits
+    is_radix = dtype.kind in "biu" and dtype.itemsize <= 2 and not vector_target().masks
+    address = _find_address(dtype, _SORT + 2 if is_radix else _SORT)
     numbers = _make_numbers(dtype)
     wanted = np.sort(numbers)
     sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)(address)
