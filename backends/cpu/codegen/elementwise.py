@@ -172,11 +172,12 @@ def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType]
     inputs = [Operand(f, k, dtype) for k, dtype in enumerate(in_dtypes)]
     output = Operand(f, len(in_dtypes), out_dtype)
     limit = block_limit(f, [*(x.strided for x in inputs), f.op(f"xor i1 {output.dense}, true")], 2**62)
+    overlaps = "false" if vector_target().masks else _may_overlap(f, inputs, output, count)
     with f.loop("0", rows, "1") as row:
         for x in inputs:
             x.begin_row(row.index)
         output.base = f.address(output.start, f.op(f"mul i64 {row.index}, {output.outer}"))
-        _row(f, body, inputs, output, count, limit)
+        _row(f, body, inputs, output, count, limit, overlaps)
     f.do("ret void")
     parameters = "(ptr %ptrs, ptr %dims, ptr %strides)"
     if out_dtype.kind == "c" or cost_without_reads(body) > MOST_COST_OF_ONE:
@@ -225,7 +226,19 @@ def block_size(f: Function, position: str, count: str, limit: str) -> tuple[str,
     return f.op(f"select i1 {whole}, i64 {limited}, i64 {rest}"), whole
 
 
-def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count: str, limit: str) -> None:
+def _may_overlap(f: Function, inputs: list[Operand], output: Operand, count: str) -> str:
+    """Return whether the last vector of a row may overlap the one before: its elements are computed twice then."""
+    result = f.op(f"and i1 {output.dense}, {f.op(f'icmp sge i64 {count}, {f.lanes}')}")
+    for x in inputs:
+        is_other = f.op(f"icmp ne ptr {x.start}, {output.start}")
+        is_read_again = f.op(f"or i1 {x.same}, {f.op(f'and i1 {x.dense}, {is_other}')}")
+        result = f.op(f"and i1 {result}, {is_read_again}")
+    return result
+
+
+def _row(
+    f: Function, body: Expr, inputs: list[Operand], output: Operand, count: str, limit: str, overlaps: str
+) -> None:
     head, run, end, before = f.fresh("head"), f.fresh("run"), f.fresh("end"), f.block
     position, following = "%" + f.fresh("p"), "%" + f.fresh("q")
     lead = _unaligned_elements(f, output, count)
@@ -237,13 +250,20 @@ def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count:
     size, whole = block_size(f, position, count, limit)
     is_lead = f.op(f"icmp slt i64 {position}, {lead}")
     size = f.op(f"select i1 {is_lead}, i64 {lead}, i64 {size}")
+    is_tail = f.op(f"xor i1 {f.op(f'or i1 {whole}, {is_lead}')}, true")
     whole = f.op(f"and i1 {whole}, {f.op(f'xor i1 {is_lead}, true')}")
+    first = position
+    if overlaps != "false":
+        moves = f.op(f"and i1 {is_tail}, {overlaps}")
+        first = f.op(f"select i1 {moves}, i64 {f.op(f'sub i64 {count}, {f.lanes}')}, i64 {position}")
+        size = f.op(f"select i1 {moves}, i64 {f.lanes}, i64 {size}")
+        whole = f.op(f"or i1 {whole}, {moves}")
     for x in inputs:
-        x.begin_block(position, whole, size, read=True)
-    output.begin_block(position, whole, size, read=False)
+        x.begin_block(first, whole, size, read=True)
+    output.begin_block(first, whole, size, read=False)
     _vectors(f, body, inputs, output, size)
     output.end_block(size)
-    f.do(f"{following} = add i64 {position}, {size}")
+    f.do(f"{following} = add i64 {first}, {size}")
     f.lines.insert(index, f"  {position} = phi i64 [ 0, %{before} ], [ {following}, %{f.block} ]")
     f.jump(head)
     f.label(end)
