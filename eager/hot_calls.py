@@ -24,6 +24,7 @@ from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.observers import draw_watches
 from ..registry.dispatch.state import ELSEWHERE, current
 from ..registry.dtypes import DType
+from ..registry.schemas.binding import ConversionError
 from .layers import dispatch_mode
 from .layers.level_stack import stack
 from .tensor.tensor import Tensor
@@ -132,10 +133,14 @@ class HotCalls:
         kind = self._kind_of_call(args, kwargs, current().flags)
         if kind is None:
             return self._run_converted(args, kwargs)
+        return self._run_counted(kind, args, kwargs)
+
+    def _run_counted(self, kind: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+        """Run a call of a kind, and count it; the kind is compiled if it is hot."""
         count = self.counts.get(kind, 0)
         if count == 0 and self._is_respelled(args, kwargs):
-            self._note(kind, RESPELLED)
-            return self.respell(*args, **kwargs)
+            count = RESPELLED
+            self._note(kind, count)
         if count >= 0:
             weight = 1 if self.find_weight is None else self.find_weight()
             count += weight + find_size(args) // ELEMENTS_PER_CALL
@@ -151,7 +156,7 @@ class HotCalls:
             self._note(kind, REJECTED)
         elif count == RESPELLED:
             return self.respell(*args, **kwargs)
-        return self._run_converted(args, kwargs)
+        return self.plain(*args, **kwargs)
 
     def _is_respelled(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Return whether a call of an operator is not spelled as its schema spells it."""
@@ -159,7 +164,7 @@ class HotCalls:
         return binder is not None and not (len(args) <= binder.limit and kwargs.keys() <= binder.names)
 
     def _run_converted(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-        """Run a call that is not compiled as it is: with lists and NumPy's values converted, if it has some."""
+        """Run a call that has no kind: that of converted arguments, if lists and NumPy's values are why."""
         binder = getattr(self.respell, "binder", None)
         if binder is None or not any(type(x) in _CONVERTED for x in (*args, *kwargs.values())):
             return self.plain(*args, **kwargs)
@@ -169,11 +174,14 @@ class HotCalls:
         try:
             given = tuple(map(partial(_convert, binder), names, args))
             named = {name: _convert(binder, name, value) for name, value in kwargs.items()}
-        except TandemError:
-            return self.plain(*args, **kwargs)  # which raises the same
-        if self._kind_of_call(given, named, 0) is None:
+        except (TandemError, ConversionError):
+            return self.plain(*args, **kwargs)  # which raises the error that names the operator
+        kind = self._kind_of_call(given, named, current().flags)
+        if kind is None:
             return self.plain(*args, **kwargs)
-        return self.function(*given, **named)
+        if self.counts.get(kind) == COMPILED:
+            return self.function(*given, **named)
+        return self._run_counted(kind, given, named)
 
     def _run_timed(self, kind: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call operator by operator, and count it again for each millisecond that it takes."""

@@ -163,8 +163,39 @@ def test_lists_and_values_of_numpy_are_converted(name):
     assert bits([first]) == bits([hot])
     counts = native_layer.stubs().kernels[getattr(td, name).operator].hot_calls.counts
     assert COMPILED in counts.values() and REJECTED not in counts.values()
-    with pytest.raises(td.errors.TandemError):
-        td.clip(x, np.ones(7), 1.0)
+
+
+WRONG = {
+    "clip": lambda x: td.clip(x, ["a"], 1.0),
+    "mean": lambda x: td.mean(x, ["a"]),
+    "var": lambda x: td.var(x, np.float64(0.5)),
+    "std": lambda x: td.std(x, [x, x]),
+    "roll": lambda x: td.roll(x, np.array(["a"])),
+    "quantile": lambda x: td.quantile(x, [x]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_values_that_are_not_converted_raise_as_before(name):
+    def call():
+        with pytest.raises(td.errors.TandemError) as caught:
+            WRONG[name](td.ones((3, 3)))
+        return type(caught.value), str(caught.value)
+
+    with config.override(hot_composites=10**9, hot_calls=10**9):
+        first = call()
+    assert {call() for _ in range(5)} == {first}
+
+
+def test_lists_of_tensors_of_kinds_that_are_not_compiled(monkeypatch):
+    monkeypatch.setattr(hot_calls_module, "MOST_COMPILED", 0)
+    for rows in range(40, 44):
+        x = td.ones((rows, 2))
+        for _ in range(3):
+            assert (
+                td.hstack([x, x]).shape == (rows, 4)
+                and td.roll(x, [td.asarray(1)], axis=[0]).shape == x.shape
+            )
 
 
 def test_argument_that_the_derivative_does_not_read_may_be_written():

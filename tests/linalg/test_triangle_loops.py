@@ -82,6 +82,15 @@ def test_singular_systems(columns):
             )
 
 
+@pytest.mark.parametrize("upper", [False, True])
+def test_reciprocals_that_overflow(upper):
+    a = np.eye(100) * 2
+    a[3, 3] = 1e-310
+    b = np.full((100, 4), 1e-310)
+    x = td.linalg.solve_triangular(td.asarray(a), td.asarray(b), upper=upper).numpy()
+    np.testing.assert_allclose(x, b / np.diagonal(a)[:, None])
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", ["cholesky_by_lapack", "solve_lower_by_blas"])
 def test_results_of_any_layout(name, layout):

@@ -23,7 +23,7 @@ from ..fastpath.compiler.dsl import (
 )
 from ..fastpath.runtime import capi
 from .rt_lapack import SIZE, copy_element
-from .rt_solvers import UPPER, substitute_all
+from .rt_solvers import SMALLEST, UPPER, magnitude, substitute_all
 
 potrf = extern("LAPACK_potrf", "None(ptr, ptr, ptr, ptr, ptr, i64)")
 trsm = extern(
@@ -108,11 +108,11 @@ def cholesky_by_lapack(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
 
 # -- triangular systems ------------------------------------------------------------------------------------------------
 @native
-def has_zero(a: ptr, step: i64, size: i64) -> bool:
-    """Return whether an element of a diagonal is 0."""
-    result = False
+def has_reciprocals(a: ptr, step: i64, size: i64) -> bool:
+    """Return whether no element of a diagonal is so small that its reciprocal, which BLAS uses, may overflow."""
+    result = True
     for i in range(size):
-        result = result | bool(load(f64, a, i * step) == 0.0)
+        result = result & bool(magnitude(load(f64, a, i * step)) >= SMALLEST)
     return result
 
 
@@ -172,11 +172,9 @@ def solve_triangular_by_blas(args: ptr, dims: ptr, steps: ptr, data: ptr) -> Non
     is_direct = is_direct and (columns == 1 or load(i64, sides, 24) == 8)
     is_direct = is_direct and x_over % 8 == 0 and x_over >= columns * 8 and columns > 0 and m > 0
     for _ in range(load(i64, dims, 0)):
-        if is_direct:
+        if is_direct and has_reciprocals(a, over + along, m):
             copy_sides(b, load(i64, sides, 0), load(i64, sides, 8), m, columns, x, x_over)
             solve_in_place(a, over if by_rows else along, by_rows, m, x, x_over, columns)
-            if unlikely(has_zero(a, over + along, m)):
-                failed += 1
         elif unlikely(not substitute_all(a, over, along, m, b, x, sides, columns)):
             failed += 1
         a, b, x = a + load(i64, steps, 0), b + load(i64, steps, 8), x + load(i64, steps, 16)

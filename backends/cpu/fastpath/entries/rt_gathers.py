@@ -28,6 +28,7 @@ TAKE: i64 = template(0)
 OUTSIDE: i64 = -1
 MANY: i64 = 16384  # positions that are checked and copied without the GIL
 CHUNK: i64 = 256  # positions that are read at a time
+FEW: i64 = 8  # positions that are copied one after the other, each for all lines
 
 
 @rt_entry.entry(converts=0)
@@ -200,30 +201,39 @@ def copy_positions(
     positions, own = stack(CHUNK * 8), i64(array.ndim)
     shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16)
     size, extent = rt_layouts.item_size(array), load(i64, array.dims, along * 8)
-    block, rank = size, own - 1 - along
-    for k in range(rank):
-        d = own - 1 - k
-        used = rank - 1 - k
-        store(i64, shape, used * 8, load(i64, array.dims, d * 8))
-        store(i64, strides, used * 16, load(i64, array.strides, d * 8))
-        store(i64, strides, used * 16 + 8, block)
-        block *= load(i64, array.dims, d * 8)
-    rank = rt_layouts.coalesce(shape, strides, rank)
-    is_block = rank == 0 or (rank == 1 and load(i64, strides) == size)
-    lines = rt_layouts.count_elements(array.dims, along)
+    over, lines = load(i64, array.strides, along * 8), rt_layouts.count_elements(array.dims, along)
+    block = write_axes(array, along + 1, own, size, shape, strides)
+    rank = rt_layouts.coalesce(shape, strides, own - 1 - along)
+    by_lines = (rank == 0 or (rank == 1 and load(i64, strides) == size)) and (lines == 1 or count > FEW)
+    if not by_lines:
+        total = write_axes(array, along + 1, own, size, shape + along * 8, strides + along * 16)
+        write_axes(array, 0, along, total * count, shape, strides)
+        rank = rt_layouts.coalesce(shape, strides, own - 1)
     first, inside = i64(0), True
     while inside and first < count:
         some = CHUNK if count - first > CHUNK else count - first
         inside = read_positions(indices, code, first, some, extent, positions)
-        for line in range(lines if inside and block > 0 else 0):
-            source = array.data + rt_layouts.offset_of(array.dims, array.strides, along, line)
-            target = made.data + (line * count + first) * block
-            if is_block:
-                copy_blocks(target, source, positions, some, load(i64, array.strides, along * 8), block)
-            else:
-                for i in range(some):
-                    chosen = source + load(i64, positions, i * 8) * load(i64, array.strides, along * 8)
-                    pointers = dsl.stack_of(chosen, target + i * block)
-                    rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))
+        if inside and by_lines:
+            for line in range(lines if block > 0 else 0):
+                source = array.data + rt_layouts.offset_of(array.dims, array.strides, along, line)
+                copy_blocks(made.data + (line * count + first) * block, source, positions, some, over, block)
+        elif inside and lines * block > 0:
+            for i in range(some):
+                chosen = array.data + load(i64, positions, i * 8) * over
+                pointers = dsl.stack_of(chosen, made.data + (first + i) * block)
+                rt_layouts.run_nest(rt_copies.COPY, pointers, shape, strides, rank, ptr(size))
         first += some
     return inside
+
+
+@native
+def write_axes(array: capi.Ndarray, start: i64, stop: i64, step: i64, shape: ptr, strides: ptr) -> i64:
+    """Write some axes of an array, and of a result in whose memory the last has a step; return the result's bytes."""
+    for k in range(stop - start):
+        d = stop - 1 - k
+        at = d - start
+        store(i64, shape, at * 8, load(i64, array.dims, d * 8))
+        store(i64, strides, at * 16, load(i64, array.strides, d * 8))
+        store(i64, strides, at * 16 + 8, step)
+        step *= load(i64, array.dims, d * 8)
+    return step
