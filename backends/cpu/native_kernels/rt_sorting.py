@@ -171,18 +171,18 @@ def order_line(source: ptr, step: i64, count: i64, room: ptr) -> ptr:
 
 
 @native
-def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
-    """The loop of `argsort`, (n)->(n), with `VALUES` of `sort_values`; it counts a failure if an allocation fails."""
-    source, out, count = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8)
+def order_lines(args: ptr, items: i64, steps: ptr, count: i64, k: i64, data: ptr) -> None:
+    """Write the first `k` of each line in sorted order: positions, or elements with `VALUES`."""
+    source, out = load(ptr, args, 0), load(ptr, args, 8)
     step, out_step = load(i64, steps, 16), load(i64, steps, 24)
     small = stack(FEW * 32)
     room = small if count <= FEW else take_scratch(count * 32)
     if room == NULL:
         store(i64, data, 0, load(i64, data, 0) + 1)
         return
-    for _ in range(load(i64, dims, 0)):
+    for _ in range(items):
         order = order_line(source, step, count, room)
-        for i in range(count):
+        for i in range(k):
             position = load(i64, order, i * 8)
             if VALUES:
                 store(U, out, i * out_step, load(U, source, position * step))
@@ -191,6 +191,12 @@ def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
         give_back(room)
+
+
+@native
+def sort_keys(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
+    """The loop of `argsort`, (n)->(n), with `VALUES` of `sort_values`; it counts a failure if an allocation fails."""
+    order_lines(args, load(i64, dims, 0), steps, load(i64, dims, 8), load(i64, dims, 8), data)
 
 
 @noinline
@@ -272,12 +278,6 @@ def select_line(source: ptr, step: i64, count: i64, k: i64, keys: ptr, order: pt
 
 
 @native
-def write_positions(order: ptr, k: i64, out: ptr, step: i64) -> None:
-    for i in range(k):
-        store(i64, out, i * step, load(i64, order, i * 8))
-
-
-@native
 def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     """The loop of `argtopk`, (n)->(k), for a small part of a line; it counts a failure if an allocation fails."""
     source, out, count, k = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8), load(i64, dims, 16)
@@ -290,7 +290,8 @@ def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
         return
     for _ in range(load(i64, dims, 0)):
         select_line(source, load(i64, steps, 16), count, k, room, room + k * 8)
-        write_positions(room + k * 8, k, out, load(i64, steps, 24))
+        for i in range(k):
+            store(i64, out, i * load(i64, steps, 24), load(i64, room, (k + i) * 8))
         source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
     if room != small:
         give_back(room)
@@ -299,18 +300,7 @@ def argtopk(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
 @native
 def argtopk_sorted(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     """The same by sorting all elements."""
-    source, out, count, k = load(ptr, args, 0), load(ptr, args, 8), load(i64, dims, 8), load(i64, dims, 16)
-    small = stack(FEW * 32)
-    room = small if count <= FEW else take_scratch(count * 32)
-    if room == NULL:
-        store(i64, data, 0, load(i64, data, 0) + 1)
-        return
-    for _ in range(load(i64, dims, 0)):
-        order = order_line(source, load(i64, steps, 16), count, room)
-        write_positions(order, k, out, load(i64, steps, 24))
-        source, out = source + load(i64, steps, 0), out + load(i64, steps, 8)
-    if room != small:
-        give_back(room)
+    order_lines(args, load(i64, dims, 0), steps, load(i64, dims, 8), load(i64, dims, 16), data)
 
 
 @native
