@@ -243,8 +243,8 @@ def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> objec
     if size is not None or not self.size or self.dtype.kind not in "biuf":
         groups = _group_array(xp, self, size, needs_order=False)
         return NotImplemented if groups is None else groups.ordered[groups.is_first]
-    ordered = self.flatten()
-    ordered.sort(kind="stable" if self.dtype.itemsize <= 2 else None)  # which is a radix sort
+    ordered, is_short = self.flatten(), self.dtype.itemsize <= 2 and self.dtype.kind != "f"
+    ordered.sort(kind="stable" if is_short else None)  # that of short integers is a radix sort
     is_first = xp.empty(ordered.size, bool)
     is_first[0] = True
     xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
