@@ -240,16 +240,22 @@ def _inverse_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> obje
 
 
 def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
-    if size is not None or not self.size or self.dtype.kind not in "biuf":
-        groups = _group_array(xp, self, size, needs_order=False)
-        return NotImplemented if groups is None else groups.ordered[groups.is_first]
-    ordered, is_short = self.flatten(), self.dtype.itemsize <= 2 and self.dtype.kind != "f"
-    ordered.sort(kind="stable" if is_short else None)  # that of short integers is a radix sort
-    is_first = xp.empty(ordered.size, bool)
+    kind, count = self.dtype.kind, self.size
+    is_small = count <= _MOST_SORTED
+    if size is not None or not count or kind not in "biufc" or (kind == "c" and not is_small):
+        return NotImplemented
+    ordered = self.flatten()
+    if is_small if kind in "fc" else self.dtype.itemsize <= 2:
+        ordered.sort(kind="stable")  # that of short integers is a radix sort
+    else:
+        ordered.sort()
+    if kind == "c" and ordered[-1] != ordered[-1]:  # NumPy sorts complex NaNs in another order
+        return NotImplemented
+    is_first = xp.empty(count, bool)
     is_first[0] = True
     xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     values: Array = ordered[is_first]
-    if self.dtype.kind == "f":
+    if kind == "f" and not is_small:
         _restore_zero(values, self)
     return values
 
