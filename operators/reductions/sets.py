@@ -209,10 +209,15 @@ def _group_array(
         ordered.sort(kind="stable")
     if self.dtype.kind == "c" and ordered[-1] != ordered[-1]:  # NumPy sorts complex NaNs in another order
         return None
-    is_first = xp.empty(flat.size, bool)
-    is_first[0] = True
-    xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return _ArrayGroups(order, ordered, is_first)
+    return _ArrayGroups(order, ordered, _mark_first(xp, ordered))
+
+
+def _mark_first(xp: ArrayModule, ordered: Array) -> Array:
+    """Whether each of some ordered elements is the first of its group."""
+    result: Array = xp.empty(ordered.size, bool)
+    result[0] = True
+    xp.not_equal(ordered[1:], ordered[:-1], out=result[1:])
+    return result
 
 
 def _all_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> object:
@@ -251,10 +256,7 @@ def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> objec
         ordered.sort()
     if kind == "c" and ordered[-1] != ordered[-1]:  # NumPy sorts complex NaNs in another order
         return NotImplemented
-    is_first = xp.empty(count, bool)
-    is_first[0] = True
-    xp.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    values: Array = ordered[is_first]
+    values: Array = ordered[_mark_first(xp, ordered)]
     if kind == "f" and not is_small:
         _restore_zero(values, self)
     return values

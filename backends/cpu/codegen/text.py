@@ -198,9 +198,7 @@ class Function(Blocks):
     def split_parts(self, element: str, pairs: str) -> tuple[str, str]:
         """Return the real and the imaginary parts of a vector of complex numbers."""
         lanes = self.lanes
-        order = (
-            list(range(2 * lanes)) if self.is_split else [*range(0, 2 * lanes, 2), *range(1, 2 * lanes, 2)]
-        )
+        order = range(2 * lanes) if self.is_split else self._split_order()
         with self.width(2 * lanes):
             real = self.pick(element, pairs, "poison", order[:lanes])
             return real, self.pick(element, pairs, "poison", order[lanes:])
@@ -208,6 +206,10 @@ class Function(Blocks):
     def _memory_order(self) -> list[int]:
         """Return for each part of a vector of complex numbers in memory its position where parts are split."""
         return [at + self.lanes * is_imag for at in range(self.lanes) for is_imag in (0, 1)]
+
+    def _split_order(self) -> list[int]:
+        """Return the positions in memory of the real parts of complex numbers, then of the imaginary ones."""
+        return [2 * at + is_imag for is_imag in (0, 1) for at in range(self.lanes)]
 
     def _mask_in_memory(self, mask: str, dtype: DType) -> str:
         return self.pick("i1", mask, mask, self._memory_order()) if dtype in PARTS else mask
@@ -218,8 +220,7 @@ class Function(Blocks):
 
     def _from_memory_order(self, value: str, dtype: DType) -> str:
         """Return a vector from memory as it is in registers, where the parts of complex numbers may be split."""
-        lanes = 2 * self.lanes
-        return self._reorder(value, dtype, [*range(0, lanes, 2), *range(1, lanes, 2)])
+        return self._reorder(value, dtype, self._split_order())
 
     def _reorder(self, value: str, dtype: DType, picks: Sequence[int]) -> str:
         if dtype not in PARTS or not self.is_split or self.lanes == 1:

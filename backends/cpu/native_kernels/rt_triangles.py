@@ -22,7 +22,7 @@ from ..fastpath.compiler.dsl import (
     unlikely,
 )
 from ..fastpath.runtime import capi
-from .rt_lapack import SIZE, copy_element
+from .rt_lapack import SIZE, copy_element, write_columns
 from .rt_solvers import SMALLEST, UPPER, magnitude, substitute_all
 
 potrf = extern("LAPACK_potrf", "None(ptr, ptr, ptr, ptr, ptr, i64)")
@@ -57,7 +57,7 @@ def copy_lower(a: ptr, over: i64, along: i64, size: i64, to: ptr, to_over: i64) 
 
 
 @noinline
-def fill_with_nan(to: ptr, size: i64, over: i64, along: i64) -> None:
+def fill_square_with_nan(to: ptr, size: i64, over: i64, along: i64) -> None:
     for i in range(size):
         for j in range(size):
             for part in range(SIZE // 8):
@@ -75,7 +75,7 @@ def factorize(a: ptr, over: i64, along: i64, size: i64, to: ptr, to_over: i64) -
     store(i64, numbers, 24, 0)
     potrf(numbers, numbers + 8, to, numbers + 16, numbers + 24, 1)
     if unlikely(load(i64, numbers, 24) != 0):
-        fill_with_nan(to, size, to_over, SIZE)
+        fill_square_with_nan(to, size, to_over, SIZE)
         return False
     return True
 
@@ -91,14 +91,12 @@ def cholesky_by_lapack(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     for _ in range(load(i64, dims, 0) if size > 0 else 0):
         to, pitch = out if is_direct else room, to_over if is_direct else size * SIZE
         if unlikely(room == NULL):
-            fill_with_nan(out, size, to_over, to_along)
+            fill_square_with_nan(out, size, to_over, to_along)
             failed += 1
         elif not factorize(a, load(i64, steps, 16), load(i64, steps, 24), size, to, pitch):
             failed += 1
         if unlikely(not is_direct and room != NULL):
-            for i in range(size):
-                for j in range(size):
-                    copy_element(room + (i * size + j) * SIZE, out + i * to_over + j * to_along)
+            write_columns(room, size, size, size, out, to_along, to_over)  # columns of the transpose
         a, out = a + load(i64, steps, 0), out + load(i64, steps, 8)
     if unlikely(not is_direct):
         capi.free(room)

@@ -120,23 +120,28 @@ def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags:
 def read_positions(indices: capi.Ndarray, code: i64, first: i64, count: i64, size: i64, to: ptr) -> bool:
     """Write some positions, not negative, as int64; return whether all are inside the axis of ``size``."""
     source, inside = indices.data + first * rt_layouts.item_size(indices), True
-    if (indices.flags & capi.C_CONTIGUOUS) != 0 and code == base.INT64:
-        for i in range(count):
-            position = load(i64, source, i * 8)
-            position += size if position < 0 else 0
-            inside = inside & bool(u64(position) < u64(size))
-            store(i64, to, i * 8, position)
-    elif (indices.flags & capi.C_CONTIGUOUS) != 0 and code == base.INT32:
-        for i in range(count):
-            position = i64(load(i32, source, i * 4))
-            position += size if position < 0 else 0
-            inside = inside & bool(u64(position) < u64(size))
-            store(i64, to, i * 8, position)
+    is_dense = (indices.flags & capi.C_CONTIGUOUS) != 0
+    if is_dense and code == base.INT64:
+        inside = read_dense(source, base.INT64, 8, count, size, to)
+    elif is_dense and code == base.INT32:
+        inside = read_dense(source, base.INT32, 4, count, size, to)
     else:
         for i in range(count):
             position = position_at(indices, code, first + i, i64(indices.ndim), size)
             inside = inside & bool(position != OUTSIDE)
             store(i64, to, i * 8, position)
+    return inside
+
+
+@dsl.alwaysinline
+def read_dense(source: ptr, code: i64, step: i64, count: i64, size: i64, to: ptr) -> bool:
+    """Do the same for contiguous signed positions; a dtype that is a constant is not looked up for each."""
+    inside = True
+    for i in range(count):
+        position = integer_at(source + i * step, code)
+        position += size if position < 0 else 0
+        inside = inside & bool(u64(position) < u64(size))
+        store(i64, to, i * 8, position)
     return inside
 
 
