@@ -678,6 +678,16 @@ def array_split(
 ) -> tuple[Tensor, ...]:
     """The tensor in parts along an axis, as views, whose lengths differ by at most 1."""
 
+def as_strided(
+    self: _TensorLike,
+    size: Sequence[_b.int] | _b.int,
+    stride: Sequence[_b.int] | _b.int,
+    storage_offset: _b.int | None = None,
+    *,
+    copy: _b.bool | None = None,
+) -> Tensor:
+    """A view of a tensor's elements, in row-major order, with given sizes and strides."""
+
 def asin(
     self: _TensorLike,
 ) -> Tensor:

@@ -8,6 +8,7 @@ by_value.py: pickles of jitted functions that have no name
 guards/: cache keys and guards of leaves, variables, integers and the registry
 specialize.py: tracing a call to a specialization
 complex_numbers.py: complex numbers among the arguments
+strided_parameters.py: arguments that are not contiguous, which are read by their strides
 specialization.py: one specialization: guards and compiled code
 outputs.py: sources of a result's leaves
 writes.py: writes into arguments

@@ -26,7 +26,7 @@ from ..registry.dtypes import default_float, default_stamp
 from ..registry.native_type import NativeCallable, accept_entries
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
 from .guards.externals import captures_gradient
-from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
+from .guards.leaves import generalize, has_strides, is_plain, key_for_device, leaf_key, without_data
 from .interceptors import BOUND_INTERCEPTORS, CALL_INTERCEPTORS
 from .native_entry import NativeEntry, use_time
 from .outputs import CapturedValueError
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from .stages import Lowered, Traced
 
 Keys = tuple[tuple[Any, ...], ...]
+MOST_KINDS = 4
+"""How many strides of the same arguments are compiled apart; for further ones, one specialization takes any."""
+
 _donation = lazy.Module(".jit.donation")
 _explain = lazy.Module(".jit.explain")
 _joint_trace = lazy.Module(".jit.derivatives.joint_trace")
@@ -97,7 +100,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     """
 
     _specializations: list[Specialization]
-    _by_key: dict[object, tuple[Specialization, ...]]
+    _by_key: dict[tuple[Any, ...], tuple[Specialization, ...]]
     _misses: int
     _evicted_hits: int
     _batches = _LazyVariants(lazy.Functions(".jit.batching").BatchedVariants)
@@ -207,7 +210,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """Look up or make the specialization for a call; returns it and the call's derived scalars."""
         result, scalars = self._find(bound, keys)
         if result is None:
-            result = self._add(bound, keys)
+            result = self._add(bound, self._limit_strides(bound, keys))
             scalars = result.scalars(bound.leaves)
         else:
             result.hits += 1
@@ -219,8 +222,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         try:
             if self._methods_self and self._arguments.begins_with_leaf(bound.treedef):
                 first, *rest = bound.leaves
-                return (leaf_key(first, identity=True), *map(leaf_key, rest))
-            return tuple([leaf_key(leaf) for leaf in bound.leaves])
+                keys = (leaf_key(first, identity=True), *map(leaf_key, rest))
+            else:
+                keys = tuple([leaf_key(leaf) for leaf in bound.leaves])
+            return tuple(map(generalize, keys)) if self._arguments.donated or self._as_recorded else keys
         except ArgumentError as fault:
             if not self._methods_self and self._is_method(bound):
                 self._methods_self = True
@@ -255,7 +260,16 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 scalars = value.scalars(bound.leaves)
                 if scalars is not None:
                     return value, scalars
-        return None, ()
+        return self._find(bound, tuple(map(generalize, keys))) if any(map(has_strides, keys)) else (None, ())
+
+    def _limit_strides(self, bound: BoundArguments, keys: Keys) -> Keys:
+        """The keys to compile for: any strides, if there are many specializations that differ in strides only."""
+        general = tuple(map(generalize, keys))
+        if general == keys:
+            return keys
+        wanted = _cache_key(bound, general)
+        alike = [key for key in self._by_key if (key[0], tuple(map(generalize, key[1])), *key[2:]) == wanted]
+        return general if len(alike) >= MOST_KINDS else keys
 
     def _add(self, bound: BoundArguments, keys: Keys) -> Specialization:
         """Trace, lower and cache a specialization, and evict the least recently used; if it fails, change nothing."""
@@ -418,6 +432,6 @@ def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[object, ...]:
     return (*key[:-1], keys | autograd_keys(keys) if need else keys)
 
 
-def _cache_key(bound: BoundArguments, keys: Keys) -> object:
+def _cache_key(bound: BoundArguments, keys: Keys) -> tuple[Any, ...]:
     context = context_key(), named_axes(), default_float()
     return bound.treedef, keys, bound.static_keys, state.include, state.exclude, *context

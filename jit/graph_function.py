@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import locks, pytree
+from .. import lazy, locks, pytree
 from ..eager.tensor.tensor import Tensor, wrap
 from ..registry.dispatch.keys import BACKEND_OF_DEVICE
 from ..registry.dispatch.observers import kernel_watch
@@ -16,12 +16,13 @@ from ..registry.native_type import NativeCallable, accept_entries
 from ..tracer.graph import Graph, Value
 from .arguments import Arguments
 from .execute import make_executable, run
-from .guards.leaves import LeafGuard
+from .guards.leaves import LeafGuard, Strides
 from .guards.versions import read_registry_time, read_versions
 from .native_entry import NativeEntry
 from .outputs import Output, OutputTree
 from .specialization import Specialization
 
+_strided_parameters = lazy.Module(".jit.strided_parameters")
 _lock = locks.make_lock("jit")
 
 
@@ -34,11 +35,16 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
     Args:
         graph: the graph.
         name: its name in messages.
+        strided: the parameters that are not contiguous, and their strides in bytes.
     """
 
-    def __init__(self, graph: Graph, name: str):
-        self.graph = Graph()
-        self.graph.inputs, self.graph.nodes, self.graph.outputs = graph.parameters, graph.nodes, graph.outputs
+    def __init__(self, graph: Graph, name: str, strided: tuple[tuple[int, Strides], ...] = ()):
+        whole = Graph()
+        whole.inputs, whole.nodes, whole.outputs = graph.parameters, graph.nodes, graph.outputs
+        layouts = dict(strided)
+        self._guards = tuple(_make_guard(value, layouts.get(n)) for n, value in enumerate(whole.inputs))
+        self.graph = _strided_parameters.read_by_strides(whole, strided) if strided else whole
+        self._strided = strided
         self.__name__ = self.__qualname__ = name
         self._arguments = _make_positional_arguments(name, len(self.graph.inputs))
         self._moment = read_registry_time()
@@ -52,7 +58,8 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         self._native.link(value, self._arguments, (len(given), ()))
         if value.executable is None:
             return tuple([_copy_argument(given[self.graph.inputs.index(o)]) for o in self.graph.outputs])
-        return tuple(run(value.executable, self.graph, given))
+        bases = _strided_parameters.take_bases(given, self._strided) if self._strided else given
+        return tuple(run(value.executable, self.graph, bases))
 
     def run(self, *given: object) -> tuple[Any, ...]:
         """Call the function; in Python while a profiler records kernels, which native entries do not report."""
@@ -83,7 +90,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         leaves = tuple(Output("result", index) for index in range(results))
         return Specialization(
             treedef=make_tuple_treedef(count),
-            guards=tuple(map(_make_guard, graph.inputs)),
+            guards=self._guards,
             paths=tuple(self._arguments.dynamic),
             statics=(),
             static_values=(),
@@ -123,11 +130,11 @@ def _make_positional_arguments(name: str, count: int) -> Arguments:
     return Arguments(function, (), ())
 
 
-def _make_guard(value: Value) -> LeafGuard:
+def _make_guard(value: Value, strides: Strides | None) -> LeafGuard:
     if value.weak is not None:
         return LeafGuard("scalar", value.weak)
     spec = value.spec
     if spec.device != "cpu":
         keys = 1 << BACKEND_OF_DEVICE[spec.device.partition(":")[0]]
-        return LeafGuard("tensor", Tensor, spec.dtype.np, spec.shape, True, keys, None, spec.device)
-    return LeafGuard("array", np.ndarray, spec.dtype.np, spec.shape)
+        return LeafGuard("tensor", Tensor, spec.dtype.np, spec.shape, None, keys, None, spec.device)
+    return LeafGuard("array", np.ndarray, spec.dtype.np, spec.shape, strides)

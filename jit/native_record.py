@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,8 @@ from ..backends.cpu.fastpath.glue.jit_structs import (
     SpecializationStruct,
     float_bits,
     make_array_guard,
-    make_copied_array_guard,
     make_output_table,
+    make_strided_array_guard,
 )
 from ..backends.cpu.fastpath.runtime.rt_base import ELSEWHERE
 from ..eager.tensor.tensor import Tensor
@@ -31,9 +32,11 @@ from .guards.leaves import LeafGuard, NotNative
 from .specialization import Specialization
 
 if TYPE_CHECKING:
+    from ..backends.cpu.fastpath.glue.structs import StructMemory
     from ..registry.types import Function
 
 _native_results = lazy.Module(".jit.native_results")
+_strided_parameters = lazy.Module(".jit.strided_parameters")
 
 INT64 = (-(2**63), 2**63 - 1)
 _ARITHMETIC = {
@@ -56,7 +59,9 @@ class GuardBuilder:
         # For each parameter of the graph, which held reference is the object given, and which is its array.
         self.reference_indices: dict[int, int] = {}
         self.array_indices: dict[int, int] = {}
-        self.copied: set[int] = set()  # the parameters whose arrays are copied
+        self.strided: dict[
+            int, int
+        ] = {}  # the parameters that are not contiguous, and the lowest offset in bytes
         self.parameter_of = {leaf: number for number, leaf in enumerate(specialization.dynamic)}
         self.arrays = sum(p.weak is None for p in convention.parameters)
         self.externals = 0
@@ -268,17 +273,21 @@ class GuardBuilder:
         kind = at.GuardCode.TENSOR if guard.type is Tensor else at.GuardCode.ARRAY
         if guard.keys & AUTOGRAD and not self.specialization.exclude & AUTOGRAD:
             kind = at.GuardCode.RECORDED_TENSOR
-        make = make_array_guard if guard.contiguous else make_copied_array_guard
+        make: Callable[[TensorSpec, int], StructMemory] = make_array_guard
+        if guard.strides is not None:
+            low = _strided_parameters.find_extent(guard.shape, guard.strides)[0] if guard.strides else 0
+            make, self.strided[parameter] = (
+                functools.partial(make_strided_array_guard, guard.strides, low),
+                low,
+            )
         self.guards.add(kind, LayoutGuard(make, spec, self.convention.parameters[parameter].slot))
         if guard.type is Tensor:
             self.reference_indices[parameter] = self.held
-        if not guard.contiguous:
-            self.copied.add(parameter)
         self.array_indices[parameter] = self.held + 1
         self.held += 2
 
     def _guard_device_tensor(self, guard: LeafGuard, parameter: int) -> None:
-        if guard.device == "cpu" or not guard.contiguous:
+        if guard.device == "cpu" or guard.strides is not None:
             raise NotNative("a tensor that is on the host, or is not contiguous")
         spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
         self.guards.add(

@@ -116,7 +116,8 @@ def describe_view(builder: GuardBuilder, output: Computed, is_copy: bool) -> Vie
     size = whole.dtype.itemsize
     strides = tuple(step * size for step in layout.strides)
     spec = whole._replace(shape=layout.shape)
-    return ViewOfArray(spec, strides, layout.offset * size, source, of_argument, is_copy)
+    first = builder.strided.get(output.index, 0) if of_argument else 0
+    return ViewOfArray(spec, strides, first + layout.offset * size, source, of_argument, is_copy)
 
 
 # -- writes --------------------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ def add_writes(builder: GuardBuilder, record: SpecializationStruct) -> None:
 
 def _find_write(builder: GuardBuilder, parameter: int, source: Output) -> WriteBack:
     target = builder.reference_indices.get(parameter)
-    if target is None or parameter in builder.copied:
+    if target is None or parameter in builder.strided:
         raise NotNative("it writes into an array of NumPy, or into a tensor that is not contiguous")
     spec = builder.convention.parameters[parameter].spec
     slot, offset = _find_contents(builder, source)
@@ -154,6 +155,8 @@ def _find_contents(builder: GuardBuilder, source: Output) -> tuple[int, int]:
     if source.kind == "parameter":
         if source.views:
             raise NotNative("it writes a view of an argument")
+        if source.number in builder.strided:
+            raise NotNative("it writes an argument that is not contiguous")
         return _find_slot(builder, source.number), 0
     output = convention.outputs[source.number]
     is_dense = output.layout is not None and output.layout._replace(offset=0).is_contiguous

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .. import lazy
 from ..pytree import TreeDef
 from ..registry.dtypes import DType, float32
 from ..registry.values import SCALARS
@@ -16,12 +17,14 @@ from .failed_writes import Write, run_with_write_recovery
 from .guards.captured import CapturedGuard, MaskGuard
 from .guards.externals import ExternalGuard
 from .guards.integer_ranges import Range
-from .guards.leaves import SCALAR_KINDS, LeafGuard, to_tensor
+from .guards.leaves import SCALAR_KINDS, LeafGuard, Strides, to_tensor
 from .guards.versions import Versions, count_changes
 from .outputs import OutputTree
 
 if TYPE_CHECKING:
     from .guards.guard import Guard
+
+_strided_parameters = lazy.Module(".jit.strided_parameters")
 
 
 @dataclass(eq=False, repr=False, match_args=False, slots=True)
@@ -47,6 +50,7 @@ class Specialization:
         dynamic: leaf index of each of ``graph.inputs``.
         outputs: the sources of the leaves of the result.
         ranges: bounds on integer scalars.
+        strided: the parameters that the program reads by their strides, in bytes, from the memory that it gets.
         writes: the writes into arguments, in program order.
         traced: the whole traced program, if ``graph`` is only a part of it.
         executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
@@ -75,6 +79,7 @@ class Specialization:
     outputs: OutputTree
     ranges: tuple[Range, ...]
     masks: tuple[MaskGuard, ...] = ()
+    strided: tuple[tuple[int, Strides], ...] = ()
     writes: tuple[Write, ...] = ()
     traced: Graph | None = None
     executable: Any = None
@@ -167,8 +172,9 @@ class Specialization:
             self.executable, self.donated = lowered.compile(), tuple(sorted(lowered.written))
 
     def _execute(self, parameters: list[Any]) -> Any:
+        given = _strided_parameters.take_bases(parameters, self.strided) if self.strided else parameters
         return self.run_with_recovery(
-            lambda: run(self.executable, self.program, parameters, self.donated), parameters
+            lambda: run(self.executable, self.program, given, self.donated), parameters
         )
 
     def run_with_recovery(self, work: Callable[[], object], parameters: Sequence[object]) -> Any:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..registry.types import Function
 
 _complex_numbers = lazy.Module(".jit.complex_numbers")
+_strided_parameters = lazy.Module(".jit.strided_parameters")
 _verifier = lazy.Module(".tracer.verify")
 DYNAMIC = ("tensor", "array", "scalar", "weak")
 """The kinds of dynamic leaves, whose values are inputs of the graph."""
@@ -55,7 +56,7 @@ def _make_tracer(trace: Trace, guard: LeafGuard, leaf: object) -> object:
         return leaf
     value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device))
     tensor = make_tracer(trace, value)
-    Aliases(value, "an argument", is_written_back=True, is_contiguous=guard.contiguous).add(tensor)
+    Aliases(value, "an argument", is_written_back=True, is_contiguous=guard.strides is None).add(tensor)
     return tensor
 
 
@@ -156,6 +157,13 @@ def make_specialization(
     written = [graph.constants[index - first] for index in output_tree.written if index >= first]
     attributes = call.reachable.find_guards(graph.constants, written)
     externals = find_externals(fn)
+    dynamic = tuple(index for index, guard in enumerate(guards) if guard.kind in DYNAMIC)
+    captured = tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants))
+    layouts = [
+        *enumerate(guards[index].strides for index in dynamic),
+        *((c.parameter, c.leaf.strides) for c in captured),
+    ]
+    strided = tuple((parameter, strides) for parameter, strides in layouts if strides and program.nodes)
     return Specialization(
         treedef=bound.treedef,
         guards=guards,
@@ -167,13 +175,14 @@ def make_specialization(
         context=context_key(),
         default_dtype=default_float(),
         externals=(*externals, *find_attributes(fn, externals), *attributes),
-        captured=tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants)),
+        captured=captured,
         masks=tuple({id(mask): MaskGuard(mask, known) for mask, known in call.trace.masks}.values()),
         versions=read_versions(call.trace.graph, call.before),
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,
-        program=program,
-        dynamic=tuple(index for index, guard in enumerate(guards) if guard.kind in DYNAMIC),
+        program=_strided_parameters.read_by_strides(program, strided) if strided else program,
+        strided=strided,
+        dynamic=dynamic,
         outputs=output_tree,
         ranges=find_ranges(graph),
     )

@@ -160,7 +160,6 @@ SYNONYMS: dict[str, str] = {
 
 # A name of another library -> why there is nothing like it.
 ABSENT: dict[str, str] = {
-    "as_strided": "a view is declared by a rule that the compiler reads; arbitrary strides could reach any memory",
     "as_subclass": "a subclass is made by __tandem_dispatch__; see td.DispatchMode",
     "base": "views share x.storage()",
     "byteswap": "the bytes of elements have the machine's order",
@@ -273,8 +272,8 @@ SYNONYM_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"threshold_", "td.nn.functional.threshold"),
         (r"feature_dropout_?", "td.nn.functional.feature_alpha_dropout, or td.nn.Dropout2d"),
         (
-            r"as_strided\w*|(?:new_)?empty_strided|empty_permuted",
-            "td.empty, and x.permute or slices of a tensor",
+            r"as_strided_\w*|(?:new_)?empty_strided|empty_permuted",
+            "td.empty, and x.permute, x.as_strided or slices of a tensor",
         ),
         (r"resize_as\w*", "x.resize_(y.shape), or x.reshape(y.shape)"),
         (r"slice_inverse", "x.slice_scatter, or x.at[index].set"),

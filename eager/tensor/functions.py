@@ -79,7 +79,7 @@ MODULES_OF_METHODS: dict[str, str] = {
 # Attributes of NumPy's arrays and PyTorch's tensors that tensors lack; reading one raises an error that names the
 # tandem spelling, from spellings/foreign_names.py.
 FOREIGN_ATTRIBUTES = (
-    "as_strided as_strided_ as_strided_scatter as_subclass base byteswap ccol_indices chalf choose col_indices "
+    "as_strided_ as_strided_scatter as_subclass base byteswap ccol_indices chalf choose col_indices "
     "crow_indices ctypes dequantize dump dumps eig flat getfield grad_dtype hash_tensor index indices int_repr "
     "ipu is_coalesced is_distributed is_ipu is_maia is_mkldnn is_mps is_mtia is_neg is_nested is_pinned "
     "is_quantized is_shared is_sparse_csr is_vulkan is_xla is_xpu lstsq map2_ module_load mtia name new "

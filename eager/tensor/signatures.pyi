@@ -404,6 +404,15 @@ class TensorMethods(TensorBase):
         fill_value: _b.int = 0,
     ) -> Tensor:
         """The indices of the elements that are not zero, a row for each."""
+    def as_strided(
+        self,
+        size: Sequence[_b.int] | _b.int,
+        stride: Sequence[_b.int] | _b.int,
+        storage_offset: _b.int | None = None,
+        *,
+        copy: _b.bool | None = None,
+    ) -> Tensor:
+        """A view of a tensor's elements, in row-major order, with given sizes and strides."""
     def asin(
         self,
     ) -> Tensor:

@@ -18,6 +18,7 @@ from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import NO_GRAD, current, state
 from ...registry.values import describe
 from ..graph_function import GraphFunction, make_tuple_treedef
+from ..guards.leaves import Strides
 from ..outputs import Output, OutputTree
 from ..specialization import Specialization
 from .backward import Backward, specialize_for_zero_cotangents
@@ -45,6 +46,7 @@ class Derivative:
         fixed: numbers of the leaves that are no parameters.
         detached: indices in the flat result of views through which no gradient flows.
         dynamic: numbers of the leaves that are parameters.
+        strided: the parameters that the forward graph reads by their strides.
 
     Attributes:
         forward, backward: the compiled functions.
@@ -62,6 +64,7 @@ class Derivative:
         fixed: tuple[int, ...],
         detached: frozenset[int],
         dynamic: tuple[int, ...],
+        strided: tuple[tuple[int, Strides], ...],
     ):
         self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
         self.positions, self.fixed, self.detached = tuple(roots.values()), fixed, detached
@@ -72,7 +75,7 @@ class Derivative:
         self.tensor_keys: tuple[tuple[int, int], ...] = ()
         self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)
-        self.forward = GraphFunction(split.forward, name)
+        self.forward = GraphFunction(split.forward, name, strided)
         self.active = ActiveRules(tuple(Rule(n, None, (), 0, False, False) for n in range(len(targets))), ())
         indices = {value: n for n, value in enumerate([*split.forward.parameters, *split.forward.outputs])}
         self.reads = tuple(indices[value] for value in split.reads[: len(split.reads) - len(roots)])

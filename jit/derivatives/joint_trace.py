@@ -147,6 +147,7 @@ def specialize_joint(
         fixed=tuple(index for index, guard in enumerate(call.guards) if guard.kind not in DYNAMIC),
         dynamic=specialization.dynamic,
         detached=detached,
+        strided=specialization.strided,
     )
     return specialization
 

@@ -10,7 +10,7 @@ from ... import lazy
 from ...eager.tensor.tensor import Tensor
 from ...named_tuple import NamedTuple
 from ...registry.values import describe
-from .leaves import LeafGuard, NotNative, device_key, make_guard
+from .leaves import LeafGuard, NotNative, device_key, make_guard, read_strides
 
 if TYPE_CHECKING:
     from ...registry.types import Array
@@ -38,7 +38,8 @@ class CapturedGuard(NamedTuple):
         if type(tensor) is not Tensor:
             return bool((tensor._keys, tensor.shape, tensor.device) == (leaf.keys, leaf.shape, leaf.device))
         array = tensor._array
-        return bool(tensor._keys == leaf.keys and array.shape == leaf.shape and array.dtype == leaf.dtype)
+        same = tensor._keys == leaf.keys and array.shape == leaf.shape and array.dtype == leaf.dtype
+        return bool(same and (not leaf.strides or array.strides == leaf.strides))
 
     def explain(self) -> str:
         """Describe what has changed since the trace; return an empty text if the guard holds."""
@@ -84,5 +85,5 @@ def guard_captured(tensor: Tensor, parameter: int) -> CapturedGuard:
     if type(tensor) is not Tensor:
         return CapturedGuard(tensor, make_guard(device_key(tensor, tensor.device)), parameter)
     array = tensor._array
-    key = (Tensor, array.dtype, array.shape, array.flags.c_contiguous, tensor._keys)
+    key = (Tensor, array.dtype, array.shape, read_strides(array), tensor._keys)
     return CapturedGuard(tensor, make_guard(key), parameter)

@@ -25,6 +25,7 @@ from ...registry.values import SCALARS, TensorSpec, converters, describe
 from ...tracer.trace import check_alive
 
 if TYPE_CHECKING:
+    from ...registry.types import Array
     from ..native_record import GuardBuilder
 
 jit_layout = lazy.Module(".backends.cpu.fastpath.glue.jit_layout")
@@ -52,6 +53,12 @@ SCALAR_KINDS = ("scalar", "weak")
 """The kinds of leaves that are Python numbers to compiled code."""
 
 
+Strides = tuple[int, ...]
+
+ANY: Strides = ()
+"""The strides, in a key or a guard, of each array that is not C-contiguous: it is copied."""
+
+
 class NotNative(Exception):
     """The native entry cannot express a specialization; the message is the reason."""
 
@@ -66,7 +73,7 @@ class LeafGuard(NamedTuple):
         type: its exact type.
         dtype: NumPy dtype of a tensor or an array.
         shape: its shape.
-        contiguous: whether it is C-contiguous.
+        strides: its strides in bytes; None if it is C-contiguous, empty for any others: then it is copied.
         keys: key set of a tensor.
         value: of a static leaf, or the :class:`IdentityKey` of an object.
         device: the device of a tensor.
@@ -76,14 +83,14 @@ class LeafGuard(NamedTuple):
     type: type
     dtype: Any = None
     shape: tuple[int, ...] = ()
-    contiguous: bool = True
+    strides: Strides | None = None
     keys: int = 0
     value: Any = None
     device: str = "cpu"
 
     def __str__(self) -> str:
         if self.kind in ("tensor", "array"):
-            layout = "" if self.contiguous else ", not contiguous"
+            layout = "" if self.strides is None else f", {_describe_strides(self.strides)}"
             grad = ", requires_grad" if self.keys & AUTOGRAD else ""
             device = "" if self.device == "cpu" else f" on {self.device}"
             return (
@@ -112,7 +119,7 @@ class LeafGuard(NamedTuple):
         if self.kind in ("tensor", "array") and self.kind == current.kind:
             properties = [("shape", self.shape, current.shape), ("dtype", self.dtype, current.dtype)]
             properties += [
-                ("contiguity", self.contiguous, current.contiguous),
+                ("layout", _describe_strides(self.strides), _describe_strides(current.strides)),
                 ("device", self.device, current.device),
             ]
             if self.device == current.device:
@@ -143,6 +150,12 @@ class LeafGuard(NamedTuple):
             builder.add_scalar(self.type, parameter)
         else:
             builder.add_array(self, parameter)
+
+
+def _describe_strides(strides: Strides | None) -> str:
+    if strides is None:
+        return "contiguous"
+    return f"strides {strides}" if strides else "not contiguous"
 
 
 class DefaultValue:
@@ -178,26 +191,45 @@ class IdentityKey:
         return f"the object {object.__repr__(value)}" if value is not None else "an object that is gone"
 
 
+def read_strides(array: Array) -> Strides | None:
+    """The strides of an array in bytes; None if it is C-contiguous, :data:`ANY` if they are not whole elements."""
+    flags = array.flags
+    if flags.c_contiguous:
+        return None
+    strides: Strides = array.strides
+    return strides if flags.aligned and not any(step % array.itemsize for step in strides) else ANY
+
+
+def has_strides(key: tuple[Any, ...]) -> bool:
+    """Whether a leaf's key is that of an array that is read by its strides."""
+    return key[0] in (Tensor, np.ndarray) and bool(key[3])
+
+
+def generalize(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A leaf's key with any strides instead of certain ones; other keys are returned unchanged."""
+    return (*key[:3], ANY, *key[4:]) if has_strides(key) else key
+
+
 def _tensor_key(value: Any) -> tuple[Any, ...]:
     array, keys = value._array, value._keys
     if keys is not CPU_KEYS:
         if is_weak(value):
             return ("weak", type(number_of(value)))
         _check_keys(value)
-    return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, keys)
+    return (Tensor, array.dtype, array.shape, read_strides(array), keys)
 
 
 def device_key(value: Any, device: str) -> tuple[object, ...]:
     """The key of a device tensor; the dispatch key set is the last item."""
-    return (Tensor, value.dtype.np, value.shape, value.is_contiguous(), device, value._keys)
+    return (Tensor, value.dtype.np, value.shape, None if value.is_contiguous() else ANY, device, value._keys)
 
 
 def key_for_device(device: str, key: tuple[object, ...]) -> tuple[object, ...]:
     """The key of a CPU tensor or an array as if it were on a CUDA device; other keys are returned unchanged."""
     if key[0] not in (Tensor, np.ndarray, np.generic) or len(key) == 6:
         return key
-    contiguous = key[3] if len(key) > 3 else True
-    return (Tensor, *key[1:3], contiguous, device, 1 << DispatchKey.CUDA)
+    strides = None if len(key) == 3 or key[3] is None else ANY
+    return (Tensor, *key[1:3], strides, device, 1 << DispatchKey.CUDA)
 
 
 def is_plain(value: Any, exclude: int) -> bool:
@@ -227,13 +259,13 @@ def _default_key(value: object) -> tuple[Any, ...]:
 
 def _array_key(value: Any) -> tuple[Any, ...]:
     as_dtype(value.dtype)  # refuses object arrays, strings, ...
-    return (np.ndarray, value.dtype, value.shape, value.flags.c_contiguous)
+    return (np.ndarray, value.dtype, value.shape, read_strides(value))
 
 
 _KEY_FUNCTIONS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     Tensor: _tensor_key,
     # meta tensors serve tracing and lowering without data; calls on them are not compiled
-    MetaTensor: lambda x: (Tensor, x.dtype.np, x.shape, x.is_contiguous(), CPU_KEYS),
+    MetaTensor: lambda x: (Tensor, x.dtype.np, x.shape, None if x.is_contiguous() else ANY, CPU_KEYS),
     np.ndarray: _array_key,
     DefaultValue: lambda leaf: _default_key(leaf.value),
     **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]

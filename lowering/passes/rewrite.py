@@ -5,7 +5,8 @@ Unchanged nodes are shared between the graphs before and after a pass; nodes are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ...registry.dispatch.keys import DispatchKey
@@ -85,7 +86,11 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
     return replace_each(graph, lambda node, out: visit(node))
 
 
-def replace_each(graph: Graph, visit: Callable[[Node, Graph], Replacement]) -> Graph:
+def replace_each(
+    graph: Graph,
+    visit: Callable[[Node, Graph], Replacement],
+    replaced: Mapping[Value, Value] = MappingProxyType({}),
+) -> Graph:
     """Rewrite a graph node by node.
 
     ``visit(node, out)`` returns None to keep a node, or the values that replace its results, whose nodes it has
@@ -94,12 +99,13 @@ def replace_each(graph: Graph, visit: Callable[[Node, Graph], Replacement]) -> G
     Args:
         graph: what to rewrite; it stays as it is.
         visit: called with each node, whose arguments have been replaced already.
+        replaced: what replaces parameters.
 
     Returns:
         The new graph.
     """
     out = empty_like(graph)
-    env: dict[Value, Value] = {}
+    env = dict(replaced)
 
     def read(value: Value) -> Value:
         return env.get(value, value)

@@ -94,8 +94,20 @@ def test_sliding_windows_are_differentiated_and_checked():
         windows(td.ones(4), 5)
     with pytest.raises(ValueError, match="1 lengths of windows do not fit 2 axes"):
         windows(td.ones((2, 2)), 1)
-    with pytest.raises(AttributeError, match="as_strided"):
-        _ = td.lib.stride_tricks.as_strided
+
+
+def test_views_with_strides_in_bytes_stay_within_the_tensor():
+    view, x = td.lib.stride_tricks.as_strided, td.asarray(V)
+    given = ((2, 2), (V.itemsize, V.itemsize))
+    assert view(x, *given).tolist() == np.lib.stride_tricks.as_strided(V, *given).tolist()
+    assert view(x).tolist() == V.tolist()
+    assert td.grad(lambda x: view(x, *given).sum())(x).tolist() == [1, 2, 1]
+    with pytest.raises(IndexError, match="memory"):
+        view(x, (4,))
+    with pytest.raises(td.errors.UnsupportedError, match="whole elements"):
+        view(x, (2,), (1,))
+    with pytest.raises(td.errors.UnsupportedError, match="not contiguous"):
+        view(td.ones((4, 4)).T, (2,))
 
 
 def test_arrays_and_lists_are_converted_by_functions_written_in_python():

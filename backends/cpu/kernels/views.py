@@ -37,7 +37,7 @@ def view_array(op: Operator, array: Array, *args: Any, **kwargs: Any) -> Array:
     if layout is None:
         raise OutOfBoundsError(f"{name}: the elements of this tensor have to be copied")
     check_within(name, layout, base)
-    return _address_memory(array, layout)
+    return address_memory(array, layout)
 
 
 def rule_kernel(op: Operator) -> Callable[..., Tensor]:
@@ -51,7 +51,7 @@ def rule_kernel(op: Operator) -> Callable[..., Tensor]:
     return kernel
 
 
-def _address_memory(array: Array, layout: ViewLayout) -> Array:
+def address_memory(array: Array, layout: ViewLayout) -> Array:
     """Return an array over the same memory; strides and offset are in bytes."""
     interface = dict(array.__array_interface__)
     address, readonly = interface["data"]

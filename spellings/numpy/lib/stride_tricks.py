@@ -1,7 +1,6 @@
-"""``tandem.numpy.lib.stride_tricks``: sliding windows, and broadcasting.
+"""``tandem.numpy.lib.stride_tricks``: views with given strides, sliding windows, and broadcasting.
 
-Results are computed by operators, so that calls are traced and differentiated; windows are copied. ``as_strided`` is
-missing, as arbitrary strides could reach any memory.
+Results are computed by operators, so that calls are traced and differentiated; windows are copied.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...eager.tensor.interop.array_namespace import broadcast_shapes as broadcast_shapes
-from ...errors import ShapeError, ValueArgumentError
+from ...errors import ShapeError, UnsupportedError, ValueArgumentError
 from ...operators.declare.shape_rules import normalize_axis, spec_of
+from ...operators.declare.view_spec import row_major_strides
 from ...operators.shape.grids import broadcast_arrays as broadcast_arrays
 from ...operators.shape.parts import unfold
+from ...operators.shape.strided import as_strided as _as_strided
 from ...operators.shape.views import broadcast_to as broadcast_to
 from ...spellings.forwarding import refuse_unknown
 
@@ -65,6 +66,46 @@ def sliding_window_view(
             )
         result = unfold(result, along, size, 1)
     return result
+
+
+def as_strided(
+    x: Tensor,
+    shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    subok: bool = False,
+    writeable: bool = True,
+) -> Tensor:
+    """A view of a contiguous tensor with a shape and strides.
+
+    Args:
+        x: a contiguous tensor.
+        shape: the shape of the result; None: that of ``x``.
+        strides: for each axis the distance, in bytes, between neighbours; None: those of ``x``.
+        subok, writeable: accepted for compatibility with NumPy.
+
+    Returns:
+        A view; it is read only where its elements share memory.
+
+    Raises:
+        OutOfBoundsError: an element lies outside of ``x``, whose memory NumPy would read.
+        UnsupportedError: ``x`` is not contiguous, or a stride is not a whole number of elements.
+
+    >>> import tandem.numpy as np
+    >>> np.lib.stride_tricks.as_strided(np.arange(4), (3, 2), (8, 8)).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+
+    Source: ``numpy.lib.stride_tricks.as_strided``.
+    """
+    spec = spec_of(x)
+    size = spec.dtype.itemsize
+    if not x.is_contiguous():
+        raise UnsupportedError("as_strided: the tensor is not contiguous; take x.contiguous()")
+    if strides is not None and any(step % size for step in strides):
+        raise UnsupportedError(
+            f"as_strided: strides of {tuple(strides)} bytes are not whole elements of {spec.dtype}"
+        )
+    steps = row_major_strides(spec.shape) if strides is None else [step // size for step in strides]
+    return _as_strided(x, spec.shape if shape is None else tuple(shape), tuple(steps))
 
 
 __getattr__ = refuse_unknown(__name__)

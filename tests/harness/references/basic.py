@@ -208,6 +208,15 @@ def bitcast(x: Array, dtype: Any) -> Array:
     )
 
 
+def as_strided(x: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
+    """The elements at offsets that are added up one by one."""
+    result = np.empty(size, x.dtype)
+    for index in np.ndindex(*size):
+        at = (storage_offset or 0) + sum(i * step for i, step in zip(index, stride))
+        result[index] = x.reshape(-1)[at]
+    return result
+
+
 def pad(x: Array, width: Any, mode: str = "constant", *, value: Any = None, **options: Any) -> Array:
     """NumPy's pad."""
     if value is not None:

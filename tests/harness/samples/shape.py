@@ -187,6 +187,25 @@ def bitcast_samples(dtype):
     yield SampleInput((TensorSample((2, 16)), float32 if dtype.itemsize != 4 else float64))
 
 
+def as_strided_samples(dtype):
+    """Rows, overlapping windows, a diagonal, reversed and repeated elements, and none."""
+    yield SampleInput((TensorSample((3, 4)), (2, 3), (4, 1)))
+    yield SampleInput((TensorSample((14,)), (4, 3, 2), (1, 4, 1), 1))
+    yield SampleInput((TensorSample((4, 4)), (4,), (5,)))
+    yield SampleInput((TensorSample((6,)), (3,), (-2,), 5))
+    yield SampleInput((TensorSample((2, 3)), (2, 5), (3, 0)), {"storage_offset": 2})
+    yield SampleInput(
+        (TensorSample((1, 1)), (2, 1), (0, 7))
+    )  # contiguous in each layout, so that none is copied
+    yield SampleInput((TensorSample((3,)), (0, 9), (1, 1)))
+
+
+def as_strided_errors():
+    yield ErrorInput((TensorSample((3,)), (4,), (1,)), IndexError, "memory")
+    yield ErrorInput((TensorSample((3,)), (2,), (-1,)), IndexError, "memory")
+    yield ErrorInput((TensorSample((3,)), (2,), (1, 1)), ValueError, "strides")
+
+
 def bitcast_errors():
     yield ErrorInput((TensorSample((3,)), float64), ValueError, "whole number")
     yield ErrorInput((TensorSample(()), float64), ValueError, "0-d")

@@ -296,16 +296,18 @@ def array_matches(frame: jit_layout.CallFrame, array: capi.Ndarray, wanted: jit_
         return False
     if not rt_layouts.equal_integers(array.dims, wanted.dims, rank) or (flags & capi.ALIGNED) == 0:
         return False
-    strides = wanted.strides
+    strides, data = wanted.strides, array.data
     if unlikely(wanted.is_copied != 0):
         return copy_matches(frame, array, wanted)
     if strides == NULL:
         if (flags & capi.C_CONTIGUOUS) == 0:
             return False
-    elif not rt_layouts.equal_integers(array.strides, strides, rank):
+    elif rt_layouts.equal_integers(array.strides, strides, rank):
+        data = data + wanted.low
+    else:
         return False
     hold_reference(frame, array)
-    store(ptr, frame.buffers, wanted.at * 8, array.data)
+    store(ptr, frame.buffers, wanted.at * 8, data)
     return True
 
 

@@ -117,6 +117,7 @@ class ArrayGuard(Struct):
     at: i64
     descr: ptr
     is_copied: i64  # 1: the array is not C-contiguous, and the code gets a copy that is
+    low: i64  # the offset in bytes of the memory that the code gets; of an array that is read by its strides
 
 
 class DeviceGuard(Struct):

@@ -110,10 +110,20 @@ def make_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
     return StructMemory(at.ArrayGuard, descr=spec.dtype.np, rank=len(spec.shape), dims=dims, at=slot)
 
 
-def make_copied_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
-    """Return the struct that describes a valid array that is not C-contiguous, and is copied."""
+def make_strided_array_guard(strides: tuple[int, ...], low: int, spec: TensorSpec, slot: int) -> StructMemory:
+    """Return the struct that describes a valid array that is not C-contiguous.
+
+    Args:
+        strides: its strides in bytes; empty for any, where it is copied.
+        low: the lowest offset of an element in bytes, where the memory starts that the code takes.
+        spec, slot: as for other arrays.
+    """
     result = make_array_guard(spec, slot)
-    result.set(at.ArrayGuard.is_copied, 1)
+    if strides:
+        result.point(at.ArrayGuard.strides, make_int64_array(strides))
+        result.set(at.ArrayGuard.low, low)
+    else:
+        result.set(at.ArrayGuard.is_copied, 1)
     return result
 
 
