@@ -58,7 +58,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         self._native.link(value, self._arguments, (len(given), ()))
         if value.executable is None:
             return tuple([_copy_argument(given[self.graph.inputs.index(o)]) for o in self.graph.outputs])
-        bases = _strided_parameters.take_bases(given, self._strided) if self._strided else given
+        bases = _strided_parameters.take_bases(given, self._strided, self.graph) if self._strided else given
         return tuple(run(value.executable, self.graph, bases))
 
     def run(self, *given: object) -> tuple[Any, ...]:

@@ -172,7 +172,11 @@ class Specialization:
             self.executable, self.donated = lowered.compile(), tuple(sorted(lowered.written))
 
     def _execute(self, parameters: list[Any]) -> Any:
-        given = _strided_parameters.take_bases(parameters, self.strided) if self.strided else parameters
+        given = (
+            _strided_parameters.take_bases(parameters, self.strided, self.program)
+            if self.strided
+            else parameters
+        )
         return self.run_with_recovery(
             lambda: run(self.executable, self.program, given, self.donated), parameters
         )

@@ -81,6 +81,7 @@ def specialize(
     program = copy_with_outputs(graph, output_tree.computed)
     if any(guard.type is complex for guard in call.guards):
         program = _complex_numbers.pass_as_arrays(program)
+    program.keeps_layout = False
     made = make_specialization(fn, bound, call, graph, program, output_tree)
     made.writes = collect_writes(trace, memories)
     return made

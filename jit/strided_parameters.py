@@ -1,7 +1,7 @@
 """Parameters that are read by their strides: compiled code copies no argument that is not C-contiguous.
 
-The executable gets the memory of such a parameter from its first to its last element, as an array of one axis, and its
-program begins with a view of that array.
+The executable gets the memory of such a parameter from its first to its last element; its program begins with a view
+of that: a permuted one of a dense array, or one with given strides of an array of one axis.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from ..backends.cpu.kernels.views import address_memory
 from ..eager.tensor.tensor import wrap
 from ..lowering.interpreter import to_payload
 from ..lowering.passes.rewrite import new_node, replace_each
-from ..operators.declare.view_spec import ViewLayout, extent
+from ..operators.declare.view_spec import ViewLayout, extent, row_major_strides
+from ..operators.shape.views import inverse_permutation
 from ..registry.operator import find_operator
-from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value
 
 if TYPE_CHECKING:
@@ -29,17 +29,20 @@ def find_extent(shape: Sequence[int], strides: Strides) -> tuple[int, int]:
     return int(low), int(high - low)
 
 
-def take_bases(parameters: Sequence[Any], strided: tuple[tuple[int, Strides], ...]) -> list[Any]:
-    """Replace the tensors or arrays at some indices by tensors of one axis on their memory."""
+def take_bases(
+    parameters: Sequence[Any], strided: tuple[tuple[int, Strides], ...], program: Graph
+) -> list[Any]:
+    """Replace the tensors or arrays at some indices by tensors on their memory, as a program takes them."""
     given = list(parameters)
     for index, _ in strided:
-        given[index] = wrap(_to_base(to_payload(given[index])))
+        given[index] = wrap(_to_base(to_payload(given[index]), program.parameters[index].shape))
     return given
 
 
-def _to_base(array: Any) -> Array:
-    low, reach = find_extent(array.shape, array.strides)
-    return address_memory(array, ViewLayout((reach // array.itemsize + 1,), (array.itemsize,), low))
+def _to_base(array: Any, shape: tuple[int, ...]) -> Array:
+    low, _ = find_extent(array.shape, array.strides)
+    strides = tuple(step * array.itemsize for step in row_major_strides(shape))
+    return address_memory(array, ViewLayout(shape, strides, low))
 
 
 def read_by_strides(program: Graph, strided: tuple[tuple[int, Strides], ...]) -> Graph:
@@ -65,7 +68,12 @@ def _make_view(value: Value, strides: Strides) -> Node:
     """The node that takes a parameter as a view of its memory, which is the node's argument."""
     spec = value.spec
     size = spec.dtype.itemsize
-    low, reach = find_extent(spec.shape, strides)
-    base = Value(TensorSpec((reach // size + 1,), spec.dtype, spec.device), None, value.index)
     steps = tuple(step // size for step in strides)
+    order = sorted(range(len(steps)), key=lambda axis: -steps[axis])
+    dense = tuple(spec.shape[axis] for axis in order)
+    if row_major_strides(dense) == tuple(steps[axis] for axis in order):
+        base = Value(spec._replace(shape=dense), None, value.index)
+        return new_node(find_operator("td::permute"), (base, inverse_permutation(tuple(order))), {}, spec, "")
+    low, reach = find_extent(spec.shape, strides)
+    base = Value(spec._replace(shape=(reach // size + 1,)), None, value.index)
     return new_node(find_operator("td::as_strided"), (base, spec.shape, steps, -low // size), {}, spec, "")

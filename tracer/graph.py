@@ -104,6 +104,7 @@ class Graph:
         constants: the captured tensors, in step with ``captured``.
         nodes: the calls, in an order in which they can run.
         outputs: the results: Values, or tensors and Python scalars that do not depend on the inputs.
+        keeps_layout: whether the results are in row-major order; otherwise lowering may permute their axes in memory.
         memo: cached results computed from the graph, by name, if it is the body of a loop or a branch.
     """
 
@@ -114,6 +115,7 @@ class Graph:
         "constants",
         "derived",
         "inputs",
+        "keeps_layout",
         "memo",
         "nodes",
         "outputs",
@@ -126,6 +128,7 @@ class Graph:
         self.constants: list[Any] = []
         self.nodes: list[Node] = []
         self.outputs: list[Any] = []
+        self.keeps_layout = True
         self.memo: dict[str, Any] = {}
         self._captured_by_id: dict[int, Value] = {}
 

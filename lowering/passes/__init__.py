@@ -9,6 +9,7 @@ licm.py: loop-invariant code motion
 loop_dce.py: dead-code elimination for loops and branches
 carry_rows.py: carrying one row of an array through a loop, and not the array
 inline_producers.py: duplicating cheap producers into the kernels that read them
+sink_permutes.py: computes what reads transposed tensors in the order of their memory
 sink_ranges.py: counting captured ranges inside loops
 sink_updates.py: updating an array with a chosen value, and not choosing between arrays
 sink_selects.py: choosing the number that a scalar is updated by, and not the result

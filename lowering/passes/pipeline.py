@@ -26,6 +26,7 @@ inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
 write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
 write_short_sorts = lazy.Functions(".lowering.passes.short_sorts").write_short_sorts
 sink_updates = lazy.Functions(".lowering.passes.sink_updates").sink_updates
+sink_permutes = lazy.Functions(".lowering.passes.sink_permutes").sink_permutes
 sink_ranges = lazy.Functions(".lowering.passes.sink_ranges").sink_ranges
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
 tile_loops = lazy.Functions(".lowering.passes.tile_loops").tile_loops
@@ -190,6 +191,8 @@ def _is_needed(run: Pass, graph: Graph) -> bool:
         return "td::where" in operators and not operators.isdisjoint(("td::index_put", "td::basic_put"))
     if run is sink_selects:
         return any(node.op.name == "td::where" and node.outputs[0].spec.size == 1 for node in graph.nodes)
+    if run is sink_permutes:
+        return any(node.op.name == "td::permute" for node in graph.nodes)
     return run not in CONTROL_PASSES or _has_control(graph)
 
 
@@ -216,6 +219,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     simplify,
     canonicalize_views,
+    sink_permutes,
     merge_common_subexpressions,
     write_short_dots,
     write_short_sorts,

@@ -29,6 +29,7 @@ def empty_like(graph: Graph) -> Graph:
     result = Graph()
     result.inputs, result.captured = list(graph.inputs), list(graph.captured)
     result.constants, result.derived = list(graph.constants), list(graph.derived)
+    result.keeps_layout = graph.keeps_layout
     return result
 
 

@@ -183,7 +183,7 @@ def test_undecided_overlap_of_memory_is_named():
 
 # -- guards ------------------------------------------------------------------------------------------------------------
 def tensor_key(shape):
-    return (td.Tensor, float32.np, shape, True, CPU_KEYS)
+    return (td.Tensor, float32.np, shape, None, CPU_KEYS)
 
 
 def build_guard_program(function, shapes):

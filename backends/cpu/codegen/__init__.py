@@ -9,7 +9,8 @@ consecutive.py: positions that count along the last dimension
 elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans
 functions/: polynomials of exp, log, sin, erf, pow and other elementary functions
-fused.py: fused kernels and their stages, from loop IR
+fused.py: fused kernels, from loop IR
+stage_printer.py: the stages of fused kernels
 integers.py: integer division, remainders, shifts, powers
 intervals.py: interval arithmetic on integer expressions
 lazy_operands.py: branches around costly operands in code that computes single numbers

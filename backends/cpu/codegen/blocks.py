@@ -28,6 +28,10 @@ def is_one_iteration(start: str, stop: str, step: str) -> bool:
     return int(start) < int(stop) <= int(start) + int(step)
 
 
+EXTREMA = ("@llvm.smax.", "@llvm.smin.", "@llvm.umax.", "@llvm.umin.")
+"""Intrinsics that are selects of vectors where the processor has no instruction for them."""
+
+
 class Loop:
     """A loop being written: its index, the values carried around it, and (set before its end) their next values."""
 
@@ -43,11 +47,13 @@ class Blocks:
     Attributes:
         lines: the lines.
         block: the name of the open block.
+        selected: the values that a select chooses, or one of ``EXTREMA``.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = "entry"
+        self.selected: set[str] = set()
         self._serial = 0
         self._known: dict[str, str] = {}
 
@@ -61,6 +67,8 @@ class Blocks:
         if known is None:
             known = self._known[text] = "%" + self.fresh()
             self.lines.append(f"  {known} = {text}")
+            if text.startswith("select ") or any(name in text for name in EXTREMA):
+                self.selected.add(known)
         return known
 
     def load(self, type_: str, pointer: str) -> str:

@@ -15,7 +15,7 @@ from ....registry.dtypes import DType
 from .vectors import Use
 
 if TYPE_CHECKING:
-    from .fused import StagePrinter
+    from .stage_printer import StagePrinter
 
 BLOCK = 512  # points: their indices stay in the first cache
 MIN_POINTS = 64  # of a dimension that is worth a second loop

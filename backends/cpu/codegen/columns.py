@@ -14,11 +14,13 @@ from .folds.reducers import FloatSum, IndexReducer, Reducer, make_reducer
 from .vectors import VectorLoop, vector_loop
 
 if TYPE_CHECKING:
-    from .fused import StagePrinter
+    from .stage_printer import StagePrinter
     from .vectors import Use
 
 COLUMNS = 1024
 """Columns that a reduction over leading dimensions keeps in cache at a time."""
+TRANSPOSED = 256
+"""The same if an array is transposed, so that many of its lines fit the cache."""
 
 
 class ColumnPrinter:
@@ -33,12 +35,16 @@ class ColumnPrinter:
         self.reduced, self.kept = range(dims - kept), range(dims - kept, dims - 1)
         self.count = math.prod(stage.shape[d] for d in self.reduced)
         self.deep = block_rows(self.count)
+        self.lines = stage.find_lines(self.reduced[-1], TRANSPOSED) if self.reduced else None
+        self.columns = COLUMNS if self.lines is None else TRANSPOSED
         make = make_reducer if self.count > self.deep else block_reducer
         self.items = [make(r.fold, r.value.dtype, self.count) for r in stage.reduces]
-        self.memory = [[self.f.allocate_scratch(COLUMNS * d.itemsize) for d in x.state] for x in self.items]
+        self.memory = [
+            [self.f.allocate_scratch(self.columns * d.itemsize) for d in x.state] for x in self.items
+        ]
         # sums of the current block of rows
         self.block_sums: dict[Reducer, str] = {
-            x: self.f.allocate_scratch(COLUMNS * x.dtype.itemsize)
+            x: self.f.allocate_scratch(self.columns * x.dtype.itemsize)
             for x in self.items
             if isinstance(x, FloatSum)
         }
@@ -56,10 +62,10 @@ class ColumnPrinter:
                 )
             return
         f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
-        with f.loop("0", str(shape[-1]), str(COLUMNS)) as loop:
+        with f.loop("0", str(shape[-1]), str(self.columns)) as loop:
             inside = {n: u.offset_along(f, len(shape) - 1, loop.index) for n, u in uses.items()}
             count = f.op(
-                f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {shape[-1]}, {loop.index}')}, i64 {COLUMNS})"
+                f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {shape[-1]}, {loop.index}')}, i64 {self.columns})"
             )
             self._write_initial(count)
             self._write_row_loops(self.reduced, inside, loop.index, count, "0")
@@ -111,10 +117,9 @@ class ColumnPrinter:
     ) -> None:
         f, stage = self.f, self.stage
         if dims:
-            with f.loop("0", str(stage.shape[dims[0]]), "1") as loop:
-                stage.indices[stage.dims[dims[0]]] = loop.index
-                inside = {n: u.offset_along(f, dims[0], loop.index) for n, u in uses.items()}
-                here = f.op(f"add i64 {f.op(f'mul i64 {position}, {stage.shape[dims[0]]}')}, {loop.index}")
+            loop = stage.loop_along(dims[0], uses, [], self.lines if len(dims) == 1 else None, count)
+            with loop as (_, inside, index):
+                here = f.op(f"add i64 {f.op(f'mul i64 {position}, {stage.shape[dims[0]]}')}, {index}")
                 self._write_row_loops(dims[1:], inside, offset, count, here)
             return
         rows = [x.broadcast_position(f, position) if isinstance(x, IndexReducer) else "" for x in self.items]

@@ -1,7 +1,8 @@
-"""Tiling of a stage that reads transposed arrays: each tile is transposed into scratch memory first.
+"""Tiling of stages that read transposed arrays: each tile is transposed into scratch memory first.
 
 Along the last dimension the stride of such an array is a whole row, and a cache line fetched for one element is evicted
-before its other elements are needed. A tile reads each cache line once, completely.
+before its other elements are needed. A tile reads each cache line once, completely. :class:`TilePrinter` writes stages
+without reductions; reductions transpose some of their lines at a time with a :class:`Transposer`.
 """
 
 from __future__ import annotations
@@ -10,26 +11,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ....lowering.fusion.loop_ir import Store
-from .text import Function, Module, memory_block
+from ....registry.dtypes import DType, int8, int16, int32, int64
+from ..target import vector_target
+from .small_product import transpose_vectors
+from .text import REGISTER, Function, Module, memory_block
 
 if TYPE_CHECKING:
-    from .fused import StagePrinter
-    from .vectors import Use
+    from .blocks import Loop
+    from .stage_printer import StagePrinter
+    from .vectors import Pairs, Use
 
     Uses = dict[str, Use]
 
 ROWS, COLUMNS = 64, 64
 """Elements of a tile along the dimension where transposed arrays are contiguous, and along the last one."""
-
-
-def find_tiled_dimension(stage: StagePrinter) -> int | None:
-    """Return a dimension along which a transposed array is contiguous; None if tiles would not help."""
-    if stage.reduces or stage.stage.has_index_maps() or stage.shape[-1] < COLUMNS:
-        return None
-    strided = [u.strides for u in stage.uses.values() if u.strides[-1] not in (0, 1)]
-    contiguous = (d for d in range(len(stage.shape) - 1) for strides in strided if strides[d] == 1)
-    return next((d for d in contiguous if stage.shape[d] >= ROWS), None)
+LINES = (64, 32, 16)
+"""How many lines of a reduction are transposed at a time: as many as fit the memory."""
+MOST_SCRATCH = 1 << 18
+"""The most bytes of lines that are transposed at a time; they fit the second cache."""
+INTEGERS = {1: int8, 2: int16, 4: int32, 8: int64}
+"""By size, the dtype of elements that are moved."""
 
 
 class TilePrinter:
@@ -80,37 +81,129 @@ class TilePrinter:
 
     def _transpose_tile(self, use: Use, height: str, width: str) -> Use:
         """Copy a tile of a transposed array to scratch memory, contiguous along the last dimension; keep other uses."""
-        across, last, name = use.strides[self.across], use.strides[-1], use.buffer.name
-        is_stored = any(isinstance(s, Store) and s.buffer == name for s in self.stage.stage.body)
-        if across != 1 or last in (0, 1) or is_stored:
+        if not use.is_transposed(self.across) or use.buffer.name not in self.stage.readable_uses():
             return use
-        f, size = self.f, use.buffer.dtype.itemsize
-        copy = f.allocate_scratch(ROWS * COLUMNS * size)
-        helper = transpose_helper(f.module, size)
-        f.do(f"call void @{helper}(ptr {copy}, ptr {use.base}, i64 {last * size}, i64 {height}, i64 {width})")
-        strides = list(use.strides)
-        strides[self.across], strides[-1] = COLUMNS, 1
-        return use._replace(base=copy, strides=tuple(strides))
+        pitch = find_pitch(COLUMNS, use.buffer.dtype.itemsize)
+        memory = self.f.allocate_scratch(ROWS * pitch)
+        return copy_transposed(self.f, use, self.across, memory, pitch, height, width)
+
+
+# -- lines of reductions -----------------------------------------------------------------------------------------------
+def find_lines(f: Function, uses: Uses, across: int, extent: int, width: int) -> Transposer | None:
+    """Return what transposes lines of these uses; None if there are too few, or if they are too long."""
+    lines = Transposer(f, uses, across, extent, width)
+    return lines if lines.count else None
+
+
+class Transposer:
+    """Copies lines of transposed arrays, which are adjacent in memory, one after the other to scratch memory.
+
+    Args:
+        f: the function.
+        uses: arrays that are only read, by name.
+        across: the dimension along which lines are adjacent.
+        extent: the number of lines.
+        width: the most elements of a line that are copied at a time.
+
+    Attributes:
+        count: how many lines are copied at a time; 0 if none is.
+    """
+
+    def __init__(self, f: Function, uses: Uses, across: int, extent: int, width: int):
+        self.f, self.across, self.extent = f, across, extent
+        sizes = {n: use.buffer.dtype.itemsize for n, use in uses.items() if use.is_transposed(across)}
+        self.pitches = {n: find_pitch(width, size) for n, size in sizes.items()}
+        most = MOST_SCRATCH // max(sum(self.pitches.values()), 1)
+        fits = [n for n in LINES if n <= min(extent, most)]
+        self.count = fits[0] if fits and sizes and width >= LINES[-1] else 0
+        self.memory = {n: f.allocate_scratch(self.count * p) for n, p in self.pitches.items() if self.count}
+
+    @contextmanager
+    def loop(self, uses: Uses, width: str, carried: Pairs) -> Iterator[tuple[Loop, Uses, str]]:
+        """Loop over blocks of lines, and over the lines of a block; yields the inner loop, its uses and the line."""
+        f, across = self.f, self.across
+        f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+        with f.loop("0", str(self.extent), str(self.count), carried) as block:
+            left = f.op(f"sub i64 {self.extent}, {block.index}")
+            height = f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {self.count})")
+            here = {n: use.offset_along(f, across, block.index) for n, use in uses.items()}
+            here |= {n: self._copy(here[n], height, width) for n in self.memory}
+            begun = [(kind, value) for (kind, _), value in zip(carried, block.carried, strict=True)]
+            with f.loop("0", height, "1", begun) as line:
+                index = f.op(f"add i64 {block.index}, {line.index}")
+                yield line, {n: use.offset_along(f, across, line.index) for n, use in here.items()}, index
+            block.next = list(line.carried)
+        line.carried[:] = block.carried  # what is carried out of both loops
+
+    def _copy(self, use: Use, height: str, width: str) -> Use:
+        memory, pitch = self.memory[use.buffer.name], self.pitches[use.buffer.name]
+        return copy_transposed(self.f, use, self.across, memory, pitch, height, width)
+
+
+def find_pitch(width: int, size: int) -> int:
+    """Return the bytes between lines of scratch memory: an odd number of cache lines, so that few share a cache set."""
+    return (-(-width * size // 64) | 1) * 64
+
+
+def copy_transposed(
+    f: Function, use: Use, across: int, memory: str, pitch: int, height: str, width: str
+) -> Use:
+    """Copy adjacent lines of a use to memory, ``pitch`` bytes apart; returns the use of the copy."""
+    size = use.buffer.dtype.itemsize
+    helper, step = transpose_helper(f.module, size), use.strides[-1] * size
+    f.do(
+        f"call void @{helper}(ptr {memory}, ptr {use.base}, i64 {step}, i64 {pitch}, i64 {height}, i64 {width})"
+    )
+    strides = list(use.strides)
+    strides[across], strides[-1] = pitch // size, 1
+    return use._replace(base=memory, strides=tuple(strides))
 
 
 def transpose_helper(module: Module, size: int) -> str:
     """Define a function that transposes a tile, and return its name.
 
-    The function stores ``to[r][c] = from[c * step + r]``, with rows of ``COLUMNS`` elements in ``to``.
+    The function stores ``to[r * pitch + c] = from[c * step + r]``, with ``step`` and ``pitch`` in bytes: squares of
+    vectors in registers, and the elements at the edges one by one.
     """
-    name, element = f"transpose{size}", memory_block(size)
+    name = f"transpose{size}"
     if name in module.parts:
         return name
-    f = Function(module, 1)
-    with f.loop("0", "%width", "1") as column:
+    lanes = min(vector_target().vector_bytes // size, 16) if size in INTEGERS else 1
+    f = Function(module, lanes)
+    tall, wide = (f.op(f"and i64 %{extent}, {-lanes}") for extent in ("height", "width"))
+    if lanes > 1:
+        _write_squares(f, INTEGERS[size], tall, wide)
+        _write_elements(f, size, ("0", tall), (wide, "%width"))
+    _write_elements(f, size, (tall if lanes > 1 else "0", "%height"), ("0", "%width"))
+    f.do("ret void")
+    parameters = "ptr %to, ptr %from, i64 %step, i64 %pitch, i64 %height, i64 %width"
+    module.helper(name, f.text(f"internal void @{name}({parameters}) #1"))
+    return name
+
+
+def _write_squares(f: Function, dtype: DType, tall: str, wide: str) -> None:
+    """Write the loops over the squares of vectors."""
+    size, lanes = dtype.itemsize, range(f.lanes)
+    with f.loop("0", wide, str(f.lanes)) as column:
+        columns = [
+            f.address("%from", f.op(f"mul i64 {f.op(f'add i64 {column.index}, {k}')}, %step")) for k in lanes
+        ]
+        to = f.address("%to", f.op(f"mul i64 {column.index}, {size}"))
+        with f.loop("0", tall, str(f.lanes)) as row:
+            along = f.op(f"mul i64 {row.index}, {size}")
+            vectors = [f.load_vector(dtype, f.address(one, along)) for one in columns]
+            for k, vector in enumerate(transpose_vectors(f, REGISTER[dtype], vectors)):
+                down = f.op(f"mul i64 {f.op(f'add i64 {row.index}, {k}')}, %pitch")
+                f.store_vector(dtype, vector, f.address(to, down))
+
+
+def _write_elements(f: Function, size: int, rows: tuple[str, str], columns: tuple[str, str]) -> None:
+    """Write the loops over single elements."""
+    element = memory_block(size)
+    with f.loop(*columns, "1") as column:
         source = f.address("%from", f.op(f"mul i64 {column.index}, %step"))
         target = f.address("%to", f.op(f"mul i64 {column.index}, {size}"))
-        with f.loop("0", "%height", "1") as row:
+        with f.loop(*rows, "1") as row:
             value = f.load(element, f.address(source, f.op(f"mul i64 {row.index}, {size}")))
-            address = f.address(target, f.op(f"mul i64 {row.index}, {COLUMNS * size}"))
+            address = f.address(target, f.op(f"mul i64 {row.index}, %pitch"))
             f.do(f"store {element} {value}, ptr {address}, align 1")
-    f.do("ret void")
-    module.helper(
-        name, f.text(f"internal void @{name}(ptr %to, ptr %from, i64 %step, i64 %height, i64 %width) #1")
-    )
-    return name

@@ -21,7 +21,7 @@ from .vectors import Access, Body, Pairs, Use, VectorLoop, vector_loop
 
 if TYPE_CHECKING:
     from .consecutive import Consecutive
-    from .fused import StagePrinter
+    from .stage_printer import StagePrinter
 
 _consecutive = lazy.Module(".backends.cpu.codegen.consecutive")
 

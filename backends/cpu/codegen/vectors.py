@@ -43,6 +43,10 @@ class Use(NamedTuple):
             self.strides,
         )
 
+    def is_transposed(self, across: int) -> bool:
+        """Return whether elements along a dimension are adjacent, and those along the last one far from each other."""
+        return self.strides[across] == 1 and self.strides[-1] not in (0, 1)
+
 
 def split_state(items: Sequence[Reducer], values: Sequence[str]) -> list[State]:
     """Split carried values into one state per reduction."""

@@ -23,7 +23,7 @@ from .text import REGISTER
 from .vector_stage import load_leaf
 
 if TYPE_CHECKING:
-    from .fused import StagePrinter
+    from .stage_printer import StagePrinter
 
 MOST_ELEMENTS = 128
 MOST_INSTRUCTIONS = 1024  # of all elements: LLVM takes long for more, and spills registers
