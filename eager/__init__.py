@@ -7,4 +7,5 @@ meta/: tensors with a shape and a dtype, without data.
 sparse/: sparse tensors.
 quantized/: quantized tensors.
 hot_calls.py: compile pure functions after many calls of one kind.
+compiled.py: the decorator of such functions.
 """

@@ -1,6 +1,6 @@
 """Hot eager calls of pure functions: calls that repeat with the same kinds of arguments run as compiled code.
 
-The functions are composite operators and those that nn/compiled.py:compile_when_hot decorates. A kind of call is the
+The functions are composite operators and those that eager/compiled.py:compile_when_hot decorates. A kind of call is the
 dtypes, shapes and key sets of the tensors, whether they are contiguous, and the values of all other arguments. Each
 kind runs operator by operator until it has occurred `config.flags.hot_composites` times, where a long call, or one on
 many elements, counts as several; then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and

@@ -4,7 +4,6 @@
 - function_layers.py: layers without parameters: activations, pooling, padding, dropout
 - attention.py: MultiheadAttention
 - calls.py: functional_call, stack_module_state
-- compiled.py: functions that run as compiled code when calls repeat
 - containers.py: Sequential, ModuleList, ModuleDict
 - computed.py: attributes that are computed: weight_norm, parametrizations
 - constructors.py: constructors that are declared by their arguments

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import lazy as _lazy
 from ..eager.autograd.grad_modes import no_grad
+from ..eager.compiled import compile_when_hot
 from ..errors import ArgumentError, ShapeError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
 from ..operators.elementwise.exponential import rsqrt
@@ -27,7 +28,6 @@ from ..operators.reductions.folds import max, sum
 from ..operators.reductions.statistics import mean, var
 from ..operators.shape.repeating import repeat
 from ..registry.dtypes import int64
-from .compiled import compile_when_hot
 from .functions.activations import celu as celu
 from .functions.activations import celu_ as celu_
 from .functions.activations import elu as elu

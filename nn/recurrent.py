@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..control.api import scan
+from ..eager.compiled import compile_when_hot
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.creation.creation import arange
 from ..operators.creation.full import empty, zeros
@@ -17,7 +18,6 @@ from ..operators.indexing.take import take
 from ..operators.shape.joining import concat, stack
 from . import functional as F
 from . import init
-from .compiled import compile_when_hot
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence

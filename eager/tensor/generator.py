@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from ...operators.elementwise.casting import astype
 from ...operators.random import namespace
 from ...operators.random.typed_keys import Key
 from ...operators.shape.joining import concat
+from ...registry.dispatch.observers import draw_watches
 from ...registry.dtypes import int64, uint32
 from ..autograd.recompute import note_draws
+from ..compiled import compile_when_hot
 from ..layers.levels import stack
 from ..layers.vmap.tensor import wrap_batched
 from .generator_state import replays, state_lifters
@@ -143,8 +146,8 @@ class Generator:
                 "a batch of keys: td.random.split(key, n)"
             )
         state = self._current_state()
-        result: Key = namespace.fold_in(Key(astype(state[:KEY_SIZE], uint32)), state[KEY_SIZE])
-        state[KEY_SIZE] = state[KEY_SIZE] + 1
+        words, state[...] = _take_key(state)
+        result = Key(words)
         if self.randomness == "different":
             for level in levels:
                 result = namespace.fold_in(result, wrap_batched(level, wrap(np.arange(level.batch_size))))
@@ -154,11 +157,40 @@ class Generator:
         return f"<Generator, {self.randomness!r} under vmap>"
 
 
+@compile_when_hot
+def _take_key(state: Tensor) -> tuple[Tensor, Tensor]:
+    """The words of the next key of a state, and the state after it."""
+    words = namespace.fold_in(astype(state[:KEY_SIZE], uint32), state[KEY_SIZE])
+    return words, concat((state[:KEY_SIZE], state[KEY_SIZE:] + 1), 0)
+
+
+def _is_traced(state: Tensor) -> bool:
+    """Whether a draw reads and writes another tensor than a generator's state."""
+    for lifter in state_lifters:  # noqa: SIM110 - a generator takes three times as long
+        if lifter(state) is not state:
+            return True
+    return False
+
+
 def _method(name: str) -> Function:
     function = getattr(namespace, name)
 
+    def take(state: Tensor, *args: object, **kwargs: object) -> tuple[object, Tensor]:
+        """What a sampler draws with the next key of a state, and the state after it."""
+        words, after = _take_key(state)
+        return function(Key(words), *args, **kwargs), after
+
+    parameters = list(inspect.signature(function).parameters.values())
+    first = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    take.__signature__ = inspect.Signature([first, *parameters[1:]])  # type: ignore[attr-defined]
+    hot = compile_when_hot(take)
+
     def draw(self: Generator, *args: object, **kwargs: object) -> object:
-        return function(self.key(), *args, **kwargs)
+        state = self._state
+        if stack.levels or replays.states or draw_watches.count or _is_traced(state):
+            return function(self.key(), *args, **kwargs)
+        result, state[...] = hot(state, *args, **kwargs)
+        return result
 
     draw.__doc__ = f"Call :func:`tandem.random.{name}` with the next key; the other arguments are the same."
     draw.__name__, draw.__qualname__ = name, f"Generator.{name}"

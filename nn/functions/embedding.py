@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...eager.autograd.grad_modes import no_grad
+from ...eager.compiled import compile_when_hot
 from ...errors import ArgumentError, ShapeError, ValueArgumentError
 from ...operators.creation.creation import arange
 from ...operators.elementwise.selection import where
 from ...operators.indexing.take import take
 from ...operators.reductions.folds import max, sum
 from ...operators.reductions.segments import segment_max, segment_sum
-from ..compiled import compile_when_hot
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor

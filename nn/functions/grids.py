@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...eager.compiled import compile_when_hot
 from ...errors import ShapeError, ValueArgumentError
 from ...operators.contraction.matmul import matmul
 from ...operators.elementwise.arithmetic import abs
@@ -19,7 +20,6 @@ from ...operators.elementwise.selection import clip, where
 from ...operators.indexing.take import take_along_axis
 from ...operators.shape.views import broadcast_to
 from ...registry.dtypes import int64
-from ..compiled import compile_when_hot
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...eager.compiled import compile_when_hot
 from ...eager.layers.level_stack import stack
 from ...eager.tensor.tensor import Tensor
 from ...errors import OutOfBoundsError, ShapeError
@@ -18,7 +19,6 @@ from ...operators.nn.losses import mse_loss as mse_loss
 from ...operators.nn.normalization import log_softmax
 from ...operators.reductions.folds import all, sum
 from ...operators.shape.rearrange import expand_dims
-from ..compiled import compile_when_hot
 
 
 def _class_axis(name: str, input: Tensor) -> int:

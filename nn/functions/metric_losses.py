@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...eager.compiled import compile_when_hot
 from ...errors import ShapeError
 from ...operators.creation.creation import arange
 from ...operators.elementwise.activation import relu, softplus
@@ -18,7 +19,6 @@ from ...operators.reductions.cumulative import cumulative_prod
 from ...operators.reductions.folds import any, max, sum
 from ...operators.reductions.statistics import mean
 from ...registry.dtypes import int64
-from ..compiled import compile_when_hot
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...control.api import scan
+from ...eager.compiled import compile_when_hot
 from ...eager.tensor.construct import asarray
 from ...errors import ShapeError
 from ...operators.creation.creation import arange, full
@@ -22,7 +23,6 @@ from ...operators.shape.joining import concat, stack
 from ...operators.shape.views import broadcast_to
 from ...registry.dtypes import int64
 from ...registry.values import TensorBase
-from ..compiled import compile_when_hot
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor

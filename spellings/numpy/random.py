@@ -32,8 +32,18 @@ if TYPE_CHECKING:
 def _to_shape(size: Size, *parameters: TensorLike) -> tuple[int, ...]:
     """The shape of a result: a size, or what the parameters broadcast to."""
     if size is None:
+        if all(type(value) in _NUMBERS for value in parameters):
+            return ()
         return np.broadcast_shapes(*(spec_of(asarray(value)).shape for value in parameters))
     return (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
+
+
+_NUMBERS = frozenset((int, float))
+
+
+def _to_operand(value: TensorLike) -> Tensor:
+    """A parameter that multiplies or shifts float64 samples, as a tensor; a Python number is returned as it is."""
+    return value if type(value) in _NUMBERS else asarray(value)  # type: ignore[return-value]
 
 
 def _to_seed(seed: object) -> int:
@@ -70,7 +80,9 @@ class Generator(_Generator):
 
     def uniform(self, low: TensorLike = 0.0, high: TensorLike = 1.0, size: Size = None) -> Tensor:
         """Floats between two bounds."""
-        return self.random(_to_shape(size, low, high)) * (asarray(high) - asarray(low)) + asarray(low)
+        return self.random(_to_shape(size, low, high)) * (_to_operand(high) - _to_operand(low)) + _to_operand(
+            low
+        )
 
     def integers(
         self,
@@ -126,7 +138,7 @@ class Generator(_Generator):
 
     def normal(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The normal distribution."""
-        return self.standard_normal(_to_shape(size, loc, scale)) * asarray(scale) + asarray(loc)
+        return self.standard_normal(_to_shape(size, loc, scale)) * _to_operand(scale) + _to_operand(loc)
 
     def lognormal(self, mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: Size = None) -> Tensor:
         """Numbers whose logarithms have the normal distribution."""
@@ -138,19 +150,25 @@ class Generator(_Generator):
 
     def exponential(self, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The exponential distribution of a mean."""
-        return self.standard_exponential(_to_shape(size, scale)) * asarray(scale)
+        return self.standard_exponential(_to_shape(size, scale)) * _to_operand(scale)
 
     def laplace(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Laplace distribution."""
-        return self._draw("laplace", _to_shape(size, loc, scale), float64) * asarray(scale) + asarray(loc)
+        return self._draw("laplace", _to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
+            loc
+        )
 
     def logistic(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The logistic distribution."""
-        return self._draw("logistic", _to_shape(size, loc, scale), float64) * asarray(scale) + asarray(loc)
+        return self._draw("logistic", _to_shape(size, loc, scale), float64) * _to_operand(
+            scale
+        ) + _to_operand(loc)
 
     def gumbel(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Gumbel distribution."""
-        return self._draw("gumbel", _to_shape(size, loc, scale), float64) * asarray(scale) + asarray(loc)
+        return self._draw("gumbel", _to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
+            loc
+        )
 
     def standard_gamma(self, shape: TensorLike, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
         """The gamma distribution of scale 1."""
@@ -158,7 +176,7 @@ class Generator(_Generator):
 
     def gamma(self, shape: TensorLike, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The gamma distribution."""
-        return self.standard_gamma(shape, _to_shape(size, shape, scale)) * asarray(scale)
+        return self.standard_gamma(shape, _to_shape(size, shape, scale)) * _to_operand(scale)
 
     def beta(self, a: TensorLike, b: TensorLike, size: Size = None) -> Tensor:
         """The beta distribution."""

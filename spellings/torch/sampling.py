@@ -74,8 +74,8 @@ def _draw(
         raise DTypeError(
             f"{sampler}: random numbers of this distribution are floats, not {wanted}; pass a float dtype"
         )
-    drawn = getattr(generator or default_generator, sampler)(tuple(shape), dtype=wanted)
-    return finish(move_to_device(drawn, device), requires_grad, out)
+    drawn = getattr(generator or default_generator, sampler)(tuple(shape), wanted)
+    return finish(drawn if device is None else move_to_device(drawn, device), requires_grad, out)
 
 
 def rand(

@@ -10,9 +10,9 @@ from tandem.backends.cpu.fastpath.entries.rt_kernels import KernelEntry
 from tandem.backends.cpu.fastpath.glue.kernels import is_compilable
 from tandem.backends.cpu.fastpath.glue.patch_points import TargetCallable
 from tandem.eager import hot_calls as hot_calls_module
+from tandem.eager.compiled import compile_when_hot
 from tandem.eager.hot_calls import COMPILED, REJECTED, RESPELLED, HotCalls
 from tandem.eager.tensor.tensor import Tensor
-from tandem.nn.compiled import compile_when_hot
 from tandem.nn.recurrent import gru_cell, lstm_cell, run_layer
 from tandem.registry.function import functions
 from tandem.registry.operator import Operator

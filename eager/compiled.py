@@ -8,8 +8,8 @@ from types import MethodType
 from typing import Any, TypeVar, cast
 
 from .. import lazy
-from ..eager.hot_calls import HotCalls
 from ..registry.native_type import NativeCallable, accept_entries
+from .hot_calls import HotCalls
 
 fastpath = lazy.Module(".backends.cpu.fastpath")
 
@@ -50,7 +50,7 @@ def compile_when_hot(fn: F) -> F:
         fn: the function; its arguments are tensors, constants, functions, and tuples of those.
 
     >>> import tandem as td
-    >>> from tandem.nn.compiled import compile_when_hot
+    >>> from tandem.eager.compiled import compile_when_hot
     >>> @compile_when_hot
     ... def scale(x, factor):
     ...     return x * factor
