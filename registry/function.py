@@ -58,6 +58,7 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         operator: the :class:`Operator` that it calls.
         target: the callable of calls without a native entry: the operator, or a wrapper that counts calls.
         followers: callables that share the native entry.
+        run: what runs a call that no native entry takes: the operator, or a shorter way to its result.
 
     Other attributes are the operator's: ``schema``, ``redispatch``, ``call_for_key``, ``get_kernel``, ...
     """
@@ -68,6 +69,7 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
     def __init__(self, operator: Operator, doc: str = ""):
         self.operator = operator
         self.followers: list[object] = []
+        self.run: Any = operator
         self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
         set_function_attributes(self, operator, doc)
@@ -119,8 +121,14 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         if (
             self.target == self._first_call
         ):  # the operator is no longer defined, so `initialize` has not replaced it
-            self.target = self.operator
+            self.target = self.run
         return self.target(*args, **kwargs)
+
+    def use(self, run: Callable[..., Any]) -> None:
+        """Let another callable run the calls that no native entry takes."""
+        self.run = run
+        if self.target is self.operator:
+            self.target = run
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -148,7 +156,7 @@ def initialize() -> None:
             before_first_call.pop()()
         for function in list(functions.values()):
             if function.target == function._first_call:
-                function.target = function.operator
+                function.target = function.run
 
 
 native_type.initializers.append(initialize)

@@ -159,7 +159,7 @@ class Generator:
 
 @compile_when_hot
 def _take_key(state: Tensor) -> tuple[Tensor, Tensor]:
-    """The words of the next key of a state, and the state after it."""
+    """Make the next key of a state; returns its words and the state after it."""
     words = namespace.fold_in(astype(state[:KEY_SIZE], uint32), state[KEY_SIZE])
     return words, concat((state[:KEY_SIZE], state[KEY_SIZE:] + 1), 0)
 
@@ -176,7 +176,7 @@ def _method(name: str) -> Function:
     function = getattr(namespace, name)
 
     def take(state: Tensor, *args: object, **kwargs: object) -> tuple[object, Tensor]:
-        """What a sampler draws with the next key of a state, and the state after it."""
+        """Draw with the next key of a state; returns the sample and the state after it."""
         words, after = _take_key(state)
         return function(Key(words), *args, **kwargs), after
 

@@ -7,12 +7,12 @@ The functional operator computes the result, which is written into the memory of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import lazy
-from ...errors import DTypeError, ShapeError, UnsupportedError
+from ...errors import DTypeError, ShapeError, TandemError, UnsupportedError
 from ...operators.declare.declaration import LIBRARY, Declaration
 from ...operators.indexing.gather import index_put, write_at_indices
 from ...operators.indexing.slicing import basic_put, to_numpy_index
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, Number
 
+_hot_calls = lazy.Module(".eager.hot_calls")
 _dtypes = lazy.Module(".registry.dtype_functions")
 # in-place operator -> the operator whose result it writes
 functional: dict[Operator, Operator] = {}
@@ -150,6 +151,39 @@ def _make_composite(inner: Operator) -> Callable[..., Tensor]:
     return body
 
 
+def writes_directly(target: object, result: object) -> bool:
+    """Whether a result can be written into a tensor without a check of dtypes, shapes or recording."""
+    if type(result) is not Tensor or type(target) is not Tensor:
+        return False
+    if target._keys is not CPU_KEYS or result._keys is not CPU_KEYS:
+        return False
+    into, array = target._array, result._array
+    is_same = array.dtype is into.dtype or array.dtype == into.dtype
+    return bool(is_same and array.shape == into.shape and into.flags.writeable)
+
+
+def _make_direct(op: Operator, inner: Operator) -> Callable[..., Any]:
+    """The calls of an in-place operator that nothing observes: the functional operator's native entry, and a copy.
+
+    Other calls, and those that raise, run the operator.
+    """
+    function = functions[inner.name]
+
+    def write(*args: Any, **kwargs: Any) -> Any:
+        target = args[0] if args else None
+        if type(target) is Tensor and target._keys is CPU_KEYS and not _hot_calls.is_watched():
+            try:
+                result = function(*args, **kwargs)
+            except TandemError:
+                return op(*args, **kwargs)  # which raises the error in its own name
+            if writes_directly(target, result):
+                target[...] = result
+                return target
+        return op(*args, **kwargs)
+
+    return op if inner.decl.result == "bool" else write
+
+
 def is_composite(inner: Operator) -> bool:
     """Whether an in-place operator is the functional operator and ``copy_``, and has no registered kernels."""
     decl: Declaration = inner.decl
@@ -168,7 +202,10 @@ def make_inplace(inner: Operator) -> OperatorFunction[Tensor]:
     else:
         functional[op] = inner
         LIBRARY.impl(op, KERNELS.get(inner.schema.name) or _make_kernel(op, inner), DispatchKey.CPU)
-    return make_function(op, doc)
+    made = make_function(op, doc)
+    if inner.schema.name not in KERNELS:
+        made.use(_make_direct(op, inner))
+    return made
 
 
 def wants_inplace(op: Operator) -> bool:

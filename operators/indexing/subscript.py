@@ -120,6 +120,7 @@ def put(x: Tensor, key: object, value: Any, *, combine: str = "") -> Tensor:
         ShapeError: the value does not broadcast.
         DTypeError: the value's dtype is of a higher kind (a float into integers).
     """
+    value = value if combine else _to_truth(x, value)
     return _write(x, parse_subscript(x, key), value, _FUNCTIONAL[combine])
 
 
@@ -129,7 +130,12 @@ def setitem(x: Tensor, key: object, value: Any) -> None:
     The in-place operators ``basic_put_`` and ``index_put_`` are derived from the functional ones by ``eager``.
     """
     view, indices = functions["td::basic_put_"], functions["td::index_put_"]
-    _write(x, parse_subscript(x, key), value, Writer(view, indices, index_put, view))
+    _write(x, parse_subscript(x, key), _to_truth(x, value), Writer(view, indices, index_put, view))
+
+
+def _to_truth(x: Tensor, value: Any) -> Any:
+    """A Python integer as a bool, if it is written into bools; other values are returned unchanged."""
+    return bool(value) if type(value) is int and spec_of(x).dtype is bool_ else value
 
 
 def add_in_place(x: Tensor, key: object, value: Any) -> None:

@@ -6,7 +6,20 @@ is 2.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
+from ..compiler.dsl import (
+    NULL,
+    i8,
+    i64,
+    likely,
+    load,
+    native,
+    noinline,
+    ptr,
+    stack,
+    stack_of,
+    store,
+    unlikely,
+)
 from ..compiler.structs import sizeof
 from ..runtime import capi, rt_entry, rt_layouts, rt_lists, rt_operands, rt_outputs
 from ..runtime import rt_base as base
@@ -171,9 +184,14 @@ def prepare_value(x: ptr, arrays: ptr, key: i64, scalar: ptr, state: rt_subscrip
 def is_storable(x: ptr, arrays: ptr, key: i64, scalar: ptr) -> bool:
     """Return whether elements of the array can hold an operand; a number is written to `scalar` as an element."""
     to, code = key & 31, key >> base.CODE_BITS
-    if load(ptr, arrays, 8) == NULL:
-        return (to != base.BOOL or code == base.WEAK_BOOL) and rt_operands.write_scalar(x, code, to, scalar)
-    return code == to
+    if load(ptr, arrays, 8) != NULL:
+        return code == to
+    if to != base.BOOL or code == base.WEAK_BOOL:
+        return rt_operands.write_scalar(x, code, to, scalar)
+    if code != base.WEAK_INT:
+        return False
+    store(i8, scalar, 0, i8(capi.PyObject_IsTrue(x)))  # of an int, which cannot fail
+    return True
 
 
 @native

@@ -43,9 +43,39 @@ KEEP_ORDER = 2  # NPY_KEEPORDER
 COPY: Any = copy_loop  # the loop's address, to be passed as an argument
 
 
+FILLED: i64 = 4096  # bytes of a row of equal elements that are copied at a time: they stay in the first cache
+FEW: i64 = 16  # elements that are written one by one
+
+
+@native
+def is_zero(element: ptr, size: i64) -> bool:
+    for i in range(size):
+        if load(i8, element, i) != 0:
+            return False
+    return True
+
+
+@native
+def fill_row(element: ptr, target: ptr, count: i64, size: i64) -> None:
+    """Write one element many times: what is written is copied behind itself."""
+    total = count * size
+    if size == 1 or is_zero(element, size):
+        capi.memset(target, i32(load(i8, element, 0)), total)
+        return
+    capi.memcpy(target, element, size)
+    done = size
+    while done < total:
+        more = done if done < FILLED else FILLED
+        more = more if more < total - done else total - done
+        capi.memcpy(target + done, target, more)
+        done += more
+
+
 @native
 def copy_row(source: ptr, target: ptr, count: i64, step: i64, to_step: i64, size: i64) -> None:
-    if size == 4:
+    if step == 0 and to_step == size and count > FEW:
+        fill_row(source, target, count, size)
+    elif size == 4:
         for i in range(count):
             store(i32, target, i * to_step, load(i32, source, i * step))
     elif size == 8:

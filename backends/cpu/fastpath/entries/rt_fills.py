@@ -1,7 +1,7 @@
 """The native entries of `full(shape, value, dtype=None)`, `zeros(shape, dtype=None)` and `ones(...)`.
 
-They make small tensors; large ones are left to Python, where the system provides zeroed memory. Instances have one
-input, the number: NIN is 1 and NARGS is 2.
+Tensors of several megabytes are left to Python, where the system provides zeroed memory. Instances have one input, the
+number: NIN is 1 and NARGS is 2.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..runtime.rt_entry import Outcome
 from . import rt_copies
 
 VALUE: i64 = template(-1)  # the number; -1: it is the second argument
-MOST: i64 = 65536  # maximum bytes of the result
+MOST: i64 = 1 << 22  # maximum bytes of the result
 
 
 @rt_entry.entry(records=False)

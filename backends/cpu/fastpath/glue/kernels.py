@@ -213,7 +213,7 @@ class KernelStub(ColdCallable):
         self.hot_calls: HotCalls | None = None
         usual = ARRAY_ENTRY if has_eager_kernel(self.operator) else ENTRY
         self.entry_kind = OWN_ENTRIES.get(self.operator.name, usual)
-        super().__init__(runtime, function, self.operator, self.operator.name)
+        super().__init__(runtime, function, function.run, self.operator.name)
         self.snapshot_kernels()
 
     @property
@@ -226,9 +226,10 @@ class KernelStub(ColdCallable):
             self._use(None)
             self.callable, self.record = TargetCallable(self.operator), None
             self.hot_calls = HotCalls(self.function, self.callable, self.function, self.operator)
-        self.function.target = self.operator if self.hot_calls is None else self.hot_calls.call
+        self.function.target = self.function.run if self.hot_calls is None else self.hot_calls.call
         try:
-            if self.record is None and can_be_served(self.operator):
+            is_own = self.function.run is self.operator  # otherwise there is a shorter way than its kernels
+            if self.record is None and is_own and can_be_served(self.operator):
                 record = KernelStruct(self.runtime.process, self.operator)
                 record.entry = self.runtime.entry(self.entry_kind)
                 # the function keeps the struct alive, which its entry reads
