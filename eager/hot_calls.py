@@ -114,6 +114,8 @@ class HotCalls:
     ) -> None:
         self.function, self.plain, self.traced = function, plain, traced
         self.respell = plain if respell is None else respell
+        binder = getattr(self.respell, "binder", None)
+        self.names: frozenset[str] | None = None if binder is None else binder.names
         self.counts: dict[object, int] = {}
         self.compiled_kinds = self.rejected_kinds = 0
         self.compiler: Any = None
@@ -122,6 +124,8 @@ class HotCalls:
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that the native entry did not take."""
+        if kwargs and self.names is not None and not kwargs.keys() <= self.names:
+            return self.respell(*args, **kwargs)
         for recorder in self.recorders:
             values = recorder.entry(*args, **kwargs)
             if values is not None:

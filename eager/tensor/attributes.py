@@ -18,6 +18,7 @@ from ...errors import (
 )
 from ...operators.declare.shape_rules import normalize_axis
 from ...registry.dispatch.keys import CPU_KEYS, without_autograd_keys
+from ...registry.function import function_of
 from ...registry.layouts import sparse_coo
 from ...registry.native_type import accept_entry
 from ...registry.values import describe
@@ -104,6 +105,8 @@ __array_interface__ = property(_describe_memory, doc=_describe_memory.__doc__)
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
+    if type(self) is Tensor:
+        return int(self._array.__array_interface__["data"][0])
     return int(self.storage().data_ptr) + self.storage_offset * self.itemsize
 
 
@@ -255,15 +258,11 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 # -- new tensors with the dtype and the device of another --------------------------------------------------------------
 def _fill_new(
-    self: Tensor,
-    shape: Sequence[int],
-    value: object,
-    dtype: DTypeLike | None,
-    device: str | None,
-    requires_grad: bool,
+    self: Tensor, shape: Sequence[int], value: object, dtype: DTypeLike | None, device: str | None, grad: bool
 ) -> Tensor:
-    result = by_name("full")(shape, value, dtype=dtype or self.dtype, device=device or self.device)
-    return result.requires_grad_() if requires_grad else result
+    options = {} if (device or self.device) == "cpu" else {"device": device or self.device}
+    result: Tensor = function_of("td::full")(shape, value, dtype=dtype or self.dtype, **options)
+    return result.requires_grad_() if grad else result
 
 
 def _shape_of(shape: tuple[int | Sequence[int], ...]) -> Sequence[int]:

@@ -26,15 +26,24 @@ if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Number, Tensor
 
 
+_HOST = (None, "cpu")
+_NEW = frozenset((list, int, float, bool, complex))
+_ON_HOST = _NEW | {np.ndarray}
+
+
 def tensor(
     data: object, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor with a copy of the data."""
+    if device in _HOST and type(data) in _NEW:  # what is made of these shares no memory
+        return finish(asarray(data) if dtype is None else asarray(data, dtype), requires_grad)
     return asarray(data, dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
 def as_tensor(data: object, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """A tensor that shares the memory of an array if possible."""
+    if device is None or (device == "cpu" and type(data) in _ON_HOST):
+        return asarray(data) if dtype is None else asarray(data, dtype)
     return asarray(data, dtype, device=device)
 
 
@@ -46,7 +55,8 @@ def from_numpy(ndarray: object) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise ArgumentError(f"from_numpy takes a NumPy array, not {describe(ndarray)}")
-    return asarray(ndarray, copy=False)
+    result = asarray(ndarray)
+    return result if result._array is ndarray else asarray(ndarray, copy=False)
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
@@ -81,6 +91,8 @@ def _with_options(function: OperatorFunction[Tensor]) -> Callable[..., Tensor]:
         memory_format: object = None,
         **options: object,
     ) -> Tensor:
+        if options.get("device") == "cpu":
+            del options["device"]  # where tensors are anyway; native entries take no devices
         result = finish(function(*args, **options), requires_grad, out)
         return result.pin_memory() if pin_memory else result
 

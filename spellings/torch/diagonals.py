@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..eager.compiled import compile_when_hot
 from ..errors import ShapeError
 from ..operators.creation.creation import arange, eye
 from ..operators.declare.shape_rules import normalize_axes, spec_of
@@ -27,6 +28,7 @@ def _spread(values: Tensor, rows: int, columns: int, offset: int) -> tuple[Tenso
     return mask, expand_dims(take(values, positions, -1), -1 if offset >= 0 else -2)
 
 
+@compile_when_hot
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices whose diagonals are the last axis of the tensor, along two new axes.
 
@@ -45,6 +47,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return moveaxis(where(mask, spread, 0), (-2, -1), axes)
 
 
+@compile_when_hot
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of the tensor with ``src`` on a diagonal of its matrices.
 
@@ -81,6 +84,7 @@ def _write(name: str, input: Tensor, src: Tensor, dim: int, index: int | slice) 
     return input.at[selected].set(src)
 
 
+@compile_when_hot
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of the tensor with ``src`` at one index along an axis.
 
@@ -91,6 +95,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _write("select_scatter", input, src, dim, index)
 
 
+@compile_when_hot
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:

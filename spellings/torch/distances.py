@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..eager.compiled import compile_when_hot
 from ..errors import ArgumentError
 from ..linalg.factorizations import svdvals
 from ..linalg.norms import vector_norm
@@ -91,6 +92,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     return vector_norm(input[first] - input[second], axis=-1, ord=p)
 
 
+@compile_when_hot
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """The tensor with each sub-tensor along an axis scaled down to a norm of at most ``maxnorm``.
 

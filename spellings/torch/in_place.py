@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..eager.tensor import forwards as _forwards
 from ..eager.tensor.attributes import become_view
 from ..eager.tensor.construct import asarray
-from ..eager.tensor.inplace import check_fits
+from ..eager.tensor.inplace import check_fits, writes_directly
 from ..eager.tensor.tensor import Tensor
 from ..errors import ShapeError
 from ..operators.declare.shape_rules import normalize_axis
@@ -165,6 +165,9 @@ def _writing(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor
     def write(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         source = self.clone() if self.requires_grad else self
         result = function(source, *args, **kwargs)
+        if writes_directly(self, result):
+            self[...] = result
+            return self
         check_fits(name, self, TensorSpec(result.shape, result.dtype))
         return self.copy_(result)
 

@@ -141,3 +141,22 @@ def test_integers_are_written_into_bools_as_their_truth():
         )
         with pytest.raises(TypeError, match="does not go into bool"):
             x[0] = 0.5
+
+
+def test_creation_in_the_words_of_pytorch():
+    data = np.arange(3.0)
+    for _ in range(3):
+        assert torch.tensor([1, 2]).dtype is td.int64 and torch.tensor(1.5, device="cpu").dtype is td.float32
+        assert torch.tensor([1.5], dtype=td.float64, requires_grad=True).requires_grad
+        copied, shared = torch.tensor(data), torch.from_numpy(data)
+        shared[0] = 7.0
+        assert data[0] == 7.0 and copied[0] == 0.0 and torch.as_tensor(data, device="cpu")[0] == 7.0
+        data[0] = 0.0
+        swapped = data.astype(data.dtype.newbyteorder())
+        assert torch.as_tensor(swapped).tolist() == [0, 1, 2]
+        with pytest.raises(td.errors.TandemError):
+            torch.from_numpy(swapped)
+        x = torch.zeros(2, 3, device="cpu", dtype=td.float64)
+        assert x.new_ones(2).dtype is td.float64 and x.new_full((2,), 3).tolist() == [3, 3]
+        assert x.new_zeros(2, device="meta").device == "meta" and torch.eye(2, device="cpu").shape == (2, 2)
+        assert td.jit(lambda x: x.new_zeros(2, 3) + 1.0)(x).tolist() == [[1.0] * 3] * 2
