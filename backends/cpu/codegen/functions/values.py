@@ -192,6 +192,25 @@ def split_polynomial(x: Value, square: Value, coefficients: Sequence[Operand]) -
     return fma(odd, x, last)
 
 
+def pairwise_polynomial(x: Value, square: Value, coefficients: Sequence[Operand]) -> Value:
+    """Evaluate a polynomial by Estrin's scheme: pairs of terms at a time, so that scalar code waits the least.
+
+    Args:
+        x: the argument.
+        square: x * x.
+        coefficients: start with the highest power.
+    """
+    values: list[Operand] = list(coefficients[::-1])
+    power, following = x, square
+    while len(values) > 1:
+        last = values[len(values) & ~1 :]
+        highs = [one if isinstance(one, Value) else x.constant(one) for one in values[1::2]]
+        values = [fma(high, power, low) for low, high in zip(values[::2], highs)] + last
+        power, following = following, following * following
+    (result,) = values
+    return result if isinstance(result, Value) else x.constant(result)
+
+
 # float64 only: adding it leaves a small number's nearest integer in the low bits of the sum
 _MAGIC, _MAGIC_BITS = 6755399441055744.0, 0x4338000000000000
 
