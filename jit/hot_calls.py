@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import config
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
+from ..registry.dispatch.keys import CPU_KEYS
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
@@ -47,7 +48,8 @@ class HotFunction(JitFunction):
 
         Raises:
             NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
-                writes, captures or draws something; or a node has no compiled kernel.
+                writes or draws something, or captures a tensor that requires gradients; or a node has no compiled
+                kernel.
         """
         try:
             made = self._specialize(bound, keys)
@@ -60,7 +62,8 @@ class HotFunction(JitFunction):
         lowered = [
             lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
         ]
-        if made.outputs.writes or made.captured or made.ranges or not all(map(has_kernels, lowered)):
+        is_recorded = any(guard.leaf.keys != CPU_KEYS for guard in made.captured)
+        if made.outputs.writes or is_recorded or made.ranges or not all(map(has_kernels, lowered)):
             raise NotCompiled(f"{self.__name__} has no compiled form")
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]

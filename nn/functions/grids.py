@@ -28,6 +28,7 @@ Taps = list[tuple["Tensor", "Tensor"]]  # coordinates along an axis, and their w
 _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
+@compile_when_hot
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The positions that affine maps send the pixels of an image to, for :func:`grid_sample`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from ...eager.compiled import compile_when_hot
 from ...errors import ShapeError, ValueArgumentError
 from ...operators.declare.ownership import copy_shared_leaves
 from ...operators.shape.padding import pad as _pad
@@ -62,7 +63,9 @@ def pad_last_axes(
             raise ShapeError(
                 f"{name}: mode {mode!r} cannot pad an axis of {size} elements by {before} and {after}"
             )
-    width = [(0, 0)] * (input.ndim - len(pairs)) + [*pairs][::-1]
+    width = ((0, 0),) * (input.ndim - len(pairs)) + tuple(pairs)[
+        ::-1
+    ]  # a constant of hot calls, unlike a list
     if mode == "constant":
         return _pad(input, width, value=0.0 if value is None else value)
     return _pad(input, width, MODES[mode])
@@ -105,6 +108,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return cast("Tensor", copy_shared_leaves(pixels, input))
 
 
+@compile_when_hot
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Exchange the channels of groups: the first of each group comes first."""
     batch, channels, *sizes = input.shape

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ...eager.compiled import compile_when_hot
 from ...errors import ShapeError
 from ...operators.contraction.matmul import matmul
 from ...operators.elementwise.activation import relu
@@ -148,6 +149,7 @@ def _window_indices(
     )
 
 
+@compile_when_hot
 def unfold(
     input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
@@ -159,6 +161,7 @@ def unfold(
     return windows.reshape((input.shape[0], -1, rows.shape[1]))
 
 
+@compile_when_hot
 def fold(
     input: Tensor,
     output_size: Sizes,

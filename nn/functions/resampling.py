@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from ...eager.compiled import compile_when_hot
 from ...errors import ArgumentError, ShapeError, ValueArgumentError
 from ...operators.declare.ownership import copy_shared_leaves
 from ...operators.indexing.take import take
@@ -20,6 +21,7 @@ _RANKS = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,)}
 _NEAREST = ("nearest", "nearest-exact")
 
 
+@compile_when_hot
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,

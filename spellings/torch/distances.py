@@ -63,6 +63,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return vector_norm(sub(input, other), ord=p)
 
 
+@compile_when_hot
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
@@ -81,6 +82,7 @@ def cdist(
     return vector_norm(expand_dims(x1, -2) - expand_dims(x2, -3), axis=-1, ord=p)
 
 
+@compile_when_hot
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The distances of all pairs of rows of a matrix: (0, 1), (0, 2), ..., (1, 2), ...
 

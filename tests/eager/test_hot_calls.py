@@ -303,6 +303,27 @@ def test_spelled_calls_are_compiled_in_their_canonical_form():
     assert hot_calls.compiled_kinds >= 4
 
 
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_constant_positions_of_a_composite_are_compiled(mode):
+    x, factors = td.arange(12.0).reshape(3, 4), td.asarray(np.arange(3.0))
+    function = compile_when_hot(lambda x: td.pad(x, ((1, 1), (2, 1)), mode) + factors[:1])
+    wanted = function._fn(x).tolist()
+    for _ in range(4):
+        assert function(x).tolist() == wanted
+    assert [*function._run.__self__.counts.values()] == [COMPILED]
+    factors += 1.0  # captured tensors are read at each call
+    assert function(x).tolist() == (td.asarray(wanted) + 1.0).tolist()
+
+
+def test_captured_tensors_with_gradients_are_not_compiled():
+    x, weight = td.ones(3), td.ones(3).requires_grad_()
+    function = compile_when_hot(lambda x: x * weight)
+    for _ in range(4):
+        function(x).sum().backward()
+    assert weight.grad.tolist() == [4.0] * 3
+    assert [*function._run.__self__.counts.values()] == [REJECTED]
+
+
 def test_calls_that_read_data_are_not_compiled():
     function = compile_when_hot(lambda x: x * float(x.sum()))
     for _ in range(3):

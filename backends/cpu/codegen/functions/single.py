@@ -1,7 +1,7 @@
 """The common functions of float32 in float32 arithmetic, which takes half as long as float64's.
 
-Worst errors in units in the last place: exp, exp2, log2, erf, tanh, sinh and cosh 1.05, log, log10 and log1p 0.95, expm1
-1.3. Few operations wait for each other, as each step of a scalar loop waits for the one before.
+Worst errors in units in the last place: exp, exp2, log2, erf, tanh, sinh and cosh 1.05, log, log10 and log1p 0.95,
+expm1 1.3. Few operations wait for each other, as each step of a scalar loop waits for the one before.
 """
 
 from __future__ import annotations
