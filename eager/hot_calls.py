@@ -24,7 +24,7 @@ from ..registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.dispatch.observers import draw_watches
 from ..registry.dispatch.state import ELSEWHERE, current
 from ..registry.dtypes import DType
-from ..registry.schemas.binding import ConversionError
+from ..registry.schemas.binding import ConversionError, key_types
 from .layers import dispatch_mode
 from .layers.level_stack import stack
 from .tensor.tensor import Tensor
@@ -71,9 +71,14 @@ _CONVERTED = frozenset((list, np.ndarray, *(np.dtype(code).type for code in "?bB
 """The types of values that are converted for a compiled call."""
 
 
+def _is_converted(value: object) -> bool:
+    """Return whether compiled calls take something else for a value: tensors for lists, arrays and random keys."""
+    return type(value) in _CONVERTED or type(value) in key_types
+
+
 def _convert(binder: Binder, name: str, value: object) -> object:
     """Return a value as the schema's argument takes it; lists of tensors are left as they are."""
-    is_kept = type(value) not in _CONVERTED or (type(value) is list and _has_tensor(value))
+    is_kept = not _is_converted(value) or (type(value) is list and _has_tensor(value))
     return value if is_kept else binder.converters[name](value)
 
 
@@ -126,6 +131,9 @@ class HotCalls:
         """Run a call that the native entry did not take."""
         if kwargs and self.names is not None and not kwargs.keys() <= self.names:
             return self.respell(*args, **kwargs)
+        words = key_types.get(type(args[0])) if args else None
+        if words is not None:
+            return self.function(words(args[0]), *args[1:], **kwargs)
         for recorder in self.recorders:
             values = recorder.entry(*args, **kwargs)
             if values is not None:
@@ -170,7 +178,7 @@ class HotCalls:
     def _run_converted(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Run a call that has no kind: that of converted arguments, if lists and NumPy's values are why."""
         binder = getattr(self.respell, "binder", None)
-        if binder is None or not any(type(x) in _CONVERTED for x in (*args, *kwargs.values())):
+        if binder is None or not any(map(_is_converted, (*args, *kwargs.values()))):
             return self.plain(*args, **kwargs)
         if self._is_respelled(args, kwargs):
             return self.respell(*args, **kwargs)

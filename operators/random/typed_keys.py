@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
+from ...registry.dtypes import int64
 from ...registry.schemas.binding import key_types
 from ...registry.values import Device, as_device, converters
+from ..creation.creation import full
 from ..declare.shape_rules import check_shape, spec_of
 from . import key_bits as raw
 from .key_bits import check_key
@@ -67,7 +69,9 @@ class Key:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Key]:
-        return (self[at] for at in range(len(self)))
+        if len(self.words.shape) < 2:
+            len(self)  # which raises the error
+        return map(Key, self.words)
 
     def __getitem__(self, index: Any) -> Key:
         items = index if type(index) is tuple else (index,)
@@ -137,7 +141,7 @@ def split(key: K, num: int | tuple[int, ...] = 2) -> K:
     ((), (2, 3))
     """
     if not isinstance(num, tuple):
-        return _wrap_like(key, raw.split(key, num))
+        return _wrap_like(key, raw.split(_unwrap(key), num))
     shape: tuple[int, ...] = check_shape("random_split", num)
     words: Tensor = raw.split(key, math.prod(shape))
     return _wrap_like(key, words.reshape((*spec_of(words).shape[:-2], *shape, 4)))
@@ -179,7 +183,14 @@ def fold_in(key: K, data: TensorLike) -> K:
     >>> td.random.fold_in(td.random.key(0), 7).shape
     ()
     """
-    return _wrap_like(key, raw.fold_in(key, data))
+    if type(data) is int and -(2**63) <= data < 2**63:
+        data = full((), data, dtype=int64)  # so that calls with other numbers are calls of the same kind
+    return _wrap_like(key, raw.fold_in(_unwrap(key), data))
+
+
+def _unwrap(key: Any) -> Any:
+    """The words of a Key; other arguments are returned unchanged, for the operator to check."""
+    return key.words if isinstance(key, Key) else key
 
 
 def _wrap_like(key: K, words: Tensor) -> K:

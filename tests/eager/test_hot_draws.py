@@ -109,3 +109,39 @@ def test_references_do_not_grow():
             g.normal(4)
         after = sys.getrefcount(g._state), sys.getrefcount(td.float32)
         assert abs(after[0] - before[0]) <= 2 and abs(after[1] - before[1]) <= 50
+
+
+def test_functions_of_keys_are_compiled():
+    with config.override(hot_composites=2):
+        key = td.random.key(11)
+        calls = {
+            "split": lambda: td.random.split(key),
+            "fold_in": lambda: td.random.fold_in(key, 3),
+            "normal": lambda: td.random.normal(key, (3,)),
+            "bits": lambda: td.random.bits(key, (3,)),
+            "randint": lambda: td.random.randint(key, (3,), 0, 5),
+            "several": lambda: td.random.uniform(td.random.split(key, 3), (2,)),
+        }
+        for name, call in calls.items():
+            results = [call() for _ in range(6)]
+            shown = [getattr(one, "words", one).tolist() for one in results]
+            assert all(one == shown[0] for one in shown), name
+            assert type(results[0]) is type(results[-1])
+        assert [td.random.fold_in(key, n).words.tolist() for n in range(4)] == [
+            td.ops.td.random_fold_in(key.words, n).tolist() for n in range(4)
+        ]
+        first, second = td.random.split(key)
+        assert first.words.tolist() != second.words.tolist() and first.shape == ()
+        with pytest.raises(td.errors.ArgumentError, match="one key"):
+            iter(first)
+        for _ in range(4):
+            with pytest.raises(td.errors.TandemError):
+                td.random.split(td.ones(3))
+            with pytest.raises(TypeError):
+                td.random.fold_in(key, 0.5)
+        jitted = td.jit(lambda key: [td.random.normal(one, (2,)) for one in td.random.split(key)])
+        eager = [td.random.normal(one, (2,)).tolist() for one in td.random.split(key)]
+        for _ in range(3):
+            assert [one.tolist() for one in jitted(key)] == eager
+        rows = td.vmap(lambda key: td.random.normal(key, (2,)))(td.random.split(key))
+        assert rows.tolist() == eager

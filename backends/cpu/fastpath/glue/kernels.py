@@ -171,12 +171,12 @@ def can_be_served(op: Operator) -> bool:
 def is_compilable(op: Operator) -> bool:
     """Return whether compiled code computes an operator without Python, and it only computes from its arguments.
 
-    These are composites, operators that create tensors or declare a decomposition, and those whose kernel is a function
-    in C or LLVM IR; not the random ones with a decomposition, whose seeds seldom repeat.
+    These are composites, operators that create tensors, draw from a key or declare a decomposition, and those whose
+    kernel is a function in C or LLVM IR.
     """
     decl, schema = op.decl, op.schema
-    is_decomposed = decl is not None and decl.decomposition is not None and decl.kind != "random"
-    composed = decl is not None and (decl.kind in ("composite", "creation") or is_decomposed)
+    is_decomposed = decl is not None and decl.decomposition is not None
+    composed = decl is not None and (decl.kind in ("composite", "creation", "random") or is_decomposed)
     if composed and (decl.explicit or decl.effects):
         return False
     if not (composed or has_machine_code(op)):
