@@ -20,7 +20,7 @@ from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import to_example
 from .fusion.index_maps import explain_indexed_access
 from .fusion.ranges import match_range
-from .layout import Layout, contiguous, is_view, view_layout
+from .layout import Layout, contiguous, is_view, proves_equal, view_layout
 
 _foreign_functions = lazy.Module(".operators.foreign.functions")
 _foreign_kernels = lazy.Module(".lowering.foreign_kernels")
@@ -200,7 +200,8 @@ class KernelSelection:
             self.roots[out] = root, result
             return Choice("view", f"strides {result.strides}, offset {result.offset}")
         fresh = view_layout(node, contiguous(source.shape))
-        if fresh is None or not fresh.is_contiguous or not self.target.emits(out.spec.dtype):
+        is_whole = fresh is not None and fresh.is_contiguous and proves_equal(fresh.size, source.spec.size)
+        if not is_whole or not self.target.emits(out.spec.dtype):
             return None
         return Choice("copy", "its elements have to move for that shape")
 

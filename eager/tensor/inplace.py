@@ -170,7 +170,7 @@ def _make_direct(op: Operator, inner: Operator) -> Callable[..., Any]:
     function = functions[inner.name]
 
     def write(*args: Any, **kwargs: Any) -> Any:
-        target = args[0] if args else None
+        target = args[0] if 0 < len(args) <= op.binder.limit and "out" not in kwargs else None
         if type(target) is Tensor and target._keys is CPU_KEYS and not _hot_calls.is_watched():
             try:
                 result = function(*args, **kwargs)

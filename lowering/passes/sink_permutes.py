@@ -26,7 +26,7 @@ Orders = dict[Value, Axes]
 """By value: ``permute(base, axes)`` is the value, where the base is in the order of the memory."""
 
 SELECTING = frozenset(("max", "min", "any", "all", "argmax", "argmin"))
-"""The folds along one axis whose results do not depend on where in memory their elements are; sums round."""
+"""The folds along one axis that select an element wherever it is in memory, of equal zeros any; sums round."""
 EXACT = SELECTING - {"argmax", "argmin"} | {"sum", "prod"}
 """The folds of integers and bools that may read elements in another order of the axes."""
 

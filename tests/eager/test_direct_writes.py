@@ -67,6 +67,22 @@ def test_wrong_calls_raise_in_their_own_name():
         assert x.tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    "name", ["tril_", "triu_", "nan_to_num_", "sinc_", "clip_", "addcmul_", "masked_scatter_"]
+)
+def test_arguments_beyond_the_schema_are_not_written(name):
+    for _ in range(4):
+        x, y = td.ones((3, 3)), td.full((3, 3), 7.0)
+        mask = td.ones((3, 3), dtype=bool)
+        given = (mask, y) if name == "masked_scatter_" else (y, y) if name in ("clip_", "addcmul_") else ()
+        extra = (
+            (2, y) if name in ("tril_", "triu_") else (0.0, 1.0, 2.0, y) if name == "nan_to_num_" else (y, y)
+        )
+        with pytest.raises(td.errors.TandemError):
+            getattr(x, name)(*given, *extra)
+        assert y.tolist() == [[7.0] * 3] * 3
+
+
 def test_traces_and_transforms_see_the_calls():
     def function(x):
         y = x * 2.0

@@ -143,3 +143,13 @@ def test_donated_views():
     for _ in range(3):
         x = td.ones((200, 200))
         assert f(x.T[::2]).tolist() == np.full((100, 200), 2.0).tolist()
+
+
+def test_strided_views_of_tensors_that_are_not_contiguous_are_copied():
+    x = td.asarray(np.arange(340.0).reshape(20, 17))
+    for size, stride in (((), ()), ((1,), (1,)), ((5,), (1,)), ((3, 4), (4, 1)), ((2, 2), (7, 3))):
+        want = td.as_strided(x.T.contiguous(), size, stride) + 1.0
+        inner = td.jit(lambda x, size=size, stride=stride: td.as_strided(x.T, size, stride) + 1.0)
+        outer = td.jit(lambda x, size=size, stride=stride: td.as_strided(x, size, stride) + 1.0)
+        for _ in range(3):
+            assert inner(x).tolist() == outer(x.T).tolist() == want.tolist()

@@ -44,7 +44,7 @@ COPY: Any = copy_loop  # the loop's address, to be passed as an argument
 
 
 FILLED: i64 = 4096  # bytes of a row of equal elements that are copied at a time: they stay in the first cache
-FEW: i64 = 16  # elements that are written one by one
+FEW: i64 = 128  # elements that are written one by one
 
 
 @native
@@ -73,7 +73,7 @@ def fill_row(element: ptr, target: ptr, count: i64, size: i64) -> None:
 
 @native
 def copy_row(source: ptr, target: ptr, count: i64, step: i64, to_step: i64, size: i64) -> None:
-    if step == 0 and to_step == size and count > FEW:
+    if step == 0 and to_step == size and (count > FEW or size == 1):
         fill_row(source, target, count, size)
     elif size == 4:
         for i in range(count):
