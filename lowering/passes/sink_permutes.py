@@ -16,6 +16,7 @@ from ...operators.shape.views import inverse_permutation, normalize_permutation
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, values_in
 from ..kernel_selection import reduced_axes
+from ..layout import proves_equal
 from .rewrite import Replacement, add_node, is_replaced, replace_each
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Orders = dict[Value, Axes]
 SELECTING = frozenset(("max", "min", "any", "all", "argmax", "argmin"))
 """The folds along one axis that select an element wherever it is in memory, of equal zeros any; sums round."""
 EXACT = SELECTING - {"argmax", "argmin"} | {"sum", "prod"}
-"""The folds of integers and bools that may read elements in another order of the axes."""
+"""The folds of integers and bools that may read elements in another order of the axes, and those of scans."""
 
 
 def sink_permutes(graph: Graph) -> Graph:
@@ -87,10 +88,12 @@ def _find_order(node: Node, orders: Orders) -> Axes | None:
     if decl.is_elementwise or decl.kind == "cast":
         return _find_elementwise_order(node, orders)
     order = orders.get(node.args[0]) if decl.kind in ("reduction", "scan") else None
-    if order is None or (decl.kind == "reduction" and not _is_order_free(node)):
+    if order is None or proves_equal(node.args[0].spec.size, 0):  # eager folds of no elements are row-major
         return None
     if decl.kind == "scan":
-        return order if type(_axis_of(node)) is int else None
+        return order if type(_axis_of(node)) is int and decl.fold.name in EXACT else None
+    if not _is_order_free(node):
+        return None
     return order if node.kwargs.get("keepdims", False) else _drop_axes(order, reduced_axes(node))
 
 

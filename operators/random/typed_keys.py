@@ -183,9 +183,10 @@ def fold_in(key: K, data: TensorLike) -> K:
     >>> td.random.fold_in(td.random.key(0), 7).shape
     ()
     """
-    if type(data) is int and -(2**63) <= data < 2**63:
+    words = _unwrap(key)
+    if type(data) is int and -(2**63) <= data < 2**63 and getattr(words, "device", None) == "cpu":
         data = full((), data, dtype=int64)  # so that calls with other numbers are calls of the same kind
-    return _wrap_like(key, raw.fold_in(_unwrap(key), data))
+    return _wrap_like(key, raw.fold_in(words, data))
 
 
 def _unwrap(key: Any) -> Any:
