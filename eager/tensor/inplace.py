@@ -18,6 +18,7 @@ from ...operators.indexing.gather import index_put, write_at_indices
 from ...operators.indexing.slicing import basic_put, to_numpy_index
 from ...operators.scalar_ir.numpy_evaluation import cast_array
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
+from ...registry.dispatch.precedence import find_external_kernel
 from ...registry.dispatch.state import state
 from ...registry.dtypes import bool_
 from ...registry.function import functions, make_function
@@ -162,26 +163,55 @@ def writes_directly(target: object, result: object) -> bool:
     return bool(is_same and array.shape == into.shape and into.flags.writeable)
 
 
-def _make_direct(op: Operator, inner: Operator) -> Callable[..., Any]:
-    """The calls of an in-place operator that nothing observes: the functional operator's native entry, and a copy.
+_DIRECT = frozenset((int, float, bool, complex, str, type(None)))
+_KERNEL_KEYS = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar, DispatchKey.AutogradCPU)
 
-    Other calls, and those that raise, run the operator.
+
+class _DirectWrite:
+    """Runs the calls of an in-place operator that nothing observes: the functional form's native entry, and a copy.
+
+    Other calls, and those that raise, run the operator: on tensors of other kinds, and while other code has registered
+    a kernel of the operator.
+
+    Args:
+        op: the operator.
+        inner: its functional form.
     """
-    function = functions[inner.name]
 
-    def write(*args: Any, **kwargs: Any) -> Any:
-        target = args[0] if 0 < len(args) <= op.binder.limit and "out" not in kwargs else None
-        if type(target) is Tensor and target._keys is CPU_KEYS and not _hot_calls.is_watched():
-            try:
-                result = function(*args, **kwargs)
-            except TandemError:
-                return op(*args, **kwargs)  # which raises the error in its own name
-            if writes_directly(target, result):
-                target[...] = result
-                return target
-        return op(*args, **kwargs)
+    def __init__(self, op: Operator, inner: Operator):
+        self.op, self.function, self.version, self.limit = op, functions[inner.name], -1, 0
 
-    return op if inner.decl.result == "bool" else write
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a call."""
+        if not self._takes(args, kwargs):
+            return self.op(*args, **kwargs)
+        try:
+            result = self.function(*args, **kwargs)
+        except TandemError:
+            return self.op(*args, **kwargs)  # which raises the error in its own name
+        if not writes_directly(args[0], result):
+            return self.op(*args, **kwargs)
+        args[0][...] = result
+        return args[0]
+
+    def _takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        op = self.op
+        if op.version != self.version:
+            external = any(find_external_kernel(op, key) is not None for key in _KERNEL_KEYS)
+            self.version, self.limit = op.version, 0 if external else op.binder.limit
+        if not 0 < len(args) <= self.limit or type(args[0]) is not Tensor or op.extra_keys:
+            return False
+        if kwargs:
+            if "out" in kwargs:
+                return False
+            args = (*args, *kwargs.values())
+        for value in args:
+            if type(value) is Tensor:
+                if value._keys is not CPU_KEYS:
+                    return False
+            elif type(value) not in _DIRECT:
+                return False
+        return not _hot_calls.is_watched()
 
 
 def is_composite(inner: Operator) -> bool:
@@ -203,8 +233,8 @@ def make_inplace(inner: Operator) -> OperatorFunction[Tensor]:
         functional[op] = inner
         LIBRARY.impl(op, KERNELS.get(inner.schema.name) or _make_kernel(op, inner), DispatchKey.CPU)
     made = make_function(op, doc)
-    if inner.schema.name not in KERNELS:
-        made.use(_make_direct(op, inner))
+    if inner.schema.name not in KERNELS and inner.decl.result != "bool":
+        made.use(_DirectWrite(op, inner))
     return made
 
 

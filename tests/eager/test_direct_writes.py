@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 import tandem.torch as torch
+from tandem.registry.dispatch.keys import DispatchKey, below
 
 CALLS = {
     "clamp_": lambda x, y, m: x.clamp_(-0.5, 0.5),
@@ -101,6 +102,24 @@ def test_traces_and_transforms_see_the_calls():
             return held.clamp_(-1.0, 1.0) + 0.0
 
         assert td.jit(write)(x).tolist() == held.tolist()
+
+
+def test_registered_kernels_run():
+    x, calls = td.zeros(4), []
+    for _ in range(3):
+        x.clamp_(-1.0, 1.0)
+
+    def kernel(op, keyset, args, kwargs):
+        calls.append(op.schema.name)
+        return op.dispatch(keyset & below(DispatchKey.ADInplaceOrView), args, kwargs)
+
+    with td.Library("td", "IMPL") as library:
+        library.impl("clip_", kernel, "ADInplaceOrView", boxed=True)
+        for _ in range(2):
+            x.clamp_(-1.0, 1.0)
+        assert calls == ["clip_"] * 2
+    x.clamp_(-1.0, 1.0)
+    assert len(calls) == 2
 
 
 def test_modes_see_the_calls():

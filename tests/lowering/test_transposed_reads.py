@@ -7,6 +7,9 @@ import pytest
 import tandem as td
 from hypothesis import given
 from hypothesis import strategies as st
+from tandem.backends.cpu import fastpath
+
+NATIVE = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
 
 REDUCTIONS = ["sum", "prod", "max", "min", "mean", "argmax", "var"]
 SCANS = ["cumsum", "cumprod"]
@@ -80,6 +83,7 @@ def test_chains_of_elementwise_operators(shape, order, other, axis, chosen):
     )
 
 
+@NATIVE
 def test_results_keep_the_layout_of_operands():
     x = td.asarray(draw((80, 90), np.float32))
     f = td.jit(lambda x: td.exp(x.T * 2.0))
@@ -90,6 +94,7 @@ def test_results_keep_the_layout_of_operands():
     assert "rows (80,), inner (90,)" in kernels and "permute" not in kernels
 
 
+@NATIVE
 def test_results_of_loops_and_gradients_are_contiguous():
     x = td.asarray(draw((6, 6), np.float64))
     looped = td.jit(lambda x: td.fori_loop(0, 3, lambda i, s: s.T * 0.5 + 1.0, x))
