@@ -5,6 +5,7 @@ import pytest
 import tandem as td
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tandem.backends.cpu import fastpath
 from tandem.backends.cpu.codegen.complex_nodes import splits_pay
 from tandem.lowering.fusion.loop_ir import Buffer, load
 from tandem.operators.scalar_ir.expr import apply
@@ -49,8 +50,10 @@ def test_programs_are_eager_calls(seed, size, dtype, steps, stride, is_gathered)
             x = STEPS[step](x, y, keep)
         return x, x.imag, td.abs(x) < 1
 
+    # NumPy's products, which compute without native code, round in another way for other strides
+    rtol = 0 if not fastpath.why_off() else 1e-5 if dtype == "complex64" else 1e-13
     for mine, wanted in zip(td.jit(run)(x, y, keep, where), run(x, y, keep, where), strict=True):
-        np.testing.assert_array_equal(mine.numpy(), wanted.numpy())
+        np.testing.assert_allclose(mine.numpy(), wanted.numpy(), rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
