@@ -119,8 +119,8 @@ class HotCalls:
     ) -> None:
         self.function, self.plain, self.traced = function, plain, traced
         self.respell = plain if respell is None else respell
-        binder = getattr(self.respell, "binder", None)
-        self.names: frozenset[str] | None = None if binder is None else binder.names
+        self.binder: Binder | None = getattr(self.respell, "binder", None)
+        self.names = None if self.binder is None else self.binder.names
         self.counts: dict[object, int] = {}
         self.compiled_kinds = self.rejected_kinds = 0
         self.compiler: Any = None
@@ -172,12 +172,12 @@ class HotCalls:
 
     def _is_respelled(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Return whether a call of an operator is not spelled as its schema spells it."""
-        binder = getattr(self.respell, "binder", None)
+        binder = self.binder
         return binder is not None and not (len(args) <= binder.limit and kwargs.keys() <= binder.names)
 
     def _run_converted(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Run a call that has no kind: that of converted arguments, if lists and NumPy's values are why."""
-        binder = getattr(self.respell, "binder", None)
+        binder = self.binder
         if binder is None or not any(map(_is_converted, (*args, *kwargs.values()))):
             return self.plain(*args, **kwargs)
         if self._is_respelled(args, kwargs):

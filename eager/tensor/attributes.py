@@ -28,7 +28,7 @@ from ..autograd.hooks import retains_gradient
 from .construct import asarray
 from .dunders import by_name
 from .flags import MemoryFlags
-from .storage import Number, Storage
+from .storage import Number, Storage, address_of
 from .tensor import Tensor, has_array, storage_of
 from .transfer import synchronize
 
@@ -106,7 +106,7 @@ __array_interface__ = property(_describe_memory, doc=_describe_memory.__doc__)
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
     if type(self) is Tensor:
-        return int(self._array.__array_interface__["data"][0])
+        return address_of(self._array)
     return int(self.storage().data_ptr) + self.storage_offset * self.itemsize
 
 

@@ -63,9 +63,7 @@ def pad_last_axes(
             raise ShapeError(
                 f"{name}: mode {mode!r} cannot pad an axis of {size} elements by {before} and {after}"
             )
-    width = ((0, 0),) * (input.ndim - len(pairs)) + tuple(pairs)[
-        ::-1
-    ]  # a constant of hot calls, unlike a list
+    width = ((0, 0),) * (input.ndim - len(pairs)) + tuple(reversed(pairs))  # a tuple is a kind of hot calls
     if mode == "constant":
         return _pad(input, width, value=0.0 if value is None else value)
     return _pad(input, width, MODES[mode])

@@ -17,7 +17,7 @@ from ....registry.dtypes import DType
 from ..target import vector_target
 from .casts import check_emittable
 from .index_maps import BoundsChecks, Check
-from .stage_printer import StagePrinter, find_stored
+from .stage_printer import StagePrinter, find_lines, find_stored
 from .text import PARTS, Function, Module
 from .vectors import Use
 
@@ -152,13 +152,7 @@ class Printer:
         stored = {name for stage in kernel.stages for name in find_stored(stage)}
         uses = self._find_uses()
         readable = {n: use for n, use in uses.items() if n not in stored and use.buffer.param is not None}
-        last = len(kernel.outer) - 1
-        if not any(use.is_transposed(last) for use in readable.values()):
-            return None
-        lines: Transposer | None = _tiles.find_lines(
-            self.f, readable, last, kernel.outer[-1], kernel.inner[0]
-        )
-        return lines
+        return find_lines(self.f, readable, len(kernel.outer) - 1, kernel.outer[-1], kernel.inner[0])
 
     def _find_uses(self) -> dict[str, Use]:
         return {b.name: Use(b, self.bases[b.name], b.strides) for b in self.kernel.buffers}

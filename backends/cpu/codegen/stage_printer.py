@@ -50,6 +50,14 @@ def find_stored(stage: Stage) -> set[str]:
     }
 
 
+def find_lines(f: Function, uses: dict[str, Use], across: int, extent: int, width: int) -> Transposer | None:
+    """Return what transposes lines of uses that are only read; None if none is transposed, or none fits."""
+    if not any(use.is_transposed(across) for use in uses.values()):
+        return None
+    lines: Transposer = _tiles.Transposer(f, uses, across, extent, width)
+    return lines if lines.count else None
+
+
 class StagePrinter:
     """Prints one stage: its nest of loops around a loop over vectors along the last dimension."""
 
@@ -245,11 +253,7 @@ class StagePrinter:
 
     def find_lines(self, dim: int, width: int) -> Transposer | None:
         """Return what transposes lines that are adjacent along a dimension; None if there are none."""
-        uses = self.readable_uses()
-        if not any(use.is_transposed(dim) for use in uses.values()):
-            return None
-        lines: Transposer | None = _tiles.find_lines(self.f, uses, dim, self.shape[dim], width)
-        return lines
+        return find_lines(self.f, self.readable_uses(), dim, self.shape[dim], width)
 
     def find_tiled_dimension(self) -> int | None:
         """Return a dimension along which a transposed array is contiguous; None if tiles would not help."""

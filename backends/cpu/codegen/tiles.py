@@ -89,12 +89,6 @@ class TilePrinter:
 
 
 # -- lines of reductions -----------------------------------------------------------------------------------------------
-def find_lines(f: Function, uses: Uses, across: int, extent: int, width: int) -> Transposer | None:
-    """Return what transposes lines of these uses; None if there are too few, or if they are too long."""
-    lines = Transposer(f, uses, across, extent, width)
-    return lines if lines.count else None
-
-
 class Transposer:
     """Copies lines of transposed arrays, which are adjacent in memory, one after the other to scratch memory.
 
