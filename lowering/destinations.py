@@ -16,8 +16,8 @@ from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Value
 from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, substitute_leaves
 from .fusion.pieces import is_update
-from .in_place import find_updates
 from .layout import contiguous
+from .loop_bodies import find_updates
 from .point_accesses import reads_what_it_writes
 from .step_tables import StepTables
 from .thunks import KernelThunk, Thunk, reads_and_writes

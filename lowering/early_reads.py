@@ -1,8 +1,9 @@
 """Read parts of a value before an update takes over its memory, as an exchange does.
 
-``x = a[0]; a = a.at[0].set(a[i]).at[i].set(x)`` reads one element of the old value after the first update. A kernel
-that reads the value but needs no later one runs before the update; for the others, small parts are copied before it.
-Then the updates write in place; otherwise the result would begin as a copy of the whole value.
+``x = a[0]; a = a.at[0].set(a[i]).at[i].set(x)`` reads one element of the old value after the first update. A kernel or
+loop that reads the value but does not need the update runs before it, with all that it needs; for the others, small
+parts are copied before the update. Then the updates write in place; otherwise the result would begin as a copy of the
+whole value.
 """
 
 from __future__ import annotations
@@ -13,76 +14,94 @@ from collections.abc import Sequence
 from ..tracer.graph import Value
 from .fusion.loop_ir import Buffer
 from .layout import Layout, contiguous
+from .loop_bodies import find_updates
+from .passes.rewrite import has_effects
 from .point_accesses import find_indexed
 from .thunks import KernelThunk, Thunk, copy_thunk, keep_buffers, reads_and_writes
 
 MOST_READERS = 8
 MOST_STEPS = 256  # from an update to the last step that reads its source
 
-Steps = list[Thunk | None]
-"""Steps, with None in the place of those that are moved."""
 
-
-def read_before_update(
-    steps: Steps, index: int, source: Value, readers: Sequence[int], name: str
-) -> tuple[list[Thunk], list[int]]:
-    """Find the steps that can run before an update, so that no later step reads its source.
+def move_readers_up(steps: list[Thunk | None], index: int, readers: Sequence[int]) -> list[Thunk]:
+    """Find the steps that can run before an update, so that no later step reads what it overwrites.
 
     Args:
-        steps: all steps; None is left in the place of those that are moved, and those that read copies are replaced.
+        steps: all steps; None is left in the place of those that are moved.
         index: the position of the update.
-        source: the value that it updates.
-        readers: the positions of the steps that read the source, in order.
-        name: the start of the names of new kernels, which no other update has.
+        readers: the positions of the steps that read the value, in order.
 
     Returns:
-        The steps to be run before the update, and the positions of the later steps that still read the source.
+        The readers that need no result of the update, and the steps that they need, in order.
     """
-    later = list(readers[bisect_right(readers, index) :])
-    if len(later) > MOST_READERS or later[-1] - index > MOST_STEPS:
-        return [], later
     moved: list[Thunk] = []
-    left: list[int] = []
-    for position in later:
-        step = steps[position]
-        if step is not None and _may_move_up(steps, index, position):
-            moved.append(step)
-            steps[position] = None
-        elif step is not None:
-            left.append(position)
-    saved = _save_parts(steps, source, left, name)
-    return [*moved, *saved], [] if saved else left
+    for position in _find_later(index, readers):
+        needed = _find_needed(steps, index, position)
+        moved += [step for n in needed if (step := steps[n]) is not None]
+        for n in needed:
+            steps[n] = None
+    return moved
 
 
-def _may_move_up(steps: Steps, index: int, position: int) -> bool:
-    """Whether a step is a kernel that needs no step from an index on to its position, and that none of these needs."""
-    step = steps[position]
-    if not isinstance(step, KernelThunk) or step.updated is not None:
-        return False
-    reads, writes = map(set, reads_and_writes(step))
-    for between in steps[index:position]:
-        if between is not None:
-            reads_between, writes_between = reads_and_writes(between)
-            if not (reads | writes).isdisjoint(writes_between) or not writes.isdisjoint(reads_between):
-                return False
-    return True
+def _find_later(index: int, readers: Sequence[int]) -> Sequence[int]:
+    """The positions of the steps that read a value after an update; none if these are many or far away."""
+    later = readers[bisect_right(readers, index) :]
+    return later if later and len(later) <= MOST_READERS and later[-1] - index <= MOST_STEPS else ()
 
 
-def _save_parts(steps: Steps, source: Value, readers: Sequence[int], name: str) -> list[KernelThunk]:
-    """Make copies of the parts that steps after an update read, if these are small, and let the steps read them."""
-    parts = [_find_parts(steps[n], source) for n in readers]
+def _find_needed(steps: list[Thunk | None], index: int, position: int) -> list[int]:
+    """The steps that have to run so that the one at a position can run before another; empty if it cannot."""
+    needed: list[int] = []
+    reads, writes = set[Value](), set[Value]()
+    for at in range(position, index - 1, -1):
+        step = steps[at]
+        if step is None:
+            continue
+        its_reads, its_writes = map(set, reads_and_writes(step))
+        is_needed = not (reads | writes).isdisjoint(its_writes) or not writes.isdisjoint(its_reads)
+        if at == position or is_needed:
+            if at == index or not _may_move(step):
+                return []
+            needed.append(at)
+            reads |= its_reads
+            writes |= {*its_writes, *(update.source for update in find_updates(step))}
+    return needed[::-1]
+
+
+def _may_move(step: Thunk) -> bool:
+    """Whether a step computes its results and does nothing else."""
+    return isinstance(step, KernelThunk) or (step.kind != "callback" and not has_effects(step.node))
+
+
+def save_parts(
+    steps: list[Thunk], index: int, source: Value, readers: Sequence[int], name: str
+) -> list[KernelThunk]:
+    """Make copies of the parts of a value that steps after its update read, if these are small.
+
+    Args:
+        steps: all steps; those that read copies instead are replaced.
+        index: the position of the update.
+        source: the value that it updates.
+        readers: the positions of the steps that read the value, in order.
+        name: the start of the names of the new kernels, which no other update has.
+
+    Returns:
+        The kernels that make the copies; none if the parts are large, or are not known.
+    """
+    later = _find_later(index, readers)
+    parts = [_find_parts(steps[n], source) for n in later]
     layouts = list(dict.fromkeys(layout for part in parts for layout in (part or {}).values()))
-    if not all(parts) or sum(layout.size for layout in layouts) * 2 > source.spec.size:
+    if not parts or not all(parts) or sum(layout.size for layout in layouts) * 2 > source.spec.size:
         return []
     copies = {layout: copy_thunk(f"{name}_{number}", source, layout) for number, layout in enumerate(layouts)}
-    for n, part in zip(readers, parts):
+    for n, part in zip(later, parts):
         step = steps[n]
         if isinstance(step, KernelThunk) and part is not None:
             steps[n] = _read_copies(step, part, copies)
     return list(copies.values())
 
 
-def _find_parts(step: Thunk | None, source: Value) -> dict[str, Layout] | None:
+def _find_parts(step: Thunk, source: Value) -> dict[str, Layout] | None:
     """The layout of what a kernel reads by each buffer of a value; None if it is not of known sizes."""
     if not isinstance(step, KernelThunk) or (step.updated is not None and step.updated.source is source):
         return None

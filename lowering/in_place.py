@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..tracer.graph import Value
-from .early_reads import read_before_update
-from .loop_bodies import LoopThunk
+from .early_reads import move_readers_up, save_parts
+from .loop_bodies import find_updates
 from .point_accesses import reads_what_it_writes
 from .thunks import (
     AliasCandidate,
@@ -29,21 +29,19 @@ if TYPE_CHECKING:
 
 def update_steps(lowered: Lowered) -> None:
     """Decide for each update, in order, whether it is done in place; insert the copies for the others."""
-    steps: list[Thunk] = []
-    given: list[Thunk | None] = list(lowered.steps)
     kept = {*_result_values(lowered), *(value for value, _ in lowered.folded)}
-    readers = _find_readers(lowered.steps)
+    given = _run_readers_first(lowered, kept)
+    steps: list[Thunk] = []
+    readers = _find_readers(given)
     for index in range(len(given)):
         step = given[index]
-        if step is None:
-            continue
         for update in find_updates(step):
             may_take_over = update.source not in kept and _may_take_over(lowered, update, step)
             if may_take_over and readers[update.source][-1] > index:
-                name = f"saved{len(steps)}"
-                moved, left = read_before_update(given, index, update.source, readers[update.source], name)
-                steps += moved
-                readers[update.source] = [index, *left]
+                saved = save_parts(given, index, update.source, readers[update.source], f"saved{len(steps)}")
+                steps += saved
+                if saved:
+                    readers[update.source] = [index]
             if may_take_over and readers[update.source][-1] == index:
                 _take_over(lowered, update)
             elif isinstance(step, KernelThunk):
@@ -54,6 +52,23 @@ def update_steps(lowered: Lowered) -> None:
     _remove_aliased_storages(lowered)
 
 
+def _run_readers_first(lowered: Lowered, kept: set[Value]) -> list[Thunk]:
+    """Order the steps so that what reads a value runs before the update that may take over its memory."""
+    given: list[Thunk | None] = list(lowered.steps)
+    readers = _find_readers(lowered.steps)
+    steps: list[Thunk] = []
+    for index in range(len(given)):
+        step = given[index]
+        if step is None:
+            continue
+        for update in find_updates(step):
+            is_read_later = readers[update.source][-1] > index and update.source not in kept
+            if is_read_later and _may_take_over(lowered, update, step):
+                steps += move_readers_up(given, index, readers[update.source])
+        steps.append(step)
+    return steps
+
+
 def _find_readers(steps: Sequence[Thunk]) -> dict[Value, list[int]]:
     """The positions of the steps that read each value, in order."""
     result: dict[Value, list[int]] = defaultdict(list)
@@ -61,16 +76,6 @@ def _find_readers(steps: Sequence[Thunk]) -> dict[Value, list[int]]:
         for value in dict.fromkeys(reads_and_writes(step)[0]):
             result[value].append(index)
     return result
-
-
-def find_updates(step: Thunk) -> Iterator[AliasCandidate]:
-    """The values whose memory a step may take over, with the results that it stores there."""
-    if isinstance(step, KernelThunk):
-        if step.updated is not None:
-            yield step.updated
-    elif isinstance(step, LoopThunk):
-        for operand, out in step.in_place.items():
-            yield AliasCandidate(*step.operands[operand], step.node.outputs[out])
 
 
 def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk) -> bool:

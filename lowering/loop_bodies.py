@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from .fusion.pieces import is_update
 from .fusion.ranges import Range
 from .layout import contiguous
 from .passes.rewrite import has_effects, new_node
-from .thunks import NodeThunk
+from .thunks import AliasCandidate, KernelThunk, NodeThunk, Thunk
 
 if TYPE_CHECKING:
     from .lower import Lowered, Output
@@ -99,6 +99,16 @@ class LoopThunk(NodeThunk):
         single = [value for value in (self.workspace, self.flag) if value is not None]
         buffers = (value for pair in self.doubles.values() for value in pair)
         return [*single, *self.copies.values(), *(v for v in buffers if v not in self.node.outputs)]
+
+
+def find_updates(step: Thunk) -> Iterator[AliasCandidate]:
+    """The values whose memory a step may take over, with the results that it stores there."""
+    if isinstance(step, KernelThunk):
+        if step.updated is not None:
+            yield step.updated
+    elif isinstance(step, LoopThunk):
+        for operand, out in step.in_place.items():
+            yield AliasCandidate(*step.operands[operand], step.node.outputs[out])
 
 
 def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value], Range | None]) -> LoopThunk:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from ..tracer.graph import Value
-from .in_place import find_updates
+from .loop_bodies import find_updates
 from .thunks import Thunk, reads_and_writes
 
 if TYPE_CHECKING:

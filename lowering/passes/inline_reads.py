@@ -41,7 +41,7 @@ from ..fusion.affine_reads import (
     split_space,
 )
 from ..fusion.loop_ir import Buffer, FusedKernel, Store, Update, load, target_of
-from ..in_place import find_updates
+from ..loop_bodies import find_updates
 from ..thunks import AliasCandidate, KernelThunk, Thunk, keep_buffers, reads_and_writes
 
 if TYPE_CHECKING:

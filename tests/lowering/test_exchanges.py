@@ -82,6 +82,66 @@ def test_several_carries_whose_old_values_are_read_later():
         assert got.tolist() == want.tolist()
 
 
+def sum_from(x, k):
+    """Sum elements 0, k, 2 k, ... of the first column with a loop."""
+    n = x.shape[0]
+    return td.while_loop(lambda s: s[0] < n, lambda s: (s[0] + k, s[1] + x[s[0], 0]), (td.asarray(0), 0.0))[1]
+
+
+def write_from(x, k):
+    n = x.shape[0]
+    return td.while_loop(lambda s: s[0] < n, lambda s: (s[0] + k, s[1].at[s[0]].add(1.0)), (k, x))[1]
+
+
+READ_BY_LOOPS = {
+    "a while loop": lambda x, k: (x.at[k].add(1.0), sum_from(x, k)),
+    "a counted loop": lambda x, k: (x.at[k].add(1.0), td.fori_loop(0, k, lambda i, s: s + x[i, 1], 0.0)),
+    "a scan": lambda x, k: (
+        x.at[k].add(1.0),
+        td.scan(lambda s, i: (s + x[i, 2], None), 0.0, td.arange(2) + k)[0],
+    ),
+    "a branch": lambda x, k: (x.at[k].add(1.0), td.cond(x[k, 1] > 5, lambda: x[0, 0], lambda: x[k, 3] * 2)),
+    "a loop before a loop that writes": lambda x, k: (write_from(x, k), sum_from(x, k)),
+    "a loop that needs another kernel": lambda x, k: (
+        x.at[k].add(1.0),
+        td.fori_loop(0, td.sum(x[k] > 4), lambda i, s: s + x[i, 1], 0.0),
+    ),
+    "a loop that needs another loop": lambda x, k: (
+        x.at[k].add(1.0),
+        td.fori_loop(0, 2, lambda i, s: s * 0.5 + x[i, 3], sum_from(x, k)),
+    ),
+    "a loop that needs the update": lambda x, k: (
+        new := x.at[k].add(1.0),
+        td.fori_loop(0, 2, lambda i, s: s + x[i, 1] - new[i, 1], 0.0),
+    ),
+}
+LOOPS_IN_PLACE = [name for name in READ_BY_LOOPS if name != "a loop that needs the update"]
+
+
+def repeat_and_sum(step, x):
+    def body(k, state):
+        new, total = step(state[0], k)
+        return new, state[1] * 0.5 + total
+
+    return td.fori_loop(1, 5, body, (x, td.zeros((), dtype=x.dtype)))
+
+
+@pytest.mark.parametrize("name", READ_BY_LOOPS)
+def test_loops_that_read_what_is_updated_later(name):
+    want = repeat_and_sum(READ_BY_LOOPS[name], td.asarray(ROWS))
+    got = td.jit(lambda x: repeat_and_sum(READ_BY_LOOPS[name], x))(td.asarray(ROWS))
+    for one, other in zip(got, want, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@pytest.mark.skipif(not td.config.flags.native, reason="native code is off")
+@pytest.mark.parametrize("name", LOOPS_IN_PLACE)
+def test_loops_run_before_updates_of_what_they_read(name):
+    loop = td.jit(lambda x: repeat_and_sum(READ_BY_LOOPS[name], x)).lower(td.asarray(ROWS))
+    (body,) = next(step.bodies for step in loop._lowered.steps if isinstance(step, LoopThunk))
+    assert not any(s.kernel.name.endswith("copy") for s in body.lowered.steps if hasattr(s, "kernel"))
+
+
 @pytest.mark.parametrize("seed", [*range(20), *share_each_commit(range(20, 400), 30)])
 def test_random_programs(seed):
     check(Program(seed), "cpu", donated=seed % 2 == 0)
