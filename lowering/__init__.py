@@ -8,6 +8,7 @@ layout.py: shape, strides and offset of views
 fusion/: fusion groups, the loop IR, and the schedule of a group as a kernel
 thunks.py: the executable steps of a lowered graph
 loop_bodies.py: thunks of loops and branches, with lowered bodies
+moved_carries.py: carries of loops that change places
 destinations.py: kernels that store computed parts where they would be copied to
 step_tables.py: the positions of the steps that read and write each value
 point_accesses.py: whether a kernel may write its result over a value that it reads

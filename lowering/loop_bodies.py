@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from .. import lazy
 from ..named_tuple import NamedTuple
 from ..registry.dtypes import uint8
 from ..registry.operator import find_operator
@@ -21,6 +22,8 @@ from .thunks import AliasCandidate, KernelThunk, NodeThunk, Thunk
 
 if TYPE_CHECKING:
     from .lower import Lowered, Output
+
+_moved_carries = lazy.Module(".lowering.moved_carries")
 
 MAX_STEP = 64  # of a counter: 2**56 steps do not overflow
 
@@ -53,17 +56,38 @@ class Body(NamedTuple):
         return frozenset() if self.lowered is None else frozenset(self.lowered.written)
 
 
+class CarryMoves(NamedTuple):
+    """The carries of a loop whose next values are in the memory of other carries.
+
+    Attributes:
+        sources: for each of them, the carry whose memory it takes over in the next iteration.
+        pools: for each carry whose memory moves on and that is computed or copied, the buffers that it is written to in
+            turn.
+        starts: the memory in which carries begin, where the body writes what moves.
+        in_place: for each operand that may begin in the memory of a result, the number of the result.
+    """
+
+    sources: Mapping[int, int]
+    pools: Mapping[int, tuple[Value, ...]]
+    starts: Mapping[int, Value]
+    in_place: Mapping[int, int]
+
+
+NO_MOVES = CarryMoves({}, {}, {}, {})
+
+
 class LoopThunk(NodeThunk):
     """A loop or a branch with compiled bodies.
 
     Attributes:
         bodies: in the order of the node's arguments.
         workspace: memory for one call of a body.
-        doubles: two buffers for each carry that is not stored in place: one is read while the other is written. One of
-            them is the result's, but for small carries, which LLVM keeps in registers.
+        doubles: two buffers for each carry that is not stored in place and does not move: one is read while the other
+            is written. One of them is the result's, but for small carries, which LLVM keeps in registers.
         flag: memory for the condition of a while loop.
         in_place: for each operand that a body writes, the result that is stored in its memory, or in a copy of it.
         owned: the carries that begin in memory of the loop, because the body writes it.
+        moves: the carries that are in the memory of other ones in the next iteration.
         counted: the items of a scan that are integers at equal distances, by operand: the loop counts them.
         copies: the operands of a branch that a body writes and that are no common result, with memory for a copy.
     """
@@ -77,6 +101,7 @@ class LoopThunk(NodeThunk):
         flag: Value | None = None,
         in_place: Mapping[int, int] = MappingProxyType({}),
         owned: frozenset[int] = frozenset(),
+        moves: CarryMoves = NO_MOVES,
         counted: Mapping[int, Range] = MappingProxyType({}),
         copies: Mapping[int, Value] = MappingProxyType({}),
     ) -> None:
@@ -86,7 +111,8 @@ class LoopThunk(NodeThunk):
         )
         self.workspace = Value(TensorSpec((nbytes,), uint8)) if nbytes else None
         self.bodies, self.doubles, self.flag = bodies, doubles, flag
-        self.in_place, self.owned, self.counted, self.copies = in_place, owned, counted, copies
+        self.in_place, self.owned, self.moves = in_place, owned, moves
+        self.counted, self.copies = counted, copies
 
     @property
     def reads(self) -> list[Value]:
@@ -97,7 +123,8 @@ class LoopThunk(NodeThunk):
     def temporaries(self) -> list[Value]:
         """Values whose buffers the loop needs only while it runs."""
         single = [value for value in (self.workspace, self.flag) if value is not None]
-        buffers = (value for pair in self.doubles.values() for value in pair)
+        turns = (*self.doubles.values(), *self.moves.pools.values(), self.moves.starts.values())
+        buffers = dict.fromkeys(value for one in turns for value in one)
         return [*single, *self.copies.values(), *(v for v in buffers if v not in self.node.outputs)]
 
 
@@ -126,10 +153,15 @@ def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value],
     *conditions, graph = bodies_of(step.node)
     body = lower_body(graph, lower, graph.inputs[:carried], graph.outputs[carried:])
     bodies = (*(lower_body(condition, lower) for condition in conditions), body)
-    owned = body.written
-    in_place = {j: j for j in owned if body.sources[j] == Source("input", j)}
-    outputs = enumerate(step.node.outputs[:carried])
-    doubles = {j: _make_doubles(out) for j, out in outputs if j not in in_place}
+    outputs = step.node.outputs[:carried]
+    moves: CarryMoves = _moved_carries.find_moves(
+        body, outputs, step.node.kwargs["length"] if name == "scan" else None
+    )
+    owned = body.written.union(moves.starts)
+    in_place = {j: j for j in body.written if body.sources[j] == Source("input", j)}
+    in_place.update(moves.in_place)
+    moved = {*in_place, *moves.sources, *moves.pools}
+    doubles = {j: _make_doubles(out) for j, out in enumerate(outputs) if j not in moved}
     flag = Value(TensorSpec((1,), uint8)) if name == "while_loop" else None
     items = step.operands[carried : carried + len(step.node.args[2])] if name == "scan" else ()
     ranges = {
@@ -138,7 +170,7 @@ def make_loop_thunk(step: NodeThunk, lower: Lower, find_range: Callable[[Value],
     }
     counted = {number: numbers for number, numbers in ranges.items() if numbers is not None}
     return LoopThunk(
-        step, bodies, doubles=doubles, flag=flag, in_place=in_place, owned=owned, counted=counted
+        step, bodies, doubles=doubles, flag=flag, in_place=in_place, owned=owned, moves=moves, counted=counted
     )
 
 

@@ -123,6 +123,7 @@ def load_fixed_numbers(loop: LoopWriter, first: int) -> dict[int, Counter]:
         loop.reserve_slots(memory, 1)
         result[j] = Counter(number, inputs[j].spec.dtype, 0, memory)
         loop.emit(f"{number} = load {result[j].kind}, ptr {loop.operands[j]}, align 1")
+        loop.emit(f"store {result[j].kind} {number}, ptr {memory}")  # a bound of the loop may be read from it
         loop.operands[j] = memory
     return result
 

@@ -42,6 +42,7 @@ class LoopWriter:
         self._count = 0
         self.operands: list[str] = []
         self.cells: dict[int, str] = {}
+        self.pools: dict[int, str] = {}  # the buffer that is free in this iteration, for carries that move on
         self.numbers: dict[int, loop_counters.Counter] = {}  # that are captured, and positions depend on
         self.fixed: set[int] = set()  # carries whose memory stays the same
         self.length: int | str | None = None  # the number of iterations, if it is known when the loop begins
@@ -155,7 +156,9 @@ class LoopWriter:
             self.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_mode)")
 
     def _spare_buffer(self, index: int, current: str) -> str:
-        """Return the one of a carry's two buffers that does not hold the current value."""
+        """Return a buffer of a carry that holds no value that is still read."""
+        if index in self.pools:
+            return self.pools[index]
         one, two = (self.writer.pointer(value) for value in self.step.doubles[index])
         if index in self.cells:
             return str(two)
@@ -176,7 +179,9 @@ class LoopWriter:
         self.cells = {j: cell for j in range(carried) if (cell := self._reserve_cell(j))}
         firsts = [self._first_carry(j) for j in range(carried)]
         self.fixed = {j for j in range(carried) if self.step.bodies[-1].sources[j] == ("input", j)}
-        frame = LoopFrame(self, firsts, sum(call.time for call in calls))
+        pools = {j: [str(self.writer.pointer(v)) for v in pool] for j, pool in self.step.moves.pools.items()}
+        buffers = [pointer for pool in pools.values() for pointer in pool]
+        frame = LoopFrame(self, [*firsts, *buffers], sum(call.time for call in calls))
         counters = self.numbers | loop_counters.load_counters(self, carried)
         self.length = length
         if bound is not None and bound.counter in counters:
@@ -184,11 +189,19 @@ class LoopWriter:
             self.length = loop_counters.count_iterations(self, counters[bound.counter], bound, pointers)
         if length is not None:
             counters |= loop_counters.count_items(self, length, reverse=self.node.kwargs["reverse"])
-        state = frame.write(counters, write_iteration)
-        for index, (register, output) in enumerate(zip(state, self.node.outputs)):
+
+        def write_and_rotate(frame: LoopFrame, state: list[str]) -> list[str]:
+            rest, rotated = state[carried:], list[str]()
+            for j, pool in pools.items():
+                (self.pools[j], *others), rest = rest[: len(pool)], rest[len(pool) :]
+                rotated += [*others, self.pools[j]]
+            return [*write_iteration(frame, state[:carried]), *rotated]
+
+        state = frame.write(counters, write_and_rotate)
+        for index, (register, output) in enumerate(zip(state[:carried], self.node.outputs)):
             if index in self.cells:
                 self.copy(self.writer.pointer(output), register, output)
-            elif index not in self.step.in_place:
+            elif index not in self.step.in_place.values():
                 self._copy_result(output, register)
 
     def _reserve_cell(self, index: int) -> str:
@@ -208,14 +221,19 @@ class LoopWriter:
             return operand
         out = self.node.outputs[index]
         if pointer is None:
-            target = out if index in self.step.in_place else self.step.doubles[index][0]
-            pointer = str(self.writer.pointer(target))
+            pointer = str(self.writer.pointer(self._find_start(index)))
         number = loop_counters.constant_number(self, index)
         if number is not None and index in self.cells:
             self.emit(f"store i{8 * out.spec.dtype.itemsize} {number}, ptr {pointer}")  # so LLVM knows it
         else:
             self.copy(pointer, operand, out)
         return pointer
+
+    def _find_start(self, index: int) -> Value:
+        """Return the memory in which a carry begins that the body writes."""
+        if index in self.step.moves.starts:
+            return self.step.moves.starts[index]
+        return self.node.outputs[index] if index in self.step.in_place else self.step.doubles[index][0]
 
     def _copy_result(self, output: Value, register: str) -> None:
         """Copy a final carry to the result, unless the result's buffer holds it already."""
@@ -313,7 +331,7 @@ class LoopWriter:
             taken = any(call.body.sources[i] == (kind, index) for i in range(j))
             is_own = kind == "computed" and not taken and not self._is_also_stacked(j, kind, index, carried)
             is_kept = kind == "input" and (index == j or (index >= carried and j not in self.step.owned))
-            if not is_own and not is_kept:
+            if not is_own and not is_kept and j not in self.step.moves.sources:
                 target = self._spare_buffer(j, state[j])
                 self.copy(target, source, self.node.outputs[j])
                 source = target

@@ -47,6 +47,24 @@ def _needed_inputs(graph: Graph, outputs: Sequence[int]) -> set[int]:
     return {index for index, value in enumerate(graph.inputs) if value in wanted}
 
 
+def _merge_inputs(graphs: Sequence[Graph], given: Sequence[Any], first: int) -> tuple[Graph, ...]:
+    """Let bodies read values that are given several times, from ``first`` on, as one input.
+
+    Otherwise an update of one of them in place would have to keep the others: it would copy the value.
+    """
+    number: dict[Value, int] = {}
+    pairs = [
+        (i, number.setdefault(value, i))
+        for i, value in enumerate(given)
+        if i >= first and type(value) is Value
+    ]
+    repeated = [(i, j) for i, j in pairs if i != j]
+    return tuple(
+        substitute(graph, {graph.inputs[i]: graph.inputs[j] for i, j in repeated}) if repeated else graph
+        for graph in graphs
+    )
+
+
 def _invariant_carries(body: Graph, carry: Sequence[Any]) -> set[int]:
     """The indices of the carries that no step changes."""
     return {j for j, x in enumerate(carry) if body.outputs[j] is body.inputs[j] and isinstance(x, Value)}
@@ -55,7 +73,8 @@ def _invariant_carries(body: Graph, carry: Sequence[Any]) -> set[int]:
 def _prune_scan(node: Node, live: set[Value]) -> Pruned:
     """Prune a scan; returns the new node and the replacements of its results."""
     scan = scan_of(node)
-    body, count = scan.body, len(scan.carry)
+    count = len(scan.carry)
+    (body,) = _merge_inputs((scan.body,), scan.given, count + len(scan.xs))
     fixed = _invariant_carries(body, scan.carry)
     replaced = {node.outputs[j]: scan.carry[j] for j in fixed}
     stacked = [k for k in range(count, len(body.outputs)) if node.outputs[k] in live]
@@ -93,6 +112,7 @@ def _prune_while(node: Node, live: set[Value]) -> Pruned:
     """Prune a while_loop; returns the new node and the replacements of its results."""
     condition, body, carry, consts = node.args
     given, count = (*carry, *consts), len(carry)
+    condition, body = _merge_inputs((condition, body), given, count)
     fixed = _invariant_carries(body, carry)
     asked = _needed_inputs(condition, [0])
     carried: list[int] = []
@@ -117,6 +137,7 @@ def _prune_while(node: Node, live: set[Value]) -> Pruned:
 def _prune_switch(node: Node, live: set[Value]) -> Pruned:
     """Prune a switch; returns the new node and the replacements of its results."""
     branches, index, operands = node.args
+    branches = _merge_inputs(branches, operands, 0)
     asked = [k for k, output in enumerate(node.outputs) if output in live]
     unchanged = {k: x for k in asked if (x := _find_unchanged(branches, operands, k)) is not None}
     replaced = {node.outputs[k]: x for k, x in unchanged.items()}

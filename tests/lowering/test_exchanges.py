@@ -142,6 +142,24 @@ def test_loops_run_before_updates_of_what_they_read(name):
     assert not any(s.kernel.name.endswith("copy") for s in body.lowered.steps if hasattr(s, "kernel"))
 
 
+def write_where_positive(x, k):
+    return td.cond(x[k, 0] > 4, lambda y: y.at[k].set(x[0] * 2), lambda y: y, x)
+
+
+def test_branches_that_capture_what_they_update():
+    want = td.fori_loop(1, 6, lambda k, x: write_where_positive(x, k), td.asarray(ROWS))
+    got = td.jit(lambda x: td.fori_loop(1, 6, lambda k, x: write_where_positive(x, k), x))(td.asarray(ROWS))
+    assert got.tolist() == want.tolist()
+
+
+@pytest.mark.skipif(not td.config.flags.native, reason="native code is off")
+def test_branches_that_capture_what_they_update_copy_nothing():
+    lowered = td.jit(write_where_positive).lower(td.asarray(ROWS), td.asarray(1))._lowered
+    branch = next(step for step in lowered.steps if isinstance(step, LoopThunk))
+    assert branch.in_place and not branch.copies
+    assert [value.shape for value in branch.reads].count(ROWS.shape) == 1
+
+
 @pytest.mark.parametrize("seed", [*range(20), *share_each_commit(range(20, 400), 30)])
 def test_random_programs(seed):
     check(Program(seed), "cpu", donated=seed % 2 == 0)
