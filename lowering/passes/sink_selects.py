@@ -1,15 +1,21 @@
-"""Sink selects: a sum that is made on a condition adds a number that is chosen instead.
+"""Sink selects: a sum or an extremum that is made on a condition takes a number that is chosen instead.
 
-``where(c, s + x, s)`` becomes ``s + where(c, x, -0.0)``, and so for differences and products. A loop that updates a
-scalar on a condition then waits for the sum only, and not for the choice between both values after it.
+``where(c, s + x, s)`` becomes ``s + where(c, x, -0.0)``, and so for differences and products of floats. For integers
+``where(c & (x > s), x, s)`` becomes ``maximum(s, where(c, x, lowest))``, and so for minima. A loop that updates a scalar
+on a condition then waits for the update only, and not for the choice between both values after it; and LLVM computes
+extrema in vectors.
 
 Source: ``foldSelectIntoOp`` in LLVM's InstCombine, which leaves out floats that may be NaN.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...operators.scalar_ir.fold import highest, lowest
+from ...registry.dtypes import DType
+from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
 from .rewrite import Replacement, is_replaced, new_node, replace_each
 
@@ -17,10 +23,22 @@ UNITS = {"td::add.Tensor": -0.0, "td::sub.Tensor": 0.0, "td::mul.Tensor": 1.0}
 """By operator: the number that leaves the other operand as it is, with its sign."""
 SIDES = {"td::add.Tensor": (0, 1), "td::sub.Tensor": (0,), "td::mul.Tensor": (0, 1)}
 """By operator: where that other operand may be."""
+EXTREMA: dict[str, Callable[[DType], Any]] = {"td::maximum.Tensor": lowest, "td::minimum.Tensor": highest}
+"""By operator: the integer that leaves the other operand as it is."""
+ORDERS = {
+    f"td::{name}.Tensor": extrema
+    for extrema, names in (
+        (("td::maximum.Tensor", "td::minimum.Tensor"), ("gt", "ge")),
+        (("td::minimum.Tensor", "td::maximum.Tensor"), ("lt", "le")),
+    )
+    for name in names
+}
+"""By comparison: the extremum that selects its first operand where it holds, and its second operand."""
+CONJUNCTIONS = ("td::bitwise_and.Tensor", "td::logical_and.Tensor")
 
 
 def sink_selects(graph: Graph) -> Graph:
-    """Sink the selects of scalars in floats; vectors gain nothing by it."""
+    """Sink the selects of scalars; vectors gain nothing by it."""
     return replace_each(graph, _sink)
 
 
@@ -28,8 +46,16 @@ def _sink(node: Node, out: Graph) -> Replacement:
     result = node.outputs[0]
     if node.op.name != "td::where" or node.kwargs or result.spec.size != 1 or result.weak is not None:
         return None
-    if result.spec.dtype.kind != "f" or is_replaced(node.op):
+    if is_replaced(node.op):
         return None
+    if result.spec.dtype.is_integer:
+        return _sink_into_extremum(node, out)
+    return _sink_into_sum(node, out) if result.spec.dtype.kind == "f" else None
+
+
+def _sink_into_sum(node: Node, out: Graph) -> Replacement:
+    """Choose what is added, subtracted or multiplied with."""
+    result = node.outputs[0]
     condition, *arms = node.args
     for at, updated in enumerate(arms):
         kept, update = arms[1 - at], updated.node if isinstance(updated, Value) else None
@@ -45,6 +71,55 @@ def _sink(node: Node, out: Graph) -> Replacement:
             operands = (kept, chosen) if sides[0] == 0 else (chosen, kept)
             return (_call(out, update, operands, result),)
     return None
+
+
+def _sink_into_extremum(node: Node, out: Graph) -> Replacement:
+    """Choose an operand of a maximum or minimum of integers."""
+    result = node.outputs[0]
+    condition, chosen, kept = node.args
+    if not _is_like(chosen, result) or not _is_like(kept, result):
+        return None
+    for name, amount, rest in (*_match_comparisons(condition, chosen, kept), *_match_updates(node)):
+        op = find_operator(name)
+        if is_replaced(op) or not _is_like(amount, result):
+            continue
+        if rest is not None:
+            unit = EXTREMA[name](result.spec.dtype)
+            amount = _call(out, node, (rest, amount, unit), result)
+        made = new_node(op, (kept, amount), {}, result.spec, node.source)
+        out.nodes.append(made)
+        return made.outputs
+    return None
+
+
+Match = tuple[str, Any, Any]
+"""An extremum, its operand beside the one that is kept, and the condition on which that operand counts, or None."""
+
+
+def _match_comparisons(condition: object, chosen: Value, kept: Value) -> Iterator[Match]:
+    """Match ``where(chosen > kept, chosen, kept)``, with the comparison alone or in a conjunction."""
+    test = condition.node if isinstance(condition, Value) else None
+    if test is None or is_replaced(test.op):
+        return
+    pairs = [(test, None)]
+    if test.op.name in CONJUNCTIONS:
+        a, b = test.args
+        pairs = [(one.node, rest) for one, rest in ((a, b), (b, a)) if isinstance(one, Value)]
+    for comparison, rest in pairs:
+        if comparison is not None and comparison.op.name in ORDERS and not is_replaced(comparison.op):
+            first, second = ORDERS[comparison.op.name]
+            if comparison.args[0] is chosen and comparison.args[1] is kept:
+                yield first, chosen, rest
+            elif comparison.args[0] is kept and comparison.args[1] is chosen:
+                yield second, chosen, rest
+
+
+def _match_updates(node: Node) -> Iterator[Match]:
+    """Match ``where(condition, maximum(x, kept), kept)``."""
+    condition, chosen, kept = node.args
+    update = chosen.node
+    if update is not None and update.op.name in EXTREMA and kept in update.args:
+        yield update.op.name, update.args[1 - update.args.index(kept)], condition
 
 
 def _is_like(value: object, result: Value) -> bool:

@@ -57,6 +57,62 @@ def test_other_selects_stay(name):
     assert names(OTHERS[name], np.bool_(True), np.float64(1), np.float64(2))[-1] == "where"
 
 
+EXTREMA = {
+    "larger": lambda c, s, x: td.where(x > s, x, s),
+    "larger on a condition": lambda c, s, x: td.where(c & (x > s), x, s),
+    "not smaller on a condition": lambda c, s, x: td.where((s <= x) & c, x, s),
+    "smaller on a condition": lambda c, s, x: td.where(td.logical_and(c, x < s), x, s),
+    "not larger on a condition": lambda c, s, x: td.where(c & (s >= x), x, s),
+    "the other way round": lambda c, s, x: td.where(c & (x > s), s, x),
+    "a maximum on a condition": lambda c, s, x: td.where(c, td.maximum(s, x), s),
+    "a minimum on a condition": lambda c, s, x: td.where(c, td.minimum(x, s), s),
+}
+NO_EXTREMA = {
+    "either": lambda c, s, x: td.where(c | (x > s), x, s),
+    "another": lambda c, s, x: td.where(c & (x > s), x + 1, s),
+    "equal": lambda c, s, x: td.where(c & (x == s), x, s),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+@pytest.mark.parametrize("name", [*EXTREMA, *NO_EXTREMA])
+def test_extrema_of_integers(name, dtype):
+    update = (EXTREMA | NO_EXTREMA)[name]
+    compiled, limits = td.jit(update), np.iinfo(dtype)
+    for c, s, x in itertools.product((False, True), *2 * [(limits.min, limits.min + 1, 3, limits.max)]):
+        given = td.asarray(c), td.asarray(dtype(s)), td.asarray(dtype(x))
+        assert compiled(*given).item() == update(*given).item()
+
+
+@pytest.mark.parametrize("name", EXTREMA)
+def test_selects_become_extrema(name):
+    found = names(EXTREMA[name], np.bool_(True), np.int32(1), np.int32(2))
+    assert found[-1] in ("maximum", "minimum")
+
+
+@pytest.mark.parametrize("name", NO_EXTREMA)
+def test_selects_that_are_no_extrema_stay(name):
+    assert names(NO_EXTREMA[name], np.bool_(True), np.int32(1), np.int32(2))[-1] == "where"
+
+
+@pytest.mark.parametrize("name", EXTREMA)
+def test_selects_of_floats_are_no_extrema(name):
+    assert names(EXTREMA[name], np.bool_(True), np.float32(1), np.float32(2))[-1] == "where"
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16])
+@pytest.mark.parametrize("name", EXTREMA)
+def test_loops_that_find_extrema_on_a_condition(name, dtype):
+    a = np.random.default_rng(1).integers(0, 1000, 203).astype(dtype)
+    update = EXTREMA[name]
+
+    def extremum(x):
+        return td.fori_loop(1, x.shape[0], lambda i, s: update(x[i] % 3 == 0, s, x[i]), x[0])
+
+    x = td.asarray(a)
+    assert td.jit(extremum)(x).item() == extremum(x).item()
+
+
 @pytest.mark.parametrize(("dtype", "shape"), [(np.int64, ()), (np.complex128, ()), (np.float64, (3,))])
 def test_other_values_stay(dtype, shape):
     arrays = np.bool_(True), np.ones(shape, dtype), np.ones(shape, dtype)
