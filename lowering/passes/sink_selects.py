@@ -1,9 +1,9 @@
 """Sink selects: a sum or an extremum that is made on a condition takes a number that is chosen instead.
 
 ``where(c, s + x, s)`` becomes ``s + where(c, x, -0.0)``, and so for differences and products of floats. For integers
-``where(c & (x > s), x, s)`` becomes ``maximum(s, where(c, x, lowest))``, and so for minima. A loop that updates a scalar
-on a condition then waits for the update only, and not for the choice between both values after it; and LLVM computes
-extrema in vectors.
+``where(c & (x > s), x, s)`` becomes ``maximum(s, where(c, x, lowest))``, and so for minima. A loop that updates a
+scalar on a condition then waits for the update only, and not for the choice between both values after it; and LLVM
+computes extrema in vectors.
 
 Source: ``foldSelectIntoOp`` in LLVM's InstCombine, which leaves out floats that may be NaN.
 """
@@ -101,10 +101,10 @@ def _match_comparisons(condition: object, chosen: Value, kept: Value) -> Iterato
     test = condition.node if isinstance(condition, Value) else None
     if test is None or is_replaced(test.op):
         return
-    pairs = [(test, None)]
+    pairs: list[tuple[Node | None, Value | None]] = [(test, None)]
     if test.op.name in CONJUNCTIONS:
         a, b = test.args
-        pairs = [(one.node, rest) for one, rest in ((a, b), (b, a)) if isinstance(one, Value)]
+        pairs = [(one.node, rest) for one, rest in ((a, b), (b, a))]
     for comparison, rest in pairs:
         if comparison is not None and comparison.op.name in ORDERS and not is_replaced(comparison.op):
             first, second = ORDERS[comparison.op.name]

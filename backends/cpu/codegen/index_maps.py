@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 STATUS_BYTES = 24  # int64 number of the failed check plus one; int64 index; MXCSR
 
 
+SIGNS_LANES = 4  # of 64 bits, whose signs an instruction of AVX collects
+
+
 class Check(NamedTuple):
     """A bounds check of a kernel: an index map and the axis whose indices are checked."""
 
@@ -55,6 +58,10 @@ class BoundsChecks:
         vec, size = f.vec("i64"), f"splat (i64 {axis.size})"
         if f.lanes == 1 and mask is None:
             return self._check_one(values, index_map, axis)
+        before, fail, passed = f.block, f.fresh("out_of_bounds"), f.fresh("in_bounds")
+        wraps = f.fresh("negative")
+        f.branch(self._are_below(values, axis.size, mask), passed, f"{wraps}, {MOSTLY_FIRST}")
+        f.label(wraps)
         negative = f.op(f"icmp slt {vec} {values}, zeroinitializer")
         wrapped = f.op(
             f"select {f.vec('i1')} {negative}, {vec} {f.op(f'add {vec} {values}, {size}')}, {vec} {values}"
@@ -64,12 +71,35 @@ class BoundsChecks:
             out_of_bounds = f.op(f"and {f.vec('i1')} {out_of_bounds}, {mask}")
         bits = f"i{f.lanes}"
         failed = f.op(f"bitcast {f.vec('i1')} {out_of_bounds} to {bits}")
-        fail, passed = f.fresh("out_of_bounds"), f.fresh("in_bounds")
+        wrapping = f.block
         f.branch(f.op(f"icmp ne {bits} {failed}, 0"), fail, passed)
         f.label(fail)
         self._report(values, failed, Check(index_map, axis))
         f.label(passed)
-        return wrapped
+        return f.op(f"phi {vec} [ {values}, %{before} ], [ {wrapped}, %{wrapping} ]")
+
+    def _are_below(self, values: str, size: int, mask: str | None) -> str:
+        """Return whether all indices are in bounds and not negative: whether ``i | (size - 1 - i)`` is not negative.
+
+        Comparisons of vectors of int64 would make single bits, which take ten instructions without AVX-512.
+        """
+        f, vec = self.f, self.f.vec("i64")
+        signs = f.op(f"or {vec} {values}, {f.op(f'sub {vec} splat (i64 {size - 1}), {values}')}")
+        if mask:
+            signs = f.op(f"select {f.vec('i1')} {mask}, {vec} {signs}, {vec} zeroinitializer")
+        return self._have_no_sign(signs)
+
+    def _have_no_sign(self, values: str) -> str:
+        """Return whether no lane is negative."""
+        f, half = self.f, self.f.lanes // 2
+        if half >= SIGNS_LANES:
+            one, two = (f.extract_lanes(values, "i64", at, half) for at in (0, half))
+            with f.width(half):
+                return self._have_no_sign(f.op(f"or {f.vec('i64')} {one}, {two}"))
+        bits = f"i{f.lanes}"
+        negative = f.op(f"icmp slt {f.vec('i64')} {values}, zeroinitializer")
+        mask = f.op(f"bitcast {f.vec('i1')} {negative} to {bits}")
+        return f.op(f"icmp eq {bits} {mask}, 0")
 
     def _check_one(self, value: str, index_map: IndexMap, axis: IndexedAxis) -> str:
         """Check one index: a single comparison if it is in bounds and not negative."""
