@@ -52,7 +52,16 @@ def getitem(self: Tensor, index: object) -> Tensor:
 
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:subscript
     """
-    elements: Tensor = indexing.getitem(self, index)
+    if (
+        type(index) is Tensor
+        and self._meta is not None
+        and self.shape
+        and index.shape
+        and index.dtype.is_integer
+    ):
+        elements: Tensor = functions["td::take"](self, index, 0)  # whose recorded calls are compiled when hot
+    else:
+        elements = indexing.getitem(self, index)
     return elements
 
 

@@ -25,7 +25,7 @@ from ..entries import rt_kernels as at
 from .patch_points import TargetCallable
 from .runtime import Runtime
 from .structs import EntryStruct, StructMemory, find_last_names, find_writer
-from .stubs import ColdCallable
+from .stubs import ColdCallable, Stub
 
 ENTRY, ARRAY_ENTRY = "kernel_call", "array_kernel_call"
 OWN_ENTRIES = {"td::bincount": "bincount"}
@@ -176,7 +176,10 @@ def is_compilable(op: Operator) -> bool:
     """
     decl, schema = op.decl, op.schema
     is_decomposed = decl is not None and decl.decomposition is not None
-    composed = decl is not None and (decl.kind in ("composite", "creation", "random") or is_decomposed)
+    writes = getattr(decl, "index_spec", None) is not None and decl.index_spec.writes
+    composed = decl is not None and (
+        decl.kind in ("composite", "creation", "random") or is_decomposed or writes
+    )
     if composed and (decl.explicit or decl.effects):
         return False
     if not (composed or has_machine_code(op)):
@@ -287,3 +290,31 @@ class KernelStub(ColdCallable):
             if self.sampled_record is not None:
                 self.sampled_record.put(kernel)
             native_type.set_entry(self.callable, 0 if kernel is None else record.entry, record.address)
+
+
+class ComposedStub(Stub):
+    """The native entry of a composite; calls that it leaves, such as those with history, are compiled when hot."""
+
+    hot_calls: HotCalls | None = None
+
+    def __init__(self, runtime: Runtime, function: Any, kind: str, python: Any, *args: Any) -> None:
+        self.rest = TargetCallable(self._call_rest)
+        super().__init__(runtime, function, kind, self.rest, *args)
+
+    def _call_rest(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run the first of these calls: the operator is declared now."""
+        op = self.operator
+        self.hot_calls = HotCalls(self.rest, op, self.function, op) if is_compilable(op) else None
+        self.rest.target = op if self.hot_calls is None else self.hot_calls.call
+        self.follow_rest()
+        return self.rest.target(*args, **kwargs)
+
+    def follow_rest(self) -> None:
+        """Compile hot calls only while the kernels are those that the entry implements."""
+        if self.hot_calls is not None:
+            self.hot_calls.is_enabled = self.usable
+
+    def follow(self) -> None:
+        """Update the entry and the compiled calls: the operator's kernels or observers have changed."""
+        self.follow_rest()
+        super().follow()

@@ -16,7 +16,7 @@ from .....registry.dtypes import DType, bool_, default_listeners
 from .....registry.function import function_listeners, wrapper_listeners, wrappers
 from .....registry.operator import Operator, change_listeners, definition_listeners, operators
 from .caching_stubs import LoopStub, ViewListStub, ViewStub
-from .kernels import KernelStub, has_eager_kernel
+from .kernels import ComposedStub, KernelStub, has_eager_kernel
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, StructMemory
@@ -83,13 +83,13 @@ SERVICES: dict[str, Service] = {
         "matmul", make=make_product_variant, is_served=lambda op, dtype: bool(products.is_served(dtype))
     ),
     "td::concat": Service("concat"),
-    "td::stack": Service("stack", base="td::concat", calls_views=True, recorder=""),
+    "td::stack": Service("stack", base="td::concat", calls_views=True, recorder="", stub=ComposedStub),
     "td::full": Service("full", recorder="", stub=FillStub),
     "td::empty": Service("zeros", base="td::full", recorder="", stub=FillStub),
     "td::zeros": Service("zeros", base="td::full", recorder="", stub=FillStub),
     "td::ones": Service("ones", base="td::full", recorder="", stub=FillStub),
     "td::index": Service("index"),
-    "td::take": Service("take", base="td::index", calls_views=True, recorder=""),
+    "td::take": Service("take", base="td::index", calls_views=True, recorder="", stub=ComposedStub),
 }
 ELEMENTWISE = Service("elementwise", recorder="elementwise", make=make_elementwise_variant)
 INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
