@@ -6,7 +6,7 @@ namespace ``td`` return named tuples.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -164,6 +164,8 @@ def _group(name: str, self: Tensor, size: int | None) -> _Groups:
 
 # -- eager kernels -----------------------------------------------------------------------------------------------------
 _NO_ORDER = np.empty(0, np.int64)
+_HASHED = getattr(np.lib._arraysetops_impl, "_unique_hash", None)
+"""NumPy's set of the elements of an array, which ``numpy.unique`` uses (NumPy 2.3 and later)."""
 _MOST_SORTED = 1 << 12  # elements; argsort of more is faster
 
 
@@ -249,6 +251,10 @@ def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> objec
     is_small = count <= _MOST_SORTED
     if size is not None or not count or kind not in "biufc" or (kind == "c" and not is_small):
         return NotImplemented
+    ordered = _find_different(self) if xp is np and is_small and kind in "iuc" else None
+    if ordered is not None:
+        ordered.sort()
+        return ordered if kind != "c" or ordered[-1] == ordered[-1] else NotImplemented
     ordered = self.flatten()
     if is_small if kind in "fc" else self.dtype.itemsize <= 2:
         ordered.sort(kind="stable")  # that of short integers is a radix sort
@@ -260,6 +266,15 @@ def _values_of_array(xp: ArrayModule, self: Array, *, size: int | None) -> objec
     if kind == "f" and not is_small:
         _restore_zero(values, self)
     return values
+
+
+def _find_different(self: Array) -> Array | None:
+    """The different elements of an array, of equal ones the first, in any order; None if NumPy cannot tell.
+
+    NumPy's function reads arrays of one axis only, and does not check that.
+    """
+    result: Any = NotImplemented if _HASHED is None else _HASHED(self.reshape(-1))
+    return None if result is NotImplemented else result
 
 
 def _restore_zero(values: Array, source: Array) -> None:

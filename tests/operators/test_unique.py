@@ -116,3 +116,21 @@ def test_small_sets_do_not_use_the_dispatcher(call):
         call(x)
     names = python_calls(call, x)
     assert "dispatch" not in names and len(names) < 30
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQFD")
+@pytest.mark.parametrize("shape", [(), (1,), (16,), (4, 5), (2, 3, 4), (5000,)])
+def test_hot_values_are_those_of_sorted_elements(code, shape):
+    """Eager calls of few elements take the set that NumPy makes, whose arguments have one axis."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 5, shape) + (1j * rng.integers(-1, 2, shape) if code in "FD" else 0)
+    a = np.asarray(a).astype(code)
+    if code in "FD" and a.size > 2:
+        a.flat[1], a.flat[2] = -0.0, complex(0.0, -0.0)
+    x = td.asarray(a)
+    with td.config.override(hot_calls=1, hot_composites=1):
+        for view in (x, x.T, x[::2] if shape else x):
+            for _ in range(3):
+                values = td.unique_values(view)
+                padded = td.unique_values(view, size=values.size)
+                assert values.numpy().tobytes() == padded.numpy().tobytes()
