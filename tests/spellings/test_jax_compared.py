@@ -28,7 +28,19 @@ LAX = {
     "cummax": lambda m, x: m.cummax(x, 1),
     "cummin": lambda m, x: m.cummin(x, 0, True),
     "sort": lambda m, x: m.sort(x, 0),
+    "sort of two": lambda m, x: m.sort((x > 0, x), 1, num_keys=2)[1],
+    "sort of three": lambda m, x: m.sort((m.floor(x), x, -x), 0, num_keys=1)[2],
+    "sort_key_val": lambda m, x: m.sort_key_val(-x, x * 2.0, 0)[1],
+    "cumlogsumexp": lambda m, x: m.cumlogsumexp(x, 1, True),
     "top_k": lambda m, x: m.top_k(x, 2)[0],
+    "split": lambda m, x: m.split(x, (1, 3), -1)[1],
+    "collapse": lambda m, x: m.collapse(m.broadcast(x, (2, 5)), 1, 3),
+    "collapse to the end": lambda m, x: m.collapse(m.broadcast(x, (2, 5)), -2),
+    "igamma": lambda m, x: m.igamma(x * x + 0.5, x * x),
+    "igammac": lambda m, x: m.igammac(x * x + 0.5, x * x),
+    "betainc": lambda m, x: m.betainc(x * x + 0.5, x * x + 1.0, m.logistic(x)),
+    "zeta": lambda m, x: m.zeta(x * x + 2.0, x * x + 1.0),
+    "bessel_i0e": lambda m, x: m.bessel_i0e(x) + m.bessel_i1e(x),
     "slice": lambda m, x: m.slice(x, (0, 1), (3, 4), (2, 1)),
     "slice_in_dim": lambda m, x: m.slice_in_dim(x, 1, 4, 2, 1),
     "index_in_dim": lambda m, x: m.index_in_dim(x, -1, 1, False),
@@ -103,3 +115,29 @@ def test_traced_positions_are_those_of_jax():
     sliced = td.jit(lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 2)))
     for i in (0, 1, 9, -1):
         check(sliced(td.asarray(X), td.asarray(i)), jax.lax.dynamic_slice(X, (i, 0), (2, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
+def test_logical_shifts(dtype):
+    x = np.array([-7, -1, 5, 100]).astype(dtype)
+    y = np.array([1, 7, 2, 3]).astype(dtype)
+    wanted = jax.lax.shift_right_logical(x, y)
+    np.testing.assert_array_equal(lax.shift_right_logical(td.asarray(x), td.asarray(y)).numpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: lax.split(x, (1, 2), 1),
+        lambda x: lax.collapse(x, 1, 1),
+        lambda x: lax.sort((x, x), num_keys=3),
+        lambda x: lax.sort((x, x), num_keys=0),
+    ],
+)
+def test_wrong_arguments(call):
+    with pytest.raises(td.errors.ValueArgumentError):
+        call(td.asarray(X))
+
+
+def test_shapes_broadcast():
+    assert lax.broadcast_shapes((3, 1), (1, 4)) == jax.lax.broadcast_shapes((3, 1), (1, 4))

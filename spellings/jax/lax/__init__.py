@@ -15,6 +15,7 @@ from ...control.api import map as map
 from ...control.api import scan as scan
 from ...control.api import switch as switch
 from ...control.api import while_loop as while_loop
+from ...eager.tensor.interop.array_namespace import broadcast_shapes as broadcast_shapes
 from ...operators.contraction.matmul import matmul as batch_matmul
 from ...operators.contraction.products import dot as dot
 from ...operators.creation.full import full_like as full_like
@@ -80,11 +81,18 @@ from ...operators.shape.rearrange import squeeze as squeeze
 from ...operators.shape.repeating import tile as tile
 from ...operators.shape.views import permute as transpose
 from ...operators.shape.views import reshape as reshape
+from ...special import betainc as betainc
 from ...special import digamma as digamma
 from ...special import erf as erf
 from ...special import erfc as erfc
 from ...special import erfinv as erf_inv
+from ...special import gammainc as igamma
+from ...special import gammaincc as igammac
 from ...special import gammaln as lgamma
+from ...special import i0e as bessel_i0e
+from ...special import i1e as bessel_i1e
+from ...special import polygamma as polygamma
+from ...special import zeta as zeta
 from ...spellings.forwarding import refuse_unknown as _refuse_unknown
 from ...transforms.collectives import all_gather as all_gather
 from ...transforms.collectives import all_to_all as all_to_all
@@ -115,8 +123,10 @@ from .elementwise import integer_pow as integer_pow
 from .elementwise import logistic as logistic
 from .elementwise import select as select
 from .elementwise import select_n as select_n
+from .elementwise import shift_right_logical as shift_right_logical
 from .reductions import argmax as argmax
 from .reductions import argmin as argmin
+from .reductions import cumlogsumexp as cumlogsumexp
 from .reductions import cummax as cummax
 from .reductions import cummin as cummin
 from .reductions import cumprod as cumprod
@@ -128,10 +138,12 @@ from .reductions import reduce_or as reduce_or
 from .reductions import reduce_prod as reduce_prod
 from .reductions import reduce_sum as reduce_sum
 from .reductions import sort as sort
+from .reductions import sort_key_val as sort_key_val
 from .reductions import top_k as top_k
 from .slicing import broadcast as broadcast
 from .slicing import broadcast_in_dim as broadcast_in_dim
 from .slicing import broadcasted_iota as broadcasted_iota
+from .slicing import collapse as collapse
 from .slicing import concatenate as concatenate
 from .slicing import dynamic_index_in_dim as dynamic_index_in_dim
 from .slicing import dynamic_slice as dynamic_slice
@@ -144,5 +156,6 @@ from .slicing import index_in_dim as index_in_dim
 from .slicing import iota as iota
 from .slicing import slice as slice
 from .slicing import slice_in_dim as slice_in_dim
+from .slicing import split as split
 
 __getattr__ = _refuse_unknown(__name__)

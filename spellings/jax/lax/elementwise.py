@@ -9,13 +9,14 @@ from ...numpy.shapes import to_condition
 from ...operators.declare.shape_rules import promoted_dtype, spec_of
 from ...operators.elementwise import arithmetic
 from ...operators.elementwise.activation import sigmoid as logistic
+from ...operators.elementwise.bitwise import bitwise_right_shift
 from ...operators.elementwise.casting import astype, clone
 from ...operators.elementwise.comparison import eq
 from ...operators.elementwise.selection import clip, where
 from ...operators.shape.bitcast import bitcast
 from ...operators.shape.rearrange import squeeze
 from ...operators.shape.views import reshape
-from ...registry.dtypes import as_dtype
+from ...registry.dtypes import SIGNED, UNSIGNED, as_dtype
 
 if TYPE_CHECKING:
     from ...registry.types import DTypeLike, Tensor
@@ -29,6 +30,7 @@ __all__ = [
     "logistic",
     "select",
     "select_n",
+    "shift_right_logical",
 ]
 
 
@@ -100,3 +102,17 @@ def bitcast_convert_type(operand: Tensor, new_dtype: DTypeLike) -> Tensor:
         )
     bits = bitcast(operand, dtype)
     return clone(squeeze(bits, -1) if new > old else bits)
+
+
+def shift_right_logical(x: Tensor, y: Tensor) -> Tensor:
+    """``x`` shifted right by ``y`` bits; zeros come in, for negative numbers too.
+
+    >>> import tandem as td
+    >>> td.jax.lax.shift_right_logical(td.asarray([-1], dtype=td.int8), 4).tolist()
+    [15]
+    """
+    dtype = promoted_dtype("shift_right_logical", (x, y))
+    if dtype.kind != "i":
+        return bitwise_right_shift(x, y)
+    unsigned = UNSIGNED[SIGNED.index(dtype)]
+    return astype(bitwise_right_shift(astype(x, unsigned), astype(y, unsigned)), dtype)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import UnsupportedError
+from ...errors import ValueArgumentError
 from ...operators.declare.named_results import ValuesAndIndices
 from ...operators.elementwise.casting import astype
+from ...operators.indexing.take import take_along_axis
 from ...operators.reductions import extrema, folds, order_statistics, scans, sorting
 from ...operators.shape.rearrange import flip
 from ...registry.dtypes import DEFAULT_INT
@@ -81,18 +82,43 @@ def cummin(operand: Tensor, axis: int = 0, reverse: bool = False) -> Tensor:
     return _scan(lambda x: extrema.cummin(x, axis)[0], operand, axis, reverse)
 
 
+def cumlogsumexp(operand: Tensor, axis: int = 0, reverse: bool = False) -> Tensor:
+    """The logarithms of the sums of exponentials so far; from the end with ``reverse``."""
+    return _scan(lambda x: scans.logcumsumexp(x, axis), operand, axis, reverse)
+
+
 # -- order -------------------------------------------------------------------------------------------------------------
-def sort(operand: Tensor, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Tensor:
-    """The elements in ascending order along an axis.
+def sort(
+    operand: Tensor | Sequence[Tensor], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Tensor | tuple[Tensor, ...]:
+    """The elements in ascending order along an axis; of several operands in the order of the first ``num_keys``.
 
     Raises:
-        UnsupportedError: several operands, which are sorted by the first.
+        ValueArgumentError: there are fewer operands than keys, or no key.
+
+    >>> import tandem as td
+    >>> keys, values = td.jax.lax.sort((td.asarray([2, 1, 2]), td.asarray([5, 7, 3])), num_keys=2)
+    >>> keys.tolist(), values.tolist()
+    ([1, 2, 2], [7, 3, 5])
     """
-    if isinstance(operand, (tuple, list)):
-        raise UnsupportedError(
-            "sort of several operands: write td.argsort(keys) and td.take_along_axis(x, order)"
-        )
-    return sorting.sort(operand, axis=dimension, stable=is_stable)
+    if not isinstance(operand, (tuple, list)):
+        return sorting.sort(operand, axis=dimension, stable=is_stable)
+    if not 0 < num_keys <= len(operand):
+        raise ValueArgumentError(f"sort: num_keys must be from 1 to {len(operand)}, and not {num_keys}")
+    last, *others = reversed(operand[:num_keys])
+    order = sorting.argsort(last, axis=dimension, stable=True)
+    for key in others:
+        again = sorting.argsort(take_along_axis(key, order, dimension), axis=dimension, stable=True)
+        order = take_along_axis(order, again, dimension)
+    return tuple(take_along_axis(x, order, dimension) for x in operand)
+
+
+def sort_key_val(
+    keys: Tensor, values: Tensor, dimension: int = -1, is_stable: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The keys in ascending order along an axis, and the values in that order."""
+    first, second = sort((keys, values), dimension, is_stable)
+    return first, second
 
 
 def top_k(operand: Tensor, k: int, *, axis: int = -1) -> ValuesAndIndices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from builtins import slice as _builtin_slice
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from ...operators.elementwise.comparison import lt
 from ...operators.elementwise.selection import clip, where
 from ...operators.indexing.gather import index, index_put
 from ...operators.shape.joining import concat
+from ...operators.shape.parts import split_with_sizes
 from ...operators.shape.rearrange import squeeze
 from ...operators.shape.splitting import slice_axis
 from ...operators.shape.views import broadcast_to, reshape
@@ -180,3 +182,29 @@ def broadcast_in_dim(operand: Tensor, shape: Sequence[int], broadcast_dimensions
 def concatenate(operands: Sequence[Tensor], dimension: int) -> Tensor:
     """The tensors joined along an axis."""
     return concat(list(operands), dimension)
+
+
+def split(operand: Tensor, sizes: Sequence[int], axis: int = 0) -> list[Tensor]:
+    """Consecutive parts of the given sizes along an axis, which add up to its length.
+
+    Raises:
+        ValueArgumentError: they do not.
+    """
+    count = spec_of(operand).shape[normalize_axis("split", axis, len(spec_of(operand).shape))]
+    if sum(sizes) != count or any(size < 0 for size in sizes):
+        raise ValueArgumentError(f"split: the sizes {tuple(sizes)} do not add up to {count}")
+    return list(split_with_sizes(operand, sizes, axis))
+
+
+def collapse(operand: Tensor, start_dimension: int, stop_dimension: int | None = None) -> Tensor:
+    """The axes from ``start_dimension`` up to ``stop_dimension``, which is left out, as one axis.
+
+    >>> import tandem as td
+    >>> td.jax.lax.collapse(td.zeros((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    shape = spec_of(operand).shape
+    start, stop, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop <= start:
+        raise ValueArgumentError(f"collapse: there are no axes from {start_dimension} to {stop_dimension}")
+    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
