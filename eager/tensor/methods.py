@@ -52,17 +52,16 @@ def getitem(self: Tensor, index: object) -> Tensor:
 
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:subscript
     """
-    if (
-        type(index) is Tensor
-        and self._meta is not None
-        and self.shape
-        and index.shape
-        and index.dtype.is_integer
-    ):
+    if self._meta is not None and self.shape and _is_list(index):
         elements: Tensor = functions["td::take"](self, index, 0)  # whose recorded calls are compiled when hot
     else:
         elements = indexing.getitem(self, index)
     return elements
+
+
+def _is_list(index: object) -> bool:
+    """Whether an index is one tensor of positions."""
+    return type(index) is Tensor and bool(index.shape) and index.dtype.is_integer
 
 
 def setitem(self: Tensor, index: object, value: object) -> None:

@@ -171,8 +171,8 @@ def can_be_served(op: Operator) -> bool:
 def is_compilable(op: Operator) -> bool:
     """Return whether compiled code computes an operator without Python, and it only computes from its arguments.
 
-    These are composites, operators that create tensors, draw from a key or declare a decomposition, and those whose
-    kernel is a function in C or LLVM IR.
+    These are composites, operators that create tensors, draw from a key, write at declared positions or declare a
+    decomposition, and those whose kernel is a function in C or LLVM IR.
     """
     decl, schema = op.decl, op.schema
     is_decomposed = decl is not None and decl.decomposition is not None
