@@ -50,17 +50,22 @@ def _find_later(index: int, readers: Sequence[int]) -> Sequence[int]:
 
 
 def _find_needed(steps: list[Thunk | None], index: int, position: int) -> list[int]:
-    """The steps that have to run so that the one at a position can run before another; empty if it cannot."""
+    """The steps that have to run so that the one at a position can run before another; empty if it cannot.
+
+    No step moves before a callback, which may do more than compute: it has to run before an error of a later step.
+    """
     needed: list[int] = []
     reads, writes = set[Value](), set[Value]()
     for at in range(position, index - 1, -1):
         step = steps[at]
         if step is None:
             continue
+        if at != index and not _may_move(step):
+            return []
         its_reads, its_writes = map(set, reads_and_writes(step))
         is_needed = not (reads | writes).isdisjoint(its_writes) or not writes.isdisjoint(its_reads)
         if at == position or is_needed:
-            if at == index or not _may_move(step):
+            if at == index:
                 return []
             needed.append(at)
             reads |= its_reads

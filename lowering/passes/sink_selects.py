@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...operators.scalar_ir.fold import highest, lowest
-from ...registry.dtypes import DType
+from ...registry.dtypes import DType, bool_
 from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
 from .rewrite import Replacement, is_replaced, new_node, replace_each
@@ -102,7 +102,7 @@ def _match_comparisons(condition: object, chosen: Value, kept: Value) -> Iterato
     if test is None or is_replaced(test.op):
         return
     pairs: list[tuple[Node | None, Value | None]] = [(test, None)]
-    if test.op.name in CONJUNCTIONS:
+    if test.op.name in CONJUNCTIONS and all(map(_is_condition, test.args)):
         a, b = test.args
         pairs = [(one.node, rest) for one, rest in ((a, b), (b, a))]
     for comparison, rest in pairs:
@@ -112,6 +112,11 @@ def _match_comparisons(condition: object, chosen: Value, kept: Value) -> Iterato
                 yield first, chosen, rest
             elif comparison.args[0] is kept and comparison.args[1] is chosen:
                 yield second, chosen, rest
+
+
+def _is_condition(value: object) -> bool:
+    """Whether a value is a tensor of bools: `logical_and` takes others, and Python's bools too."""
+    return isinstance(value, Value) and value.spec.dtype is bool_
 
 
 def _match_updates(node: Node) -> Iterator[Match]:

@@ -152,3 +152,20 @@ def test_values_that_cannot_be_written_in_place_have_one_buffer_more(run):
     loop = find_loop(RUNS[run](MOVES["reverse the first"], 5), *arrays(1000))
     (pool,) = loop.moves.pools.values()
     assert len(pool) == 3
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "float32", "float64"])
+@pytest.mark.parametrize("length", [4, 6])
+def test_copied_arguments_of_unrolled_loops(dtype, length):
+    """LLVM repeated a load of a copied part after the same memory held the copy of the next argument."""
+    a, b = (td.asarray((np.arange(32) + first).astype(dtype))[::2] for first in (1, 101))
+
+    def program(a, b):
+        def body(s, k):
+            new = s[1].at[(k + 6) % 16].add(b[(3 + k) % 16])
+            return (new, b), new
+
+        return td.scan(body, (b, a), td.arange(length), reverse=True)
+
+    for got, want in zip(td.tree.leaves(td.jit(program)(a, b)), td.tree.leaves(program(a, b)), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want.numpy())

@@ -84,6 +84,24 @@ def test_extrema_of_integers(name, dtype):
         assert compiled(*given).item() == update(*given).item()
 
 
+ODD_CONDITIONS = {
+    "a number": (np.float32(1), lambda c, s, x: td.where(td.logical_and(c, x > s), x, s)),
+    "a complex number": (np.complex64(0), lambda c, s, x: td.where(td.logical_and(x > s, c), x, s)),
+    "a Python bool": (np.bool_(True), lambda c, s, x: td.where((x > s) & True, x, s)),
+    "a Python bool first": (np.bool_(True), lambda c, s, x: td.where(td.logical_and(True, x > s), x, s)),
+}
+
+
+@pytest.mark.parametrize("name", ODD_CONDITIONS)
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64])
+def test_conditions_that_are_no_tensors_of_bools(name, dtype):
+    c, update = ODD_CONDITIONS[name]
+    limits = np.iinfo(dtype)
+    for s, x in itertools.product((limits.min, 0, 16_777_217, limits.max - 1, limits.max), repeat=2):
+        given = td.asarray(c), td.asarray(dtype(s)), td.asarray(dtype(x))
+        assert td.jit(update)(*given).item() == update(*given).item()
+
+
 @pytest.mark.parametrize("name", EXTREMA)
 def test_selects_become_extrema(name):
     found = names(EXTREMA[name], np.bool_(True), np.int32(1), np.int32(2))

@@ -71,10 +71,16 @@ class Blocks:
                 self.selected.add(known)
         return known
 
-    def load(self, type_: str, pointer: str) -> str:
-        """Load from memory; loads are never shared, since memory changes. No alignment is assumed."""
+    def load(self, type_: str, pointer: str, kind: str = "") -> str:
+        """Load from memory; loads are never shared, since memory changes. No alignment is assumed.
+
+        Args:
+            type_: the type of the value.
+            pointer: where it is.
+            kind: ``"volatile "``: LLVM neither moves nor repeats the load.
+        """
         name = "%" + self.fresh()
-        self.lines.append(f"  {name} = load {type_}, ptr {pointer}, align 1")
+        self.lines.append(f"  {name} = load {kind}{type_}, ptr {pointer}, align 1")
         return name
 
     def do(self, text: str) -> None:

@@ -291,10 +291,10 @@ class Function(Blocks):
         """Return ``base`` plus a number of bytes."""
         return self.op(f"getelementptr i8, ptr {base}, i64 {offset}")
 
-    def load_vector(self, dtype: DType, pointer: str) -> str:
-        """Return ``lanes`` elements of ``dtype`` at ``pointer``."""
+    def load_vector(self, dtype: DType, pointer: str, kind: str = "") -> str:
+        """Return ``lanes`` elements of ``dtype`` at ``pointer``, by a load of a kind."""
         with self.parts(dtype) as part:
-            value = self.from_memory(self.load(self.vec(memory_type(part)), pointer), part)
+            value = self.from_memory(self.load(self.vec(memory_type(part)), pointer, kind), part)
         return self._from_memory_order(value, dtype)
 
     def from_memory(self, value: str, dtype: DType) -> str:

@@ -185,6 +185,7 @@ class Access:
         self.f.do(f"call void @{helper}(ptr {self.scratch}, ptr {self.here}, i64 {step}, i64 {count})")
 
     def load(self) -> str:
+        """Return the vector, read once: LLVM repeats loads of a part after the copy of the next vector."""
         if self.interleaving is not None:
             return self.interleaving.load(self, self.rows)
         if self.by_element:
@@ -195,9 +196,10 @@ class Access:
         if self.is_gathered:
             offsets = f.op(f"mul {f.vec('i64')} {f.lane_numbers()}, splat (i64 {self.stride * self.size})")
             return load_at_offsets(f, dtype, self.here, offsets, self.mask)
-        value = (
-            f.load_masked(dtype, self.pointer, self.mask) if self.mask else f.load_vector(dtype, self.pointer)
-        )
+        if self.mask:
+            value = f.load_masked(dtype, self.pointer, self.mask)
+        else:
+            value = f.load_vector(dtype, self.pointer, "volatile " if self.copied else "")
         if self.is_reversed:
             value = f.reverse(value, "i1" if dtype is dt.bool_ else memory_type(dtype))
         return value
