@@ -112,12 +112,12 @@ def draw_program(seed):
     return program
 
 
-@pytest.mark.parametrize("seed", [*range(40), *share_each_commit(range(40, 1000), 60)])
+@pytest.mark.parametrize("seed", [*range(20), *share_each_commit(range(20, 1000), 30)])
 def test_random_moves(seed):
     check(draw_program(seed), arrays(20), donated=seed % 2 == 0)
 
 
-@pytest.mark.parametrize("seed", share_each_commit(range(400), 40))
+@pytest.mark.parametrize("seed", share_each_commit(range(400), 20))
 def test_random_moves_on_cuda(seed, cuda):
     check(draw_program(seed), arrays(20), device="cuda")
 
@@ -169,3 +169,10 @@ def test_copied_arguments_of_unrolled_loops(dtype, length):
 
     for got, want in zip(td.tree.leaves(td.jit(program)(a, b)), td.tree.leaves(program(a, b)), strict=True):
         np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(1000, 10_000, 100))
+def test_more_random_moves(first):
+    for seed in range(first, first + 100):
+        check(draw_program(seed), arrays(20), donated=seed % 2 == 0)
