@@ -164,7 +164,7 @@ def _group(name: str, self: Tensor, size: int | None) -> _Groups:
 
 # -- eager kernels -----------------------------------------------------------------------------------------------------
 _NO_ORDER = np.empty(0, np.int64)
-_HASHED = getattr(np.lib._arraysetops_impl, "_unique_hash", None)
+_HASHED = getattr(getattr(np.lib, "_arraysetops_impl", None), "_unique_hash", None)
 """NumPy's set of the elements of an array, which ``numpy.unique`` uses (NumPy 2.3 and later)."""
 _MOST_SORTED = 1 << 12  # elements; argsort of more is faster
 
