@@ -10,11 +10,11 @@ Source: ``foldSelectIntoOp`` in LLVM's InstCombine, which leaves out floats that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from ...operators.scalar_ir.fold import highest, lowest
-from ...registry.dtypes import DType, bool_
+from ...operators.scalar_ir.fold import EXTREMUM_IDENTITIES
+from ...registry.dtypes import bool_
 from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
 from .rewrite import Replacement, is_replaced, new_node, replace_each
@@ -23,8 +23,7 @@ UNITS = {"td::add.Tensor": -0.0, "td::sub.Tensor": 0.0, "td::mul.Tensor": 1.0}
 """By operator: the number that leaves the other operand as it is, with its sign."""
 SIDES = {"td::add.Tensor": (0, 1), "td::sub.Tensor": (0,), "td::mul.Tensor": (0, 1)}
 """By operator: where that other operand may be."""
-EXTREMA: dict[str, Callable[[DType], Any]] = {"td::maximum.Tensor": lowest, "td::minimum.Tensor": highest}
-"""By operator: the integer that leaves the other operand as it is."""
+EXTREMA = tuple(f"td::{name}.Tensor" for name in EXTREMUM_IDENTITIES)
 ORDERS = {
     f"td::{name}.Tensor": extrema
     for extrema, names in (
@@ -84,7 +83,7 @@ def _sink_into_extremum(node: Node, out: Graph) -> Replacement:
         if is_replaced(op) or not _is_like(amount, result):
             continue
         if rest is not None:
-            unit = EXTREMA[name](result.spec.dtype)
+            unit = EXTREMUM_IDENTITIES[op.schema.name](result.spec.dtype)
             amount = _call(out, node, (rest, amount, unit), result)
         made = new_node(op, (kept, amount), {}, result.spec, node.source)
         out.nodes.append(made)

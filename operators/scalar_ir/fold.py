@@ -154,3 +154,7 @@ def lowest(dtype: DType) -> Number:
 def highest(dtype: DType) -> Number:
     """The identity of ``minimum``."""
     return np.inf if dtype.kind == "f" else True if dtype is dt.bool_ else int(np.iinfo(dtype.np).max)
+
+
+EXTREMUM_IDENTITIES = {"maximum": lowest, "minimum": highest}
+"""By operator, which has the name of its node: the function that returns its identity in a dtype."""

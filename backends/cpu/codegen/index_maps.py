@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .vectors import Access, Use, VectorLoop
 
 STATUS_BYTES = 24  # int64 number of the failed check plus one; int64 index; MXCSR
-
-
 SIGNS_LANES = 4  # of 64 bits, whose signs an instruction of AVX collects
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from .... import lazy
 from ....errors import UnsupportedError
 from ....operators.scalar_ir.expr import LARGEST_PRODUCT, Expr, arg, const, order, uniform_power
-from ....operators.scalar_ir.fold import highest, lowest
+from ....operators.scalar_ir.fold import EXTREMUM_IDENTITIES
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from . import integers
@@ -258,14 +258,11 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
     if operand.kind == "i" and operand.bits == 64 and f.lanes > 1 and expr.op in integers.DIVISIONS:
         interval = _intervals.find_interval(expr.args[0], sizes=f.sizes)
         return EMIT[expr.op](f, operand, *values, interval)
-    if f.lanes == 1 and expr.op in IDENTITIES and operand.is_integer:
+    if f.lanes == 1 and expr.op in EXTREMUM_IDENTITIES and operand.is_integer:
         values = [_freeze_choice(f, e, value, expr.op) for e, value in zip(expr.args, values, strict=True)]
     if expr.op in ("eq", "ne") and _is_zero(expr.args[1]):
         values = [f.rests.get(values[0], values[0]), values[1]]
     return EMIT[expr.op](f, operand, *values)
-
-
-IDENTITIES = {"maximum": lowest, "minimum": highest}
 
 
 def _freeze_choice(f: Function, e: Expr, value: str, extremum: str) -> str:
@@ -273,7 +270,7 @@ def _freeze_choice(f: Function, e: Expr, value: str, extremum: str) -> str:
 
     LLVM would choose between the extremum and its other operand instead, and does not vectorize a loop that does so.
     """
-    identity = IDENTITIES[extremum](e.dtype)
+    identity = EXTREMUM_IDENTITIES[extremum](e.dtype)
     if e.op == "select" and any(arm.op == "const" and arm.payload == identity for arm in e.args[1:]):
         return f.op(f"freeze {f.vec(REGISTER[e.dtype])} {value}")
     return value
