@@ -227,10 +227,25 @@ EMIT: dict[str, Emit] = {
 
 
 def _select(f: Function, expr: Expr, values: list[str]) -> str:
+    late = f.late.get(values[0])
+    if late is not None and expr.dtype is not dt.bool_:
+        return _select_late(f, expr, late, *values)
     condition = f.each_part(values[0], expr.dtype)
     with f.parts(expr.dtype) as part:
         vec = f.vec(REGISTER[part])
         return f.op(f"select {f.vec('i1')} {condition}, {vec} {values[1]}, {vec} {values[2]}")
+
+
+def _select_late(f: Function, expr: Expr, late: str, condition: str, first: str, second: str) -> str:
+    """Select by one condition for all lanes, which is known late: LLVM makes a branch of it.
+
+    The next step of a loop, which needs the selected numbers, then begins before the condition is known.
+    """
+    with f.parts(expr.dtype) as part:
+        vec = f.vec(REGISTER[part])
+        if f.lanes == 1:
+            return f.mostly(condition, vec, first, second)
+        return f.op(f"select i1 {late}, {vec} {first}, {vec} {second}")
 
 
 def emit_node(f: Function, expr: Expr, values: list[str]) -> str:

@@ -118,6 +118,7 @@ class Function(Blocks):
         invariants: registers that are the same in all steps of the loop being written.
         sizes: the sizes of the dimensions whose positions are numbers in expressions.
         rests: for a remainder's register, one that is zero for the same elements and takes less to compute.
+        late: for conditions that are one in all lanes and wait for a reduction, their i1.
         shared: elementary functions that are called, and not inlined, because they occur many times.
         scratch: the register of the scratch memory that the caller passes; without one :meth:`allocate` takes memory
             from the stack. ``below`` bytes before its address are allocated for the whole call. The bytes after it are
@@ -135,6 +136,7 @@ class Function(Blocks):
         self.invariants: set[str] = set()
         self.sizes: Mapping[int, int] = {}
         self.rests: dict[str, str] = {}
+        self.late: dict[str, str] = {}
         self.is_small = False  # few points: accesses with strides are written element by element
         self.gather: Callable[[Expr, list[str]], str] | None = None  # emits reads at integer positions
 

@@ -6,12 +6,14 @@ see :mod:`.consecutive`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .... import lazy
 from ....lowering.fusion.loop_ir import IndexMap, Store, Update, roots_of
 from ....operators.scalar_ir.expr import Expr, order
+from ....registry.dtypes import bool_
 from .casts import emit_cast
 from .index_maps import update_row
 from .interleaving import interleave
@@ -245,8 +247,12 @@ class VectorStage:
                     use = stage.checks.locate(use, e.payload, [fixed[a] for a in e.args])
                 if use.strides[-1]:
                     read[e] = use
-                else:
+                elif e.dtype.kind == "c":
                     fixed[e] = self.f.load_splat(e.dtype, use.base)
+                else:
+                    with self.f.width(1):
+                        single[e] = self.f.load_splat(e.dtype, use.base)
+                    fixed[e] = self._spread(e, single[e])
             elif e.op in ("row", "scalar", "const"):
                 fixed[e] = load_leaf(stage, e)
                 if e.dtype.kind != "c":
@@ -260,10 +266,20 @@ class VectorStage:
                 with self.f.width(1):  # a division of one number takes half the time of one of a short vector
                     single[e] = emit_node(self.f, e, [single[a] for a in e.args])
                 fixed[e] = self._spread(e, single[e])
+                if self._waits_for_row(e):
+                    self.f.late[fixed[e]] = self.f.op(f"extractelement <1 x i1> {single[e]}, i64 0")
             elif e in computed and all(a in fixed for a in e.args):
                 emit_exprs(self.f, [e], fixed)
         self.f.invariants.update(fixed.values())
         return fixed, read
+
+    def _waits_for_row(self, e: Expr) -> bool:
+        """Whether an expression is a condition, computed once in a kernel, that needs the result of a reduction."""
+        if e.dtype is not bool_ or math.prod(self.stage.kernel.outer) != 1:
+            return False
+        leaves = [leaf for leaf in order(e) if not leaf.args]
+        is_single = all(not any(self.uses[leaf.payload].strides) for leaf in leaves if leaf.op == "load")
+        return is_single and any(leaf.op == "row" for leaf in leaves)
 
     def _spread(self, e: Expr, register: str) -> str:
         """Return the value of an expression, a vector of one lane, in every lane."""

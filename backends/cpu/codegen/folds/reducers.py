@@ -237,8 +237,8 @@ class IndexReducer(Reducer):
     def collapse(self, f: Function, state: State) -> str:
         """Return the lowest of the indices of the lanes that have the best value."""
         value, index = state
-        if f.lanes == 1:
-            return super().collapse(f, state)
+        if f.lanes == 1 or (self.dtype.itemsize == dt.int64.itemsize and index not in self.starts):
+            return super().collapse(f, state)  # processors have no extremum of such positions
         lanes = self._find_best_lanes(f, value)
         if index in self.starts:
             first = _count_zeros(f, f.op(f"bitcast {f.vec('i1')} {lanes} to i{f.lanes}"))
