@@ -23,6 +23,10 @@ class AmbiguousNameError(ArgumentError):
     """A call means different things in different libraries; :func:`tandem.debug.strict_names` raises it."""
 
 
+class BodyDTypeError(ArgumentError):
+    """The body of a loop returns another dtype than its carry has, or the branches of a condition return several."""
+
+
 class KernelResultError(ArgumentError):
     """A kernel, a mode or a tensor subclass returned what the operator's schema does not have."""
 

@@ -14,6 +14,7 @@ branches.py: ``cond``, ``switch``: Python branches, or an operator while tracing
 mapping.py: ``map``
 associative.py: ``associative_scan``
 structure.py: carries as pytrees
+number_dtypes.py: the dtypes of Python numbers that loops carry and branches take
 subgraph.py: tracing bodies to graphs, and running graphs
 ops.py: the operators, and the kernels that interpret their bodies
 on_device.py: their kernels on devices other than the CPU

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from .. import pytree
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, BodyDTypeError, DTypeError, ShapeError
 from ..operators.declare.ownership import copy_shared_leaves
 from ..registry.dtypes import DType, bool_
 from ..registry.values import describe
 from ..tracer.trace import is_tracing
 from . import autograd_kernel as autograd_kernel
 from .loops import is_batched, unify_inputs
+from .number_dtypes import weaken_inputs, widen_numbers
 from .ops import SWITCH
-from .structure import Leaves, check_structure, flatten_tensors, to_dtype, to_tensor
+from .structure import Leaves, check_structure, convert_leaves, flatten_tensors, to_dtype, to_tensor
 from .subgraph import ClosedGraph, trace_body
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _choose(name: str, index: Tensor, functions: list[Function], operands: Args)
         return copy_shared_leaves(functions[int(index)](*operands), operands)
     leaves, treedef = pytree.flatten(operands)
     indices = [i for i, leaf in enumerate(leaves) if not _is_static(leaf)]
-    tensors = [to_tensor(leaves[i]) for i in indices]
+    given = convert_leaves([leaves[i] for i in indices], treedef)
 
     def make_branch(function: Function) -> Branch:
         def branch(inputs: Sequence[Tensor]) -> Pytree:
@@ -81,7 +82,20 @@ def _choose(name: str, index: Tensor, functions: list[Function], operands: Args)
 
         return branch
 
-    return _trace_branches(name, index, [make_branch(function) for function in functions], tensors)
+    own = [make_branch(function) for function in functions]
+    try:
+        return _trace_branches(name, index, own, given.tensors)
+    except BodyDTypeError:
+        if not any(given.weak):
+            raise
+    return _trace_branches(
+        name, index, [_with_numbers(branch, given.weak) for branch in own], widen_numbers(given)
+    )
+
+
+def _with_numbers(branch: Branch, weak: Sequence[bool]) -> Branch:
+    """Make a branch whose operands that stand for numbers, in full precision, are weak scalars."""
+    return lambda inputs: branch(weaken_inputs(weak, inputs))
 
 
 def _is_static(leaf: object) -> bool:
@@ -125,6 +139,7 @@ def _find_common_dtypes(name: str, results: Sequence[Leaves]) -> list[DType]:
 
     Raises:
         ArgumentError: the results differ; the message names the key path.
+        BodyDTypeError: they differ in dtype alone.
     """
     first, dtypes = results[0], []
     for number, other in enumerate(results[1:], 1):
@@ -136,7 +151,8 @@ def _find_common_dtypes(name: str, results: Sequence[Leaves]) -> list[DType]:
             x = leaves.tensors[i]
             if x.shape != model.shape or (x.dtype is not model.dtype and not leaves.weak[i]):
                 path = first.treedef.paths()[i]
-                raise ArgumentError(
+                kind = BodyDTypeError if x.shape == model.shape else ArgumentError
+                raise kind(
                     f"{name}: the results of the branches differ{f' at {path}' if path else ''}: "
                     f"{describe(model)} and {describe(x)}, of branch {number}; give all the same shape and dtype"
                 )

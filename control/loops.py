@@ -11,7 +11,14 @@ from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
-from ..errors import ArgumentError, DTypeError, ScalarOverflowError, ShapeError, ValueArgumentError
+from ..errors import (
+    ArgumentError,
+    BodyDTypeError,
+    DTypeError,
+    ScalarOverflowError,
+    ShapeError,
+    ValueArgumentError,
+)
 from ..named_tuple import NamedTuple
 from ..operators.declare.ownership import copy_shared_leaves
 from ..pytree import TreeDef
@@ -24,18 +31,10 @@ from ..tracer.trace import is_tracing
 from . import autograd_kernel as autograd_kernel
 from .batching import may_need_gradient
 from .hot_loops import LoopCall, find_call
+from .number_dtypes import Step, cast_numbers, cast_to_carry, find_wider_dtypes, run_with_numbers, trace_step
 from .ops import SCAN, WHILE
 from .scan_items import convert_reads_to_items
-from .structure import (
-    Leaves,
-    cast_numbers,
-    cast_to_carry,
-    check_structure,
-    find_wider_dtypes,
-    flatten_tensors,
-    specs_of,
-    to_tensor,
-)
+from .structure import Leaves, check_structure, flatten_tensors, specs_of, to_tensor
 from .subgraph import ClosedGraph, trace_body
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ _dims = lazy.Module(".registry.dims")
 
 # Longest fori_loop that is a scan: its counters are stored, and its residuals would not fit into memory.
 MAX_SCAN = 2**31
-CARRIES = "the carry that the body takes and the one that it returns"
 
 
 # -- scan --------------------------------------------------------------------------------------------------------------
@@ -69,7 +67,7 @@ def scan(
     step = _ScanStep(name, f, items.treedef)
     if not is_tracing() and steps:
         return _run_eager_scan(_EagerScan(step, items, steps, bool(reverse), lower), carry)
-    closed, carry = _trace_scan_body(step, carry, [_item_spec(x) for x in items.tensors])
+    closed, carry = trace_step(name, step, carry, [_item_spec(x) for x in items.tensors])
     count, tensors = len(carry.tensors), items.tensors
     if lower is not None:
         closed, more = convert_reads_to_items(closed, count, lower, steps)
@@ -188,18 +186,13 @@ def _run_python_scan(loop: _EagerScan, carry: Leaves, call: LoopCall | None) -> 
     for index in reversed(steps) if loop.reverse else steps:
         item = [x[index] for x in items]
         own = _OwnCarry(state)
-        next_carry, row = step(carry, own.copies, item)
-        dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
-        while dtypes is not None and not rows:
-            carry = cast_numbers(carry, dtypes)
-            own = _OwnCarry(carry.tensors)
-            next_carry, row = step(carry, own.copies, item)
-            dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
-        carry = carry._replace(weak=[False] * len(carry.weak)) if not rows else carry
+        next_carry, row, dtypes = _take_step(step.name, step, carry, own.copies, item)
+        if dtypes is not None:  # of numbers in the carry: begin again
+            return _run_python_scan(loop, cast_numbers(carry, dtypes), call)
         state = own.restore_unwritten(cast_to_carry(carry, next_carry))
         rows.append(own.restore_unwritten(row))
         if call is not None and call.is_due(len(rows), loop.length):
-            rest = call.run_rest(loop.after(len(rows)).find_call(carry._replace(tensors=state)))
+            rest = call.run_rest(loop.after(len(rows)).find_call(_replace_numbers(carry, state)))
             if rest is not None:
                 break
             call = None
@@ -212,6 +205,25 @@ def _run_python_scan(loop: _EagerScan, carry: Leaves, call: LoopCall | None) -> 
     pairs = zip(stacked, pytree.leaves(rest[1]))
     joined = [by_name("concat")(pair[::-1] if loop.reverse else pair) for pair in pairs]
     return rest[0], step.results.unflatten(joined)
+
+
+def _take_step(
+    name: str, step: Step, carry: Leaves, state: Sequence[Tensor], item: Sequence[Tensor]
+) -> tuple[Leaves, list[Tensor], list[DType | None] | None]:
+    """Run one step of a Python loop: the next carry, the results, and what :func:`find_wider_dtypes` returns."""
+    try:
+        next_carry, row = step(carry, state, item)
+        return next_carry, row, find_wider_dtypes(name, carry, next_carry)
+    except BodyDTypeError:
+        dtypes = run_with_numbers(name, step, carry, item)
+        if dtypes is None:
+            raise
+        return carry, [], dtypes
+
+
+def _replace_numbers(carry: Leaves, state: list[Tensor]) -> Leaves:
+    """The carry after some steps, which has no numbers."""
+    return carry._replace(tensors=state, weak=[False] * len(carry.weak))
 
 
 class _OwnCarry:
@@ -240,26 +252,6 @@ def _restore_unchanged(closed: ClosedGraph, carry: Leaves, results: Sequence[Ten
     pairs = zip(closed.graph.inputs, closed.graph.outputs, carry.tensors, results)
     restored = [x if value is out else result for value, out, x, result in pairs]
     return [*restored, *results[len(restored) :]]
-
-
-def _trace_scan_body(
-    step: _ScanStep, carry: Leaves, item_specs: list[TensorSpec]
-) -> tuple[ClosedGraph, Leaves]:
-    """Trace the body; returns its graph, and the carry with Python numbers cast to the dtypes that the body returns."""
-    count = len(carry.tensors)
-    dtypes: list[DType | None] | None = None
-
-    def run(*tensors: Tensor) -> list[Tensor]:
-        nonlocal dtypes
-        next_carry, row = step(carry, tensors[:count], tensors[count:])
-        dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
-        return [*(next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)), *row]
-
-    while True:
-        closed = trace_body(step.name, run, [*specs_of(carry.tensors), *item_specs], count)
-        if dtypes is None:
-            return closed, carry
-        carry = cast_numbers(carry, dtypes)
 
 
 # -- fori_loop ---------------------------------------------------------------------------------------------------------
@@ -305,7 +297,7 @@ def while_loop(condition: Function, body: Function, init: Pytree, name: str = "w
         call = _find_while_call(name, condition, body, carry)
         result = None if call is None else call.run_compiled()
         return _run_python_while(name, condition, body, carry, call) if result is None else result[0]
-    closed, carry = _trace_while_body(name, body, carry)
+    closed, carry = trace_step(name, _as_step(name, body), carry)
     holds = trace_body(
         name,
         lambda *tensors: [check_condition(name, condition(carry.treedef.unflatten(tensors)))],
@@ -344,6 +336,16 @@ def _find_while_call(name: str, condition: Function, body: Function, carry: Leav
     return find_call((name,), (condition, body), carry, (), run)
 
 
+def _as_step(name: str, body: Function) -> Step:
+    """The body of a while_loop as a step of a loop without items and results."""
+
+    def step(carry: Leaves, tensors: Sequence[Tensor], _: Sequence[Tensor]) -> tuple[Leaves, list[Tensor]]:
+        result = body(carry.treedef.unflatten(tensors))
+        return flatten_tensors(name, "the value that the body returns", result), []
+
+    return step
+
+
 def _run_python_while(
     name: str, condition: Function, body: Function, carry: Leaves, call: LoopCall | None
 ) -> Pytree:
@@ -351,10 +353,10 @@ def _run_python_while(
 
     In a batch, examples that are done are masked until all are.
     """
-    first, state = True, carry.tensors
+    first, state, step = True, carry.tensors, _as_step(name, body)
     for steps in itertools.count():
         if call is not None and not first and call.is_due(steps):
-            rest = call.run_rest(_find_while_call(name, condition, body, carry._replace(tensors=state)))
+            rest = call.run_rest(_find_while_call(name, condition, body, _replace_numbers(carry, state)))
             if rest is not None:
                 return rest[0]
             call = None
@@ -365,16 +367,11 @@ def _run_python_while(
         with mark_masked(name if differs else stack.masked):
             masked = _mask_gradients(holds, state) if differs else state
             own = _OwnCarry(masked)
-            result = body(carry.treedef.unflatten(own.copies))
-            next_carry = flatten_tensors(name, "the value that the body returns", result)
-        dtypes = find_wider_dtypes(name, CARRIES, carry, next_carry)
-        if dtypes is not None and first:
-            carry = cast_numbers(carry, dtypes)
-            state = carry.tensors
-            continue
+            next_carry, _, dtypes = _take_step(name, step, carry, own.copies, ())
+        if dtypes is not None:  # of numbers in the carry: begin again
+            return _run_python_while(name, condition, body, cast_numbers(carry, dtypes), call)
         first = False
         new = own.restore_unwritten(cast_to_carry(carry, next_carry))
-        carry = carry._replace(weak=[False] * len(carry.weak))
         if differs:
             new = [x if x is old else by_name("where")(holds, x, old) for x, old in zip(new, state)]
         state = new
@@ -404,23 +401,6 @@ def _is_any_true(condition: Tensor) -> bool:
     while isinstance(condition, LevelTensor):
         condition = condition._payload
     return bool(condition.any()) if condition.shape else bool(condition)
-
-
-def _trace_while_body(name: str, body: Function, carry: Leaves) -> tuple[ClosedGraph, Leaves]:
-    dtypes: list[DType | None] | None = None
-
-    def run(*tensors: Tensor) -> list[Tensor]:
-        nonlocal dtypes
-        result = body(carry.treedef.unflatten(tensors))
-        next_carry = flatten_tensors(name, "the value that the body returns", result)
-        dtypes = find_wider_dtypes(name, CARRIES, carry, next_carry)
-        return next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)
-
-    while True:
-        closed = trace_body(name, run, specs_of(carry.tensors), len(carry.tensors))
-        if dtypes is None:
-            return closed, carry
-        carry = cast_numbers(carry, dtypes)
 
 
 def unify_inputs(own: int, parts: Sequence[ClosedGraph]) -> list[Graph]:

@@ -130,9 +130,9 @@ def weak_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object
     strong = [value for value in operands if isinstance(value, Tensor) and not is_weak(value)]
     if not strong and is_function(op, args, kwargs):
         return _compute_in_double(op, keyset & ~WEAK, args, kwargs, operands)
-    dtype = common_dtype(strong) or _given_dtype(args, kwargs)
+    dtype, takes_positions = common_dtype(strong) or _given_dtype(args, kwargs), _takes_positions(op)
     args, kwargs = _map_tensor_arguments(
-        op, args, kwargs, lambda value, _: _replace_weak_scalar(value, dtype)
+        op, args, kwargs, lambda value, _: _replace_weak_scalar(value, dtype, takes_positions)
     )
     if not strong:
         args, kwargs = op.binder.bind(args, kwargs)
@@ -176,10 +176,16 @@ def strengthen_to(value: Tensor, dtype: DType | None) -> Tensor:
     return strengthen(value) if dtype is None else wrap(np.asarray(number, promote_scalar(dtype, number).np))
 
 
-def _replace_weak_scalar(value: object, dtype: DType | None) -> object:
+def _takes_positions(op: Operator) -> bool:
+    """Whether an operator takes positions, which have dtypes of their own."""
+    return isinstance(op.decl, Declaration) and op.decl.kind in ("gather", "scatter")
+
+
+def _replace_weak_scalar(value: object, dtype: DType | None, takes_positions: bool = False) -> object:
     """Convert a weak scalar to a number, or a traced one to a tensor, for the keys below."""
     if type(value) in Traced.types:
-        return Traced.strengthen(value, dtype)
+        is_position = takes_positions and Traced.python_type(value) is int
+        return Traced.strengthen(value, None if is_position else dtype)
     return number_of(value)
 
 
