@@ -94,7 +94,7 @@ def _choose(name: str, index: Tensor, functions: list[Function], operands: Args)
 
 
 def _with_numbers(branch: Branch, weak: Sequence[bool]) -> Branch:
-    """Make a branch whose operands that stand for numbers, in full precision, are weak scalars."""
+    """Make a branch whose numbers, operands in full precision, are weak scalars."""
     return lambda inputs: branch(weaken_inputs(weak, inputs))
 
 

@@ -66,13 +66,13 @@ def _trace_with_numbers(
 ) -> list[DType | None] | None:
     """Trace a body with weak scalars for the numbers in its carry; return what :func:`find_wider_dtypes` does."""
     count = len(carry.tensors)
-    found: list[DType | None] | None = None
+    dtypes: list[DType | None] | None = None
 
     def run(*tensors: Tensor) -> list[Tensor]:
-        nonlocal found
+        nonlocal dtypes
         state = weaken_inputs(carry.weak, tensors[:count])
         next_carry, _ = step(carry, state, tensors[count:])
-        found = find_wider_dtypes(name, carry, next_carry)
+        dtypes = find_wider_dtypes(name, carry, next_carry)
         return next_carry.tensors
 
     if any(carry.weak):
@@ -80,7 +80,7 @@ def _trace_with_numbers(
         specs = [wide if weak else x.spec for wide, weak, x in zip(specs, carry.weak, carry.tensors)]
         with suppress(TandemError):  # the error of the first trace is raised
             trace_body(name, run, [*specs, *items], count)
-    return found
+    return dtypes
 
 
 def run_with_numbers(
@@ -98,7 +98,7 @@ def run_with_numbers(
 
 
 def weaken_inputs(weak: Sequence[bool], tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Replace the inputs of a trace that stand for numbers, in full precision, by weak scalars."""
+    """Replace the inputs of a trace that are numbers, in full precision, by weak scalars."""
     return [cast("Tensor", Traced.weaken(x)) if is_number else x for x, is_number in zip(tensors, weak)]
 
 

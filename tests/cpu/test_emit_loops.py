@@ -8,6 +8,7 @@ from emit_harness import buffer, fused, loop, reduce_loop, softmax
 from fold_table import FOLDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rotation import share_each_commit
 from tandem.backends.cpu.codegen.elementwise import lanes_below
 from tandem.backends.cpu.codegen.text import Function, Module
 from tandem.backends.cpu.fastpath.compiler import engine
@@ -140,7 +141,7 @@ def check_reduction(got, x, op, axis, dtype):
 
 
 @pytest.mark.parametrize("op", FOLDS)
-@pytest.mark.parametrize("dtype", (dt.bool_, *dt.REAL), ids=str)
+@pytest.mark.parametrize("dtype", share_each_commit((dt.bool_, *dt.REAL), 3), ids=str)
 def test_reduction_loop_in_every_layout(op, dtype):
     if dtype is dt.bool_ and op == "prod":
         pytest.skip("the operator casts bools")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tandem as td
 from optable import arrays_of, as_function, depends_on_data, generator, rows, table, to_tensors
+from rotation import share_each_commit
 from tandem.backends.cpu import fastpath
 from tandem.backends.cpu.codegen.blocks import reserve_stack
 from tandem.backends.cpu.codegen.columns import COLUMNS
@@ -148,7 +149,7 @@ def test_operators_take_little_of_the_stack(share):
     assert seen > 10
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", share_each_commit(sorted(KINDS), 3))
 def test_eager_entries_take_little_of_the_stack(kind):
     fastpath.install()
     ir = runtime_ir(kind, native_type.runtime.constants)

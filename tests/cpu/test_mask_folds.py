@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tandem as td
+from rotation import share_each_commit
 
 DTYPES = [
     "bool",
@@ -19,7 +20,7 @@ DTYPES = [
 SHAPES = [(1,), (7,), (100,), (1025,), (5000,), (3, 70), (70, 3), (2, 40, 33)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", share_each_commit(SHAPES, 3))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_and_all(shape, dtype):
     size, zero, one = np.prod(shape), np.zeros(shape), np.ones(shape)
@@ -72,7 +73,9 @@ def test_sums_with_a_short_last_block(size, dtype):
     assert td.jit(functions[0])(tensor).tolist() == functions[0](tensor).tolist()
 
 
-@pytest.mark.parametrize("shape", [(1,), (63,), (300,), (5000,), (70000,), (3, 70), (70, 3), (2, 1500)])
+@pytest.mark.parametrize(
+    "shape", share_each_commit([(1,), (63,), (300,), (5000,), (70000,), (3, 70), (70, 3), (2, 1500)], 3)
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_counts(shape, dtype):
     x = np.random.default_rng(0).integers(0, 2, shape).astype(bool)

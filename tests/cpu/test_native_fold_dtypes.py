@@ -31,7 +31,7 @@ def outcome(call):
     return result.dtype, result.shape, result.numpy().tobytes()
 
 
-@pytest.mark.parametrize("function", share_each_commit(FUNCTIONS, 3), ids=lambda f: f.operator.schema.name)
+@pytest.mark.parametrize("function", share_each_commit(FUNCTIONS, 6), ids=lambda f: f.operator.schema.name)
 @pytest.mark.parametrize("source", SOURCES)
 def test_dtype_equals_python_path(function, source):
     values = np.random.default_rng(0).integers(0, 4, (5, 6)) * 0.75

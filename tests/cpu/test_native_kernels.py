@@ -7,7 +7,7 @@ import optable
 import pytest
 import tandem as td
 from python_calls import python_calls
-from rotation import is_tried, one_each_commit
+from rotation import is_tried, one_each_commit, share_each_commit
 from tandem import config, errors, lazy
 from tandem.operators.declare.declaration import declared_operators
 
@@ -49,7 +49,7 @@ def bits(result):
 
 
 @native  # without it eager calls and graphs may have different layouts, and NumPy other bits
-@pytest.mark.parametrize("name", sorted({*NATIVE, *DECOMPOSED, *COMPOSED}))
+@pytest.mark.parametrize("name", share_each_commit(sorted({*NATIVE, *DECOMPOSED, *COMPOSED}), 2))
 @pytest.mark.parametrize("part", one_each_commit(*range(12)))
 def test_jit_returns_the_bits_of_eager_calls(name, part):
     op = optable.table()[name]

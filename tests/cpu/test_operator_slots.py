@@ -12,6 +12,7 @@ import pytest
 import tandem as td
 from helpers import smallest_block_growth
 from kernel_harness import needs_native
+from rotation import share_each_commit
 from tandem import config
 from tandem.backends.cpu import fastpath
 from tandem.eager.tensor.tensor import Tensor
@@ -151,7 +152,7 @@ def through_cpython(function, *operands):
 
 @needs_native
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("dtype", share_each_commit([np.float64, np.int64, np.bool_], 3))
 def test_operators_equal_those_of_cpythons_slots(other, dtype):
     for shape in ((), (3,)):
         x = td.asarray(np.full(shape, 5).astype(dtype))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from references import order
+from rotation import share_each_commit
 from tandem import config
 
 native = pytest.mark.skipif(not config.flags.native, reason="native code is off")
@@ -21,7 +22,9 @@ def numbers(shape, dtype, kind, rng):
 
 
 @pytest.mark.parametrize("kind", ["any", "rising", "nan"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8", "uint16"])
+@pytest.mark.parametrize(
+    "dtype", share_each_commit(["float32", "float64", "float16", "int64", "int8", "uint16"], 3)
+)
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
 def test_positions_of_running_extrema(name, dtype, kind):
     rng = np.random.default_rng(11)

@@ -44,7 +44,7 @@ def contents(result):
     return [(x.dtype, x.shape, x.numpy().tobytes()) for x in results]
 
 
-@pytest.mark.parametrize("name", share_each_commit(COMPOSITES, 3))
+@pytest.mark.parametrize("name", share_each_commit(COMPOSITES, 6))
 def test_results_are_those_of_the_body(name):
     op = COMPOSITES[name]
     body = op.registered("CompositeImplicit").fn

@@ -5,6 +5,7 @@ import pytest
 import tandem as td
 from hypothesis import given
 from hypothesis import strategies as st
+from rotation import share_each_commit
 from tandem.backends.cpu import fastpath
 
 BASE = np.arange(4 * 6 * 5, dtype=np.float64).reshape(4, 6, 5)
@@ -47,13 +48,15 @@ def check(function, x):
             assert got.shape == want.shape and got.numpy().tobytes() == want.numpy().tobytes()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", share_each_commit(FUNCTIONS, 2))
 @given(array=views())
 def test_results_are_those_of_eager_calls(name, array):
     check(FUNCTIONS[name], td.asarray(array))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", share_each_commit(["bool", "int8", "float16", "bfloat16", "float32", "complex64"], 2)
+)
 @given(array=views())
 def test_dtypes(dtype, array):
     check(lambda x: (x[1:], td.cat([x, x], 1)), td.asarray(array).astype(dtype))

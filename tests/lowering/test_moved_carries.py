@@ -68,7 +68,7 @@ def check(program, xs, device="cpu", donated=False):
 
 
 @pytest.mark.parametrize("name", MOVES)
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", share_each_commit(RUNS, 3))
 @pytest.mark.parametrize("size", SIZES)
 def test_results_are_those_of_eager_loops(name, run, size):
     for length in LENGTHS:

@@ -7,6 +7,7 @@ import pytest
 import tandem as td
 from hypothesis import given
 from hypothesis import strategies as st
+from rotation import share_each_commit
 from tandem.backends.cpu import fastpath
 
 NATIVE = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
@@ -32,7 +33,8 @@ def draw(shape, dtype, seed=0):
     "dtype", ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "bool"]
 )
 @pytest.mark.parametrize(
-    "shape", [(16, 16), (17, 130), (64, 64), (65, 257), (100, 1030), (200, 33), (3, 70, 40)]
+    "shape",
+    share_each_commit([(16, 16), (17, 130), (64, 64), (65, 257), (100, 1030), (200, 33), (3, 70, 40)], 3),
 )
 def test_folds_of_each_axis(shape, dtype):
     x = draw(shape, dtype)

@@ -73,7 +73,7 @@ def assert_same(program, *given):
 
 
 @needs_native  # eager folds have this order
-@pytest.mark.parametrize("case", share_each_commit([f"{n}-{d}" for d in DTYPES for n in FOLDS], 4))
+@pytest.mark.parametrize("case", share_each_commit([f"{n}-{d}" for d in DTYPES for n in FOLDS], 8))
 def test_folds_have_the_bits_of_eager_loops(case):
     name, dtype = case.split("-")
     x = values(dtype)
@@ -175,7 +175,7 @@ def dilated(x, fold, sizes):
 
 
 @needs_native
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", share_each_commit(FOLDS, 2))
 def test_blocks_have_the_bits_of_eager_loops(name):
     dtype = {"max": "float64", "sum": "float64", "argmin": "int32", "mean": "float16"}.get(name, "float32")
     for sizes in ((5, 5), (1, 7), (8, 7)):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tandem as td
 from helpers import assert_same
+from rotation import share_each_commit
 from tandem import errors
 from tandem.lowering.passes.pipeline import optimize
 
@@ -343,7 +344,7 @@ def dense(matvec, b):
     return adjugate(td.stack([matvec(eye[i]) for i in range(3)], axis=1)) @ b
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("name", share_each_commit(TRANSFORMS, 3))
 @pytest.mark.parametrize("options", [{}, {"transpose_solve": dense}])
 def test_linear_solve(options, name):
     def matrix(y):
