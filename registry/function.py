@@ -143,6 +143,13 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
 
 # The functions of operators by full name, with the type of those that return one tensor.
 functions: dict[str, OperatorFunction[Tensor]] = {}
+# From the name of an operator to NumPy's function of that name, which takes more keywords; higher parts provide it.
+numpy_functions: list[Callable[[str], Any]] = []
+
+
+def find_numpy_function(name: str) -> Any:
+    """NumPy's function of the name of an operator; None if there is none."""
+    return next((function for find in numpy_functions if (function := find(name)) is not None), None)
 
 
 def initialize() -> None:

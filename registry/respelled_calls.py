@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from .dtype_functions import can_cast
-from .function import functions, make_function
+from .function import find_numpy_function, functions, make_function
 from .lazy_operators import materialize
 from .library import find_overloads
 from .operator import Operator, definition_listeners, lock
@@ -103,8 +103,10 @@ class RespelledCalls:
             return _call(function)
         canonical = [self.spellings.names.get(name, name) for name in names]
         others = {*canonical} - {"out"} if self._is_added("out") else {*canonical}
-        if len({*canonical}) < len(canonical) or not binder.names.issuperset(others):
+        if len({*canonical}) < len(canonical):
             return self.translate
+        if not binder.names.issuperset(others):
+            return self._find_numpy_function(given, others - binder.names) or self.translate
         if len(others) < len(canonical):
             return self._writing(canonical) if given <= binder.limit else self.translate
         if given <= binder.limit:
@@ -137,6 +139,23 @@ class RespelledCalls:
         with lock:
             overloads = find_overloads(self.operator.schema.namespace, self.operator.schema.name)
         return next((other for other in overloads if respelled_calls(other)._fits(given, names)), None)
+
+    def _find_numpy_function(self, given: int, names: set[str]) -> Callable[[Args, Kwargs], Any] | None:
+        """The function of ``tandem.numpy`` that takes keywords which the operator lacks: ``x.sum(where=mask)``."""
+        if self.operator.schema.namespace != "td":
+            return None
+        for name in (self.operator.schema.name, *getattr(self.operator.decl, "aliases", ())):
+            function: Any = find_numpy_function(name)
+            if names.issubset(getattr(function, "numpy_options", ())):
+                return (
+                    _call(function) if given <= self.spellings.binder.limit else self._packing_for(function)
+                )
+        return None
+
+    def _packing_for(self, function: Callable[..., Any]) -> Callable[[Args, Kwargs], Any]:
+        """Call a function whose last positional argument is a list, of which the call has the items."""
+        first = self.spellings.binder.limit - 1
+        return lambda args, kwargs: function(*args[:first], args[first:], **kwargs)
 
     def _find_variadic(self, given: int) -> Operator | None:
         """The overload that the declaration names for more positional arguments than the schema has."""

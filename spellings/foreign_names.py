@@ -122,7 +122,6 @@ SYNONYMS: dict[str, str] = {
     "reduce_window_shape_tuple": "td.eval_shape of td.max_pool2d",
     "reduce_xor": "td.bitwise_xor.reduce",
     "rem": "td.fmod",
-    "require": "td.numpy.ascontiguousarray",
     "resize": "x.resize_(...), or td.resize",
     "rev": "td.flip",
     "rng_bit_generator": "td.random.bits(key, shape)",

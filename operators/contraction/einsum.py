@@ -5,23 +5,25 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import ArgumentError, ShapeError
 from ...named_tuple import NamedTuple
 from ...registry.dtypes import NUMERIC
+from ...registry.values import describe
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
-from ..elementwise.casting import clone
+from ..elementwise.casting import astype, clone
 from ..reductions.folds import sum
 from ..shape.diagonals import diagonal
 from ..shape.views import permute, reshape
 from .matmul import SUMS, matmul
 
 if TYPE_CHECKING:
-    from ...registry.types import Tensor
+    from ...registry.types import DTypeLike, Tensor
 
 opt_einsum = lazy.Module("opt_einsum")
 
@@ -194,13 +196,26 @@ def _cached_path(
     return tuple((min(pair), max(pair)) for pair in path)
 
 
-def einsum(equation: str, *operands: Tensor) -> Tensor:
+def einsum(
+    equation: str | Tensor,
+    *operands: Tensor | Sequence[object],
+    out: Tensor | None = None,
+    dtype: DTypeLike | None = None,
+    optimize: object = True,
+    preferred_element_type: DTypeLike | None = None,
+    **options: object,
+) -> Tensor:
     """Sums of products in Einstein notation.
 
     Args:
         equation: such as ``"ij,jk->ik"``; an ellipsis matches any further axes. Axes of length 1
             broadcast. Without an arrow the result has the letters that occur once, in alphabetical order.
-        operands: as many tensors as there are terms before the arrow, or one list of them.
+        operands: as many tensors as there are terms before the arrow, or one list of them. Instead of an equation, each
+            tensor may be followed by a list of numbers of its axes, and the last one by those of the result.
+        out: a tensor of the result's shape that is written and returned.
+        dtype, preferred_element_type: the dtype to which the operands are cast.
+        optimize: accepted, without effect: the order of the products is the one that ``opt_einsum`` finds cheapest.
+        options: ``order``, ``casting`` and ``precision`` are accepted, without effect.
 
     Returns:
         A tensor of the promoted dtype.
@@ -212,13 +227,44 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     >>> import tandem as td
     >>> td.einsum("ij,j->i", td.ones((2, 3)), td.ones(3)).tolist()
     [3.0, 3.0]
+    >>> td.einsum(td.ones((2, 3)), [0, 1], [1]).tolist()
+    [2.0, 2.0, 2.0]
     """
+    if options and not options.keys() <= _WITHOUT_EFFECT:
+        raise ArgumentError(f"einsum: there is no argument {min(options.keys() - _WITHOUT_EFFECT)!r}")
     if not isinstance(equation, str):
+        equation, operands = _join_axes((equation, *operands))
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    dtype = preferred_element_type if dtype is None else dtype
+    if dtype is not None:
+        operands = tuple([astype(x, dtype) for x in operands])
+    return _einsum(equation, operands) if out is None else _einsum(equation, operands, out=out)
+
+
+_WITHOUT_EFFECT = frozenset(("order", "casting", "precision", "out_sharding"))
+
+
+def _join_axes(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The equation and tensors of operands that lists of axes follow: ``x, [0, 1], y, [1, 2], [0, 2]``."""
+    tensors, axes = operands[: len(operands) & ~1 : 2], operands[1::2]
+    if not axes or not all(isinstance(one, (list, tuple)) for one in (*axes, *operands[2 * len(axes) :])):
         raise ArgumentError(
-            f"einsum: the equation is a str such as 'ij,jk->ik', not {type(equation).__name__}"
+            "einsum: the equation is a str such as 'ij,jk->ik', or a list of axes follows each tensor, not "
+            f"{describe(operands[0])}"
         )
-    is_list = len(operands) == 1 and isinstance(operands[0], (list, tuple))
-    return _einsum(equation, operands[0] if is_list else operands)
+    equation = ",".join(map(_name_axes, axes))
+    if len(operands) % 2:
+        equation += "->" + _name_axes(operands[-1])
+    return equation, tensors
+
+
+def _name_axes(axes: Sequence[Any]) -> str:
+    """The letters of numbered axes."""
+    for axis in axes:
+        if axis is not ... and not (isinstance(axis, int) and 0 <= axis < len(ascii_letters)):
+            raise ArgumentError(f"einsum: axes are numbers from 0 to {len(ascii_letters) - 1}, not {axis!r}")
+    return "".join(["..." if axis is ... else ascii_letters[axis] for axis in axes])
 
 
 @composite(

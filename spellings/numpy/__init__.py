@@ -11,6 +11,7 @@ reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``
 shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
 floating_errors.py: ``errstate``, ``seterr``
 methods.py: methods of NumPy's arrays, such as ``x.fill`` and ``x.tobytes``
+layouts.py: tensors like others, and copies, with the arguments ``order`` and ``shape``
 memory.py: memory, files and text as tensors, and questions about memory
 searching.py: sort, argwhere, flatnonzero
 wrappers.py: callables that share the native entry of an operator's function
@@ -66,10 +67,17 @@ from .creation import zeros as zeros
 from .floating_errors import errstate as errstate
 from .floating_errors import geterr as geterr
 from .floating_errors import seterr as seterr
+from .layouts import copy as copy
+from .layouts import empty_like as empty_like
+from .layouts import full_like as full_like
+from .layouts import ones_like as ones_like
+from .layouts import require as require
+from .layouts import zeros_like as zeros_like
 from .memory import asarray_chkfinite as asarray_chkfinite
 from .memory import ascontiguousarray as ascontiguousarray
 from .memory import asfortranarray as asfortranarray
 from .memory import common_type as common_type
+from .memory import einsum as einsum
 from .memory import einsum_path as einsum_path
 from .memory import frombuffer as frombuffer
 from .memory import fromfile as fromfile
@@ -93,6 +101,13 @@ from .reductions import any as any
 from .reductions import max as max
 from .reductions import mean as mean
 from .reductions import min as min
+from .reductions import nanmax as nanmax
+from .reductions import nanmean as nanmean
+from .reductions import nanmin as nanmin
+from .reductions import nanprod as nanprod
+from .reductions import nanstd as nanstd
+from .reductions import nansum as nansum
+from .reductions import nanvar as nanvar
 from .reductions import prod as prod
 from .reductions import std as std
 from .reductions import sum as sum
@@ -101,6 +116,7 @@ from .searching import argsort as argsort
 from .searching import argwhere as argwhere
 from .searching import flatnonzero as flatnonzero
 from .searching import sort as sort
+from .shapes import angle as angle
 from .shapes import around as around
 from .shapes import clip as clip
 from .shapes import concat as concat

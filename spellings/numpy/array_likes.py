@@ -113,8 +113,14 @@ class ListFunction(OperatorWrapper):
     @cached_property
     def own_names(self) -> tuple[str, ...]:
         """The keywords of the calls that Python handles."""
-        options = _UFUNC_OPTIONS - {"dtype"} if self._ufunc is not None else ()
-        return ("dtype", *options, *getattr(self.function, "options", ()))
+        return ("dtype", *(self.numpy_options - {"dtype"}))
+
+    @cached_property
+    def numpy_options(self) -> frozenset[str]:
+        """The keywords that the function takes and its operator does not."""
+        return frozenset(getattr(self.function, "options", ())) | (
+            _UFUNC_OPTIONS if self._ufunc is not None else frozenset()
+        )
 
     @cached_property
     def _ufunc(self) -> np.ufunc | None:

@@ -57,8 +57,10 @@ def replace_types(args: tuple[Any, ...], kwargs: Kwargs) -> tuple[Any, ...]:
     return tuple(map(replace_type, args))
 
 
-def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callable[..., Tensor]:
-    """A creation function with NumPy's default dtype."""
+def _with_default(
+    function: OperatorFunction[Tensor], choose: Choice, has_order: bool = False
+) -> Callable[..., Tensor]:
+    """A creation function with NumPy's default dtype, and its argument ``order``."""
     dtypes, default = (DType, np.dtype, str, type), choose((0,))
 
     @wraps(function, updated=())
@@ -67,9 +69,11 @@ def _with_default(function: OperatorFunction[Tensor], choose: Choice) -> Callabl
             dtype = default or (float64 if float in map(type, args) else None)
             return function(*args) if dtype is None else function(*args, dtype=dtype)
         args = replace_types(args, kwargs)
+        order = kwargs.pop("order", None) if has_order else None
         if kwargs.get("dtype") is None and not any(isinstance(value, dtypes) for value in args):
             kwargs["dtype"] = choose((*args, *kwargs.values()))
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        return result if order is None else arrange(result, order, 0)
 
     return create
 
@@ -87,7 +91,7 @@ class Filler(OperatorWrapper):
     def __init__(self, function: OperatorFunction[Tensor]) -> None:
         update_wrapper(self, function, updated=())
         self.__module__ = __package__
-        self.create = _with_default(function, _choose_float)
+        self.create = _with_default(function, _choose_float, True)
         add_wrapper(self, function)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
@@ -100,10 +104,10 @@ _PYTHON_NUMBERS = frozenset((int, float, bool))
 _PYTHON = frozenset((int, float, complex, bool, list, tuple))  # what has no memory that a tensor could share
 zeros = Filler(fills.zeros)
 ones = Filler(fills.ones)
-empty = _with_default(fills.empty, _choose_float)
+empty = _with_default(fills.empty, _choose_float, True)
 _full = _with_default(plain.full, _choose_by_value)
 arange = _with_default(plain.arange, _choose_by_value)
-eye = _with_default(plain.eye, _choose_float)
+eye = _with_default(plain.eye, _choose_float, True)
 identity = _with_default(grids.identity, _choose_float)
 tri = _with_default(grids.tri, _choose_float)
 logspace = _with_default(grids.logspace, _choose_float)
@@ -121,6 +125,7 @@ def full(
     shape: int | Sequence[int],
     fill_value: Any,  # noqa: ANN401
     dtype: DTypeLike | None = None,
+    order: str | None = "C",
     **options: Any,  # noqa: ANN401
 ) -> Tensor:
     """An array of one value, or of values that are broadcast; see ``td.full``. Source: ``numpy.full``.
@@ -129,6 +134,7 @@ def full(
         shape: the sizes.
         fill_value: a number, a tensor, or nested lists of numbers.
         dtype: the dtype; None: that of the value, float64 for a Python float.
+        order: ``"F"`` for the order of Fortran in memory.
         options: ``device``.
 
     >>> import tandem.numpy as np
@@ -136,6 +142,8 @@ def full(
     (tensor([0.5, 0.5], dtype=float64), tensor([[1, 2],
             [1, 2]]))
     """
+    if order != "C":
+        return arrange(full(shape, fill_value, dtype, **options), order, 0)
     kind = type(fill_value)
     if dtype is None and not options and kind in _PYTHON_NUMBERS:
         return (
@@ -220,9 +228,16 @@ def fromfunction(
 
 @accept_entry("asarray_double")
 def asarray(
-    a: object, dtype: DTypeLike | None = None, *, device: str | None = None, copy: bool | None = None
+    a: object,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
 ) -> Tensor:
     """A tensor of an array-like object; of Python numbers in float64, complex128 or int64.
+
+    ``order="F"`` is the order of Fortran in memory.
 
     Native twin: backends/cpu/fastpath/entries/rt_asarray.py:asarray
 
@@ -230,6 +245,8 @@ def asarray(
     >>> np.asarray([1.0, 2.0]).dtype
     tandem.float64
     """
+    if order is not None:
+        return arrange(asarray(a, dtype, device=device, copy=copy), order, 0, copy)
     if dtype is None and construct.has_tensors_only(a):
         return construct.asarray(a, device=device, copy=copy)
     wanted = _choose_for_list(_numbers(a)) if dtype is None else replace_type(dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..eager.tensor.tensor import Tensor
 from ..errors import ValueArgumentError
+from ..operators.contraction.einsum import einsum as _einsum
 from ..operators.declare.shape_rules import is_tensor
 from ..operators.elementwise.casting import contiguous
 from ..operators.shape.rearrange import transpose
@@ -156,6 +157,25 @@ def common_type(*arrays: Tensor) -> DType:
     tandem.float64
     """
     return as_dtype(np.common_type(*[np.empty(0, one.dtype.np) for one in arrays]))
+
+
+def einsum(*operands: Any, **options: Any) -> Any:  # noqa: ANN401
+    """Sums of products in Einstein notation, of tensors or nested lists of numbers; see ``td.einsum``.
+
+    Source: ``numpy.einsum``.
+
+    >>> import tandem.numpy as np
+    >>> np.einsum("i,i", [1.0, 2.0], np.ones(2)).item()
+    3.0
+    """
+    first = int(isinstance(operands[0], str)) if operands else 0
+    step = 1 if first else 2  # a list of axes follows each tensor
+    last = len(operands) if first else len(operands) & ~1  # the last list is that of the result
+    converted = list(operands)
+    for at in range(first, last, step):
+        if type(operands[at]) is list:
+            converted[at] = asarray(operands[at])
+    return _einsum(*converted, **options)
 
 
 def einsum_path(subscripts: str, *operands: TensorLike, optimize: Any = "greedy") -> tuple[list[Any], str]:  # noqa: ANN401

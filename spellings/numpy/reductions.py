@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from ..errors import ValueArgumentError
 from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise import arithmetic, selection
 from ..operators.elementwise.exponential import sqrt
-from ..operators.reductions import extrema, folds, statistics
+from ..operators.reductions import extrema, folds, nan_reductions, statistics
 from ..operators.shape.views import broadcast_to
 from .array_likes import name_operator
 
@@ -150,3 +151,25 @@ def std(
         x, ddof = construct.asarray(a, dtype), ddof if correction is None else correction
         return statistics.std(x, axis, correction=ddof, keepdims=keepdims)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, correction=correction), out=out)
+
+
+def _without_nan(
+    function: Reduction, plain: Reduction, identity: float, combine: Reduction | None
+) -> Reduction:
+    """A reduction that ignores NaNs and takes ``where``; of integers, which have none, the plain reduction does."""
+    masked = _with_mask(function, identity, combine)
+
+    @wraps(function, updated=())
+    def reduce(a: Tensor, *args: object, **kwargs: object) -> Tensor:
+        return (masked if spec_of(a).dtype.is_inexact else plain)(a, *args, **kwargs)
+
+    return name_operator(function, "initial", "where", *vars(plain)["options"])(reduce)
+
+
+nansum = _without_nan(nan_reductions.nansum, sum, 0, arithmetic.add)
+nanprod = _without_nan(nan_reductions.nanprod, prod, 1, arithmetic.mul)
+nanmax = _without_nan(nan_reductions.nanmax, max, math.nan, selection.maximum)
+nanmin = _without_nan(nan_reductions.nanmin, min, math.nan, selection.minimum)
+nanmean = _without_nan(nan_reductions.nanmean, mean, math.nan, None)
+nanvar = _without_nan(nan_reductions.nanvar, var, math.nan, None)
+nanstd = _without_nan(nan_reductions.nanstd, std, math.nan, None)

@@ -14,7 +14,7 @@ from ..eager.tensor.tensor import Tensor
 from ..errors import DTypeError, ValueArgumentError
 from ..operators.creation import creation
 from ..operators.declare.shape_rules import is_tensor, normalize_axis, spec_of
-from ..operators.elementwise import comparison, number_parts, rounding, selection
+from ..operators.elementwise import comparison, elementary, number_parts, rounding, scaling, selection
 from ..operators.indexing import take as taking
 from ..operators.shape import joining, rearrange, repeating, stacking, views
 from ..registry.dtype_functions import can_cast
@@ -103,6 +103,13 @@ def clip(
     """The elements limited to an interval, whose ends have two names. Source: ``numpy.clip``."""
     low, high = min if a_min is None else a_min, max if a_max is None else a_max
     return selection.clip(a, low, high) if out is None else selection.clip(a, low, high, out=out)
+
+
+@name_operator(elementary.angle, "deg")
+def angle(z: Tensor, deg: bool = False) -> Tensor:
+    """The angles of complex numbers, in radians or degrees. Source: ``numpy.angle``."""
+    result = elementary.angle(z)
+    return scaling.rad2deg(result) if deg else result
 
 
 def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:

@@ -70,7 +70,7 @@ UPWARD = {
         "control",
     ): "a Function that is called in the body of a loop becomes a node of the body's graph",
     ("eager", "jit"): "the compiler of hot calls at the first one",
-    ("eager", "numpy"): "`np.mean` of a tensor",
+    ("eager", "numpy"): "`np.mean` of a tensor, and `x.sum(where=mask)`",
     ("eager", "special"): "SciPy's ufuncs of a tensor",
     ("eager", "spellings"): "the error for an attribute that arrays of another library have",
     ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",

@@ -1,0 +1,92 @@
+"""Tensors like others, and copies, with NumPy's arguments ``order`` and ``shape``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ValueArgumentError
+from ..operators.creation import full
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise import casting
+from .array_likes import name_operator
+from .creation import arrange, asarray
+
+if TYPE_CHECKING:
+    from ..registry.types import DTypeLike, Tensor, TensorLike
+
+
+def _with_shape(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function that makes tensors like others, with the arguments ``shape`` and ``order``."""
+
+    @name_operator(function, "shape", "order", "subok")
+    @wraps(function, updated=())
+    def make_like(
+        a: Tensor,
+        *args: Any,  # noqa: ANN401
+        shape: int | Sequence[int] | None = None,
+        order: str | None = "K",
+        subok: bool = True,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Tensor:
+        if shape is not None:
+            spec = spec_of(a)
+            a = full.empty(shape, dtype=spec.dtype, device=spec.device)
+        return arrange(function(a, *args, **kwargs), order, 0)
+
+    return make_like
+
+
+zeros_like = _with_shape(full.zeros_like)
+ones_like = _with_shape(full.ones_like)
+empty_like = _with_shape(full.empty_like)
+full_like = _with_shape(full.full_like)
+
+
+@name_operator(casting.clone, "order", "subok")
+def copy(a: Tensor, order: str | None = "K", subok: bool = False) -> Tensor:
+    """A tensor with elements of its own, in an order in memory. Source: ``numpy.copy``.
+
+    >>> import tandem.numpy as np
+    >>> np.copy(np.ones((2, 3)), order="F").strides
+    (8, 16)
+    """
+    return arrange(casting.clone(a), order, 0)
+
+
+_ORDERS = {"C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C", "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F"}
+_FLAGS = frozenset(("A", "ALIGNED", "W", "WRITEABLE", "O", "OWNDATA", "E", "ENSUREARRAY"))
+
+
+def require(
+    a: TensorLike, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None
+) -> Tensor:
+    """A tensor that meets requirements; a copy where the argument does not.
+
+    Args:
+        a: a tensor, an array, or nested lists of numbers.
+        dtype: the dtype of the result; None: that of the elements.
+        requirements: ``"C"`` or ``"F"``, the order in memory; ``"O"``: elements of its own. ``"A"``, ``"W"`` and
+            ``"E"`` hold for every tensor.
+
+    Raises:
+        ValueArgumentError: there is no such requirement, or two orders are required.
+
+    Source: ``numpy.require``.
+
+    >>> import tandem.numpy as np
+    >>> np.require([1, 2], dtype="float32", requirements="C")
+    tensor([1., 2.])
+    """
+    names = [name.upper() for name in requirements or ()]
+    unknown = [name for name in names if name not in _ORDERS and name not in _FLAGS]
+    orders = {_ORDERS[name] for name in names if name in _ORDERS}
+    if unknown or len(orders) > 1:
+        raise ValueArgumentError(
+            f"require: requirements={requirements!r}: one order, 'C' or 'F', and 'A', 'W', 'O', 'E'"
+        )
+    x = asarray(a, dtype)
+    if not {"O", "OWNDATA"}.isdisjoint(names) and x is a:
+        x = casting.clone(x)
+    return arrange(x, orders.pop() if orders else "K", 0)
