@@ -8,14 +8,14 @@ from ...registry.dtypes import ALL, REAL, bool_
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
-from ..elementwise.arithmetic import mul
 from ..elementwise.casting import cast
 from ..elementwise.comparison import isnan, logical_not
+from ..elementwise.complex_parts import real
 from ..elementwise.exponential import sqrt
 from ..elementwise.selection import clip, where
 from .folds import all, argmax, argmin, max, min, prod, sum
 from .scans import cumprod, cumsum
-from .statistics import narrow_halves, widen_halves
+from .statistics import narrow_halves, square_magnitudes, widen_halves
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,8 +257,8 @@ def _nan_variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float,
     mean = sum(_replace_nan(wide, 0), axis, keepdims=True) / _count(wide, axis, True)
     centred = where(isnan(wide), 0.0, wide - mean)
     count = _count(wide, axis, keepdims)
-    degrees = clip(count - correction, 0, None)
-    result = sum(mul(centred, centred), axis, keepdims=keepdims) / degrees
+    degrees = clip((real(count) if count.dtype.is_complex else count) - correction, 0, None)
+    result = sum(square_magnitudes(centred), axis, keepdims=keepdims) / degrees
     return where(degrees > 0, result, float("nan"))
 
 
@@ -268,13 +268,13 @@ def _nan_variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float,
     doc=_doc(
         "The variance of the elements that are not NaN; NaN if there are too few.",
         "td.nanvar(td.asarray([1.0, td.nan, 3.0])) -> 1.0",
-        dtypes="integer or real floating",
+        dtypes="integer, real floating or complex",
         more=_CORRECTION + _CAST + _KEEPDIMS,
     ),
     reference="references.numpy_functions.nanvar",
     samples="samples.reductions.nan_samples",
     errors=_ERRORS,
-    dtypes=REAL,
+    dtypes=ALL[1:],
     method=False,
     autocast="float32",
     spellings={"ddof": "correction"},
@@ -292,13 +292,13 @@ def nanvar(
     doc=_doc(
         "The standard deviation of the elements that are not NaN; NaN if there are too few.",
         "td.nanstd(td.asarray([1.0, td.nan, 3.0])) -> 1.0",
-        dtypes="integer or real floating",
+        dtypes="integer, real floating or complex",
         more=_CORRECTION + _CAST + _KEEPDIMS,
     ),
     reference="references.numpy_functions.nanstd",
     samples="samples.reductions.nan_samples",
     errors=_ERRORS,
-    dtypes=REAL,
+    dtypes=ALL[1:],
     method=False,
     autocast="float32",
     spellings={"ddof": "correction"},

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError
-from ...registry.dtypes import ALL, DEFAULT_INT, HALVES, REAL, float32
+from ...registry.dtypes import ALL, DEFAULT_INT, HALVES, float32
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axes, result_dtype
 from ..elementwise.comparison import ne
+from ..elementwise.complex_parts import imag, real
 from ..elementwise.exponential import sqrt
 from .folds import sum
 
@@ -76,18 +77,26 @@ def mean(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tenso
 def _variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float, keepdims: bool) -> Tensor:
     count = _count_reduced(wide, axis)
     centred = wide - sum(wide, axis, keepdims=True) / count
-    return sum(centred * centred, axis, keepdims=keepdims) / max(count - correction, 0)
+    return sum(square_magnitudes(centred), axis, keepdims=keepdims) / max(count - correction, 0)
+
+
+def square_magnitudes(x: Tensor) -> Tensor:
+    """The squares of real numbers, and of the magnitudes of complex ones."""
+    if not x.dtype.is_complex:
+        return x * x
+    real_part, imag_part = real(x), imag(x)
+    return real_part * real_part + imag_part * imag_part
 
 
 @composite(
     "var(Tensor self, int[]? axis=None, *, float correction=0.0, bool keepdims=False) -> Tensor",
     doc=make_docstring(
         "The variance of the elements over axes.",
-        _ARGS.format(more="", correction=_CORRECTION),
+        _ARGS.format(more=", or complex", correction=_CORRECTION),
         "td.var(td.asarray([[1.0, 2.0], [3.0, 4.0]]), 0) -> [1.0, 1.0]",
     ),
     reference="numpy.var",
-    dtypes=REAL,
+    dtypes=ALL[1:],
     samples="samples.kinds.reduction_samples",
     errors="samples.kinds.reduction_errors",
     autocast="float32",
@@ -101,11 +110,11 @@ def var(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdi
     "std(Tensor self, int[]? axis=None, *, float correction=0.0, bool keepdims=False) -> Tensor",
     doc=make_docstring(
         "The standard deviation of the elements over axes, the square root of `var`.",
-        _ARGS.format(more="", correction=_CORRECTION),
+        _ARGS.format(more=", or complex", correction=_CORRECTION),
         "td.std(td.asarray([[1.0, 2.0], [3.0, 4.0]]), 0) -> [1.0, 1.0]",
     ),
     reference="numpy.std",
-    dtypes=REAL,
+    dtypes=ALL[1:],
     samples="samples.reductions.uneven_samples",
     errors="samples.kinds.reduction_errors",
     autocast="float32",
@@ -116,7 +125,7 @@ def std(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdi
 
 
 _DIM_ARGS = """Args:
-    self: tensor of integer or real floating dtype, any shape.
+    self: tensor of integer, real floating or complex dtype, any shape.
     dim: an axis, several, or None for all.
     unbiased: whether the sum of squares is divided by N - 1 for N elements, or by N.
     keepdim: whether reduced axes remain, with length 1.
@@ -148,7 +157,7 @@ def _to_correction(name: str, unbiased: bool | None, correction: float | None) -
         "td.var(td.asarray([1.0, 2.0, 3.0]), dim=0) -> 1.0",
     ),
     reference="references.order.var_dim",
-    dtypes=REAL,
+    dtypes=ALL[1:],
     samples="samples.order.spread_samples",
     errors="samples.order.spread_errors",
     autocast="float32",
@@ -174,7 +183,7 @@ def var_dim(
         "td.std(td.asarray([1.0, 2.0, 3.0]), dim=0) -> 1.0",
     ),
     reference="references.order.std_dim",
-    dtypes=REAL,
+    dtypes=ALL[1:],
     samples="samples.order.spread_samples",
     errors="samples.order.spread_errors",
     autocast="float32",
