@@ -71,7 +71,10 @@ def _write(
         old = x[key]
         if not _combines_in_place(old, value):
             return None
-        value = find_combination(combine)(old, value)
+        combined: Tensor = find_combination(combine)(old, value)
+        if combined.dtype.kind != old.dtype.kind:
+            return None
+        value = combined
     result = x.clone()
     result[key] = value
     return result

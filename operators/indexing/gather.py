@@ -190,7 +190,8 @@ def _write_shape_rule(
     self: TensorSpec, indices: Indices, value: Any, axis: int = 0, *, accumulate: bool = False
 ) -> TensorSpec:
     spec = spec_of(self)
-    check_storable("index_put", spec, value, index_shape("index_put", spec.shape, indices, axis))
+    shape = index_shape("index_put", spec.shape, indices, axis)
+    check_storable("index_put", spec, value, shape, accumulate)
     return TensorSpec(spec.shape, spec.dtype, spec.device)
 
 

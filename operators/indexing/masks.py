@@ -212,7 +212,7 @@ def write_at_mask(
     if aligned is None:
         return None
     spec = spec_of(view)
-    check_storable("index_put", spec, aligned, spec.shape)
+    check_storable("index_put", spec, aligned, spec.shape, combine is not None)
     if combine is not None:
         aligned = combine(fill_others(view, mask, axis, 1), aligned)
         check_storable("index_put", spec, aligned, spec.shape)

@@ -163,12 +163,16 @@ KIND_RANKS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 """The kinds of dtypes, narrowest first; a value of a lower kind is stored in a higher one."""
 
 
-def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ...]) -> None:
-    """Check that a value broadcasts to ``shape`` and that its dtype is not of a higher kind than the tensor's.
+def check_storable(
+    name: str, into: TensorSpec, value: Any, shape: tuple[int, ...], combines: bool = True
+) -> None:
+    """Check that a value broadcasts to ``shape`` and can be stored in the dtype of the tensor.
+
+    Assignments drop fractions, as those of NumPy and PyTorch do; what ``combines`` old elements and values does not.
 
     Raises:
         ShapeError: the value does not broadcast.
-        DTypeError: storing it would drop a fraction or an imaginary part.
+        DTypeError: storing it would drop an imaginary part, or a fraction of what is combined.
         ScalarOverflowError: a Python integer does not fit.
     """
     spec = spec_of(value)
@@ -176,7 +180,8 @@ def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ..
         raise ShapeError(
             f"{name}: a value of shape {spec.shape} does not broadcast to the selected shape {shape}"
         )
-    if KIND_RANKS[spec.dtype.kind] > KIND_RANKS[into.dtype.kind]:
+    drops_fraction = not combines and not spec.dtype.is_complex
+    if KIND_RANKS[spec.dtype.kind] > KIND_RANKS[into.dtype.kind] and not drops_fraction:
         raise DTypeError(f"{name}: {spec.dtype} does not go into {into.dtype}; cast the value with astype")
     if type(value) is int and into.dtype.is_integer:
         check_range(into.dtype, value)
@@ -185,7 +190,7 @@ def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ..
 def _write_shape_rule(self: TensorSpec, value: Any, plan: Plan, *, accumulate: bool = False) -> TensorSpec:
     spec = spec_of(self)
     check_plan("basic_put", spec.shape, plan)
-    check_storable("basic_put", spec, value, plan_shape(plan))
+    check_storable("basic_put", spec, value, plan_shape(plan), accumulate)
     return TensorSpec(spec.shape, spec.dtype, spec.device)
 
 

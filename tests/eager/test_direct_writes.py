@@ -175,7 +175,7 @@ def test_integers_are_written_into_bools_as_their_truth():
             == [True, False, True, True]
         )
         with pytest.raises(TypeError, match="does not go into bool"):
-            x[0] = 0.5
+            x[0] = 0.5j
 
 
 def test_creation_in_the_words_of_pytorch():

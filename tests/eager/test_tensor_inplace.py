@@ -191,14 +191,38 @@ def test_cast_in_place_result_has_a_gradient():
         assert (value.item(), tangent.item(), tangent.dtype) == (10.0, 19.0, td.float32)
 
 
-def test_integer_tensors_take_no_fractions():
+def test_integer_tensors_take_no_fractions_in_place():
     x = td.asarray([1, 2])
     with pytest.raises(errors.DTypeError, match="cannot be written"):
         x += 1.5
     with pytest.raises(errors.DTypeError, match="does not go into"):
-        x[0] = 1.5
+        x[0] = 1.5j
     x += 1
     assert x.tolist() == [2, 3]
+
+
+VALUES = [3.9, -2.7, np.float32(2.5), np.array([1.5, 2.5]), np.array([[7.9]])]
+KEYS = {"element": 0, "slice": slice(0, 2), "positions": [0, 1], "mask": np.array([True, True, False, False])}
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "bool"])
+@pytest.mark.parametrize("key", KEYS)
+def test_assignments_drop_fractions_as_those_of_numpy(key, dtype):
+    for value in VALUES:
+        if np.ndim(value) > (key != "element") + (key == "positions"):
+            continue
+        want, x = np.zeros(4, dtype), td.zeros(4, dtype=dtype)
+        want[KEYS[key]] = value
+        given = td.asarray(value) if isinstance(value, np.ndarray) else value
+        place = KEYS[key] if key in ("element", "slice") else td.asarray(KEYS[key])
+        for _ in range(3):
+            x[place] = given
+        assert np.array_equal(x.numpy(), want)
+        assert np.array_equal(td.zeros(4, dtype=dtype).at[place].set(given).numpy(), want)
+        compiled = td.jit(lambda x, given, place=place: x.at[place].set(given))
+        assert np.array_equal(compiled(td.zeros(4, dtype=dtype), given).numpy(), want)
+    x = td.zeros(4, dtype=dtype).fill_(2.7)
+    assert np.array_equal(x.numpy(), np.full(4, 2.7).astype(dtype))
 
 
 def test_read_only_memory_is_refused():

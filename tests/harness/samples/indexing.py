@@ -71,7 +71,9 @@ def gather_write_samples(dtype):
 def gather_write_errors():
     one = TensorSample((2,), values=(0, 1), dtype=int64)
     yield ErrorInput((TensorSample((3,)), (one,), TensorSample((3,))), ValueError, "broadcast")
-    yield ErrorInput((TensorSample((3,), dtype=int64), (one,), 0.5), TypeError, "does not go into")
+    yield ErrorInput((TensorSample((3,), dtype=int64), (one,), 0.5j), TypeError, "does not go into")
+    options = {"accumulate": True}
+    yield ErrorInput((TensorSample((3,), dtype=int64), (one,), 0.5), TypeError, "does not go into", options)
     yield ErrorInput((TensorSample((3,), dtype=uint8), (one,), 300), OverflowError, "fit")
     yield ErrorInput((TensorSample((1,)), (one,), 1), IndexError, "out of bounds")
     yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),), 1), IndexError, "integers")
