@@ -14,6 +14,7 @@ from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, BodyDTypeError, DTypeError, ShapeError
 from ..operators.declare.ownership import copy_shared_leaves
+from ..pytree import TreeDef
 from ..registry.dtypes import DType, bool_
 from ..registry.values import describe
 from ..tracer.trace import is_tracing
@@ -21,7 +22,15 @@ from . import autograd_kernel as autograd_kernel
 from .loops import is_batched, unify_inputs
 from .number_dtypes import weaken_inputs, widen_numbers
 from .ops import SWITCH
-from .structure import Leaves, check_structure, convert_leaves, flatten_tensors, to_dtype, to_tensor
+from .structure import (
+    Leaves,
+    check_structure,
+    convert_leaves,
+    flatten_like,
+    flatten_tensors,
+    to_dtype,
+    to_tensor,
+)
 from .subgraph import ClosedGraph, trace_body
 
 if TYPE_CHECKING:
@@ -110,7 +119,8 @@ def _trace_branches(name: str, index: Tensor, branches: list[Branch], tensors: l
 
     def trace_branch(number: int, branch: Branch) -> ClosedGraph:
         def run(*inputs: Tensor) -> list[Tensor]:
-            results.append(flatten_tensors(name, f"the result of branch {number}", branch(inputs)))
+            like = results[0].treedef if results else None
+            results.append(flatten_tensors(name, f"the result of branch {number}", branch(inputs), like))
             return results[-1].tensors
 
         return trace_body(name, run, specs)
@@ -118,17 +128,18 @@ def _trace_branches(name: str, index: Tensor, branches: list[Branch], tensors: l
     parts = [trace_branch(number, branch) for number, branch in enumerate(branches)]
     dtypes = _find_common_dtypes(name, results)
     if any(x.dtype is not dtype for leaves in results for x, dtype in zip(leaves.tensors, dtypes)):
-        parts = [trace_body(name, _cast_results(branch, dtypes), specs) for branch in branches]
+        like = results[0].treedef
+        parts = [trace_body(name, _cast_results(branch, dtypes, like), specs) for branch in branches]
     graphs = unify_inputs(len(tensors), parts)
     captures = [x for part in parts for x in part.captures]
     return results[0].treedef.unflatten(SWITCH(graphs, index, [*tensors, *captures]))
 
 
-def _cast_results(branch: Branch, dtypes: list[DType]) -> Callable[..., list[Tensor]]:
+def _cast_results(branch: Branch, dtypes: list[DType], like: TreeDef) -> Callable[..., list[Tensor]]:
     """Make a branch that casts its results to the given dtypes."""
 
     def run(*inputs: Tensor) -> list[Tensor]:
-        leaves, _ = pytree.flatten(branch(inputs))
+        leaves, _ = flatten_like(like, branch(inputs))
         return [to_dtype(leaf, dtype) for leaf, dtype in zip(leaves, dtypes)]
 
     return run

@@ -11,6 +11,7 @@ from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
+from ..eager.tensor.weak_scalars import weak_scalar
 from ..errors import (
     ArgumentError,
     BodyDTypeError,
@@ -67,7 +68,8 @@ def scan(
     step = _ScanStep(name, f, items.treedef)
     if not is_tracing() and steps:
         return _run_eager_scan(_EagerScan(step, items, steps, bool(reverse), lower), carry)
-    closed, carry = trace_step(name, step, carry, [_item_spec(x) for x in items.tensors])
+    specs = [_item_spec(x) for x in items.tensors]
+    closed, carry = trace_step(name, step, carry, specs, counts=lower is not None)
     count, tensors = len(carry.tensors), items.tensors
     if lower is not None:
         closed, more = convert_reads_to_items(closed, count, lower, steps)
@@ -100,8 +102,9 @@ class _ScanStep:
                 f"{self.name}: the body must return a pair (carry, result), where either may be None; it returned "
                 f"{describe(pair)}"
             )
-        next_carry = flatten_tensors(self.name, "the carry that the body returns", pair[0])
-        result = flatten_tensors(self.name, "the result of the body", pair[1])
+        next_carry = flatten_tensors(self.name, "the carry that the body returns", pair[0], carry.treedef)
+        like = self.results if self._has_run else None
+        result = flatten_tensors(self.name, "the result of the body", pair[1], like)
         if self._has_run:
             check_structure(self.name, "the results of two steps", self.results, result.treedef)
         self.results, self._has_run = result.treedef, True
@@ -144,6 +147,7 @@ class _EagerScan(NamedTuple):
         step: runs one step.
         items: what it iterates over.
         length, reverse, lower: as in :func:`scan`.
+        counts_weakly: whether the counter is a weak scalar, which takes the dtypes of integers that it meets.
     """
 
     step: _ScanStep
@@ -151,6 +155,13 @@ class _EagerScan(NamedTuple):
     length: int
     reverse: bool
     lower: int | None
+    counts_weakly: bool = False
+
+    def item(self, index: int) -> list[Tensor]:
+        """The items of a step."""
+        if self.counts_weakly:
+            return [weak_scalar(x[index].item()) for x in self.items.tensors]
+        return [x[index] for x in self.items.tensors]
 
     def find_call(self, carry: Leaves) -> LoopCall | None:
         """The call of this scan as a loop that may be compiled."""
@@ -180,13 +191,17 @@ def _run_eager_scan(loop: _EagerScan, carry: Leaves) -> tuple[Any, Any]:
 
 def _run_python_scan(loop: _EagerScan, carry: Leaves, call: LoopCall | None) -> tuple[Any, Any]:
     """Run a scan as a Python loop, or some steps of it if compiled code can run the others."""
-    step, items, steps = loop.step, loop.items.tensors, range(loop.length)
+    step, steps = loop.step, range(loop.length)
     rows: list[list[Tensor]] = []
     state, rest = carry.tensors, None
     for index in reversed(steps) if loop.reverse else steps:
-        item = [x[index] for x in items]
         own = _OwnCarry(state)
-        next_carry, row, dtypes = _take_step(step.name, step, carry, own.copies, item)
+        try:
+            next_carry, row, dtypes = _take_step(step.name, step, carry, own.copies, loop.item(index))
+        except BodyDTypeError:
+            if loop.lower is None or loop.counts_weakly:
+                raise
+            return _run_python_scan(loop._replace(counts_weakly=True), carry, None)
         if dtypes is not None:  # of numbers in the carry: begin again
             return _run_python_scan(loop, cast_numbers(carry, dtypes), call)
         state = own.restore_unwritten(cast_to_carry(carry, next_carry))
@@ -341,7 +356,7 @@ def _as_step(name: str, body: Function) -> Step:
 
     def step(carry: Leaves, tensors: Sequence[Tensor], _: Sequence[Tensor]) -> tuple[Leaves, list[Tensor]]:
         result = body(carry.treedef.unflatten(tensors))
-        return flatten_tensors(name, "the value that the body returns", result), []
+        return flatten_tensors(name, "the value that the body returns", result, carry.treedef), []
 
     return step
 

@@ -17,6 +17,7 @@ from ..eager.tensor.weak_scalars import Traced, number_of, weak_scalar, widest
 from ..errors import ArgumentError, BodyDTypeError, TandemError
 from ..registry.dtypes import DType
 from ..registry.values import TensorSpec, describe
+from ..tracer.weak import wrap_integers
 from .structure import Leaves, check_structure, specs_of, to_dtype
 from .subgraph import ClosedGraph, trace_body
 
@@ -26,7 +27,7 @@ CARRIES = "the carry that the body takes and the one that it returns"
 
 
 def trace_step(
-    name: str, step: Step, carry: Leaves, items: Sequence[TensorSpec] = ()
+    name: str, step: Step, carry: Leaves, items: Sequence[TensorSpec] = (), counts: bool = False
 ) -> tuple[ClosedGraph, Leaves]:
     """Trace the body of a loop.
 
@@ -35,6 +36,8 @@ def trace_step(
         step: the body.
         carry: the first carry.
         items: the specs of the items of a step.
+        counts: whether the item is a counter. It is an int64; if the results then differ in dtype from the carry, a
+            weak scalar, which takes the dtype of integers that it meets.
 
     Returns:
         The graph, and the carry with Python numbers cast to the dtypes that the body returns.
@@ -53,12 +56,20 @@ def trace_step(
             closed = trace_body(name, run, [*specs_of(carry.tensors), *items], count)
         except BodyDTypeError:
             dtypes = _trace_with_numbers(name, step, carry, items)
+            if dtypes is None and counts:
+                with wrap_integers():
+                    return trace_step(name, _with_weak_items(step), carry, items)
             if dtypes is None:
                 raise
         else:
             if dtypes is None:
                 return closed, carry
         carry = cast_numbers(carry, dtypes)
+
+
+def _with_weak_items(step: Step) -> Step:
+    """A body whose items are weak scalars."""
+    return lambda carry, tensors, item: step(carry, tensors, weaken_inputs([True] * len(item), item))
 
 
 def _trace_with_numbers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import pytree
 from ..eager.tensor.construct import asarray
@@ -57,18 +57,19 @@ def to_tensor(leaf: object) -> Tensor:
     return tensor
 
 
-def flatten_tensors(name: str, role: str, tree: Pytree) -> Leaves:
+def flatten_tensors(name: str, role: str, tree: Pytree, like: TreeDef | None = None) -> Leaves:
     """Flatten a tree and convert its leaves to tensors.
 
     Args:
         name: the function that the user called, for messages.
         role: the role of the tree in that call, for messages.
         tree: the tree.
+        like: the structure of another tree, whose order the keys of dicts take.
 
     Raises:
         ArgumentError: a leaf cannot be converted.
     """
-    leaves, treedef = pytree.flatten(tree)
+    leaves, treedef = flatten_like(like, tree)
     tensors = []
     for index, leaf in enumerate(leaves):
         try:
@@ -77,6 +78,19 @@ def flatten_tensors(name: str, role: str, tree: Pytree) -> Leaves:
             path = treedef.paths()[index]
             raise ArgumentError(f"{name}: {role}{f' at {path}' if path else ''}: {error}") from None
     return Leaves(tensors, treedef, [is_number(leaf) for leaf in leaves], leaves)
+
+
+def flatten_like(like: TreeDef | None, tree: Pytree) -> tuple[list[Any], TreeDef]:
+    """The leaves of a tree and its structure; dicts with the keys of those of another structure take their order."""
+    leaves, treedef = pytree.flatten(tree)
+    if like is None or treedef == like:
+        return leaves, treedef
+    try:
+        ordered = pytree.flatten_up_to(like, tree)
+    except TandemError:
+        return leaves, treedef
+    is_like = not any(pytree.is_tree_node(type(leaf)) for leaf in ordered)
+    return (ordered, like) if is_like else (leaves, treedef)
 
 
 def convert_leaves(leaves: list[object], treedef: TreeDef) -> Leaves:

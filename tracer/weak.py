@@ -6,6 +6,9 @@ promotion, so compiled code returns the same results as eager calls.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.dunders import by_name
@@ -21,6 +24,19 @@ from .tensor import TracerTensor, make_tracer
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
+
+_wraps = ContextVar("wraps", default=False)
+
+
+@contextmanager
+def wrap_integers() -> Iterator[None]:
+    """Let traced integers that meet tensors of narrower dtypes wrap, as the counters of JAX's loops do."""
+    token = _wraps.set(True)
+    try:
+        yield
+    finally:
+        _wraps.reset(token)
+
 
 _TYPES = {bool_: bool, int64: int, float64: float, complex128: complex}
 
@@ -92,7 +108,7 @@ def strengthen(tensor: Tensor, other: DType | None) -> Any:
     if kind is bool:  # a condition stays one; beside numbers it promotes as its number does
         return widen(tensor, bool_)
     dtype = promote_scalar(other, EXAMPLES[kind])
-    if kind is int and dtype.is_integer and dtype is not int64:
+    if kind is int and dtype.is_integer and dtype is not int64 and not _wraps.get():
         raise UnsupportedError(
             f"whether an integer computed by an operator from a traced Python int fits {dtype} is not known while "
             f"tracing; cast it with td.asarray(x, dtype=td.{dtype.name})"

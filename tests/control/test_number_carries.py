@@ -140,3 +140,55 @@ def test_traced_positions_stay_integers():
 
     for one, other in zip(td.jit(read)(x, 2), read(x, 2)):
         np.testing.assert_array_equal(one.numpy(), other.numpy(), strict=True)
+
+
+# -- counters, and the keys of dicts -----------------------------------------------------------------------------------
+COUNTED = {
+    "sum": lambda a: td.fori_loop(0, 3, lambda k, c: c + k, a),
+    "product": lambda a: td.fori_loop(1, 5, lambda k, c: c * (k * 2 + 1), a),
+    "branch": lambda a: td.fori_loop(
+        0, 3, lambda k, c: td.cond(k % 2 == 0, lambda c: c + k, lambda c: c, c), a
+    ),
+    "nested": lambda a: td.fori_loop(0, 3, lambda k, c: td.fori_loop(0, 4, lambda j, c: c + j * k, c), a),
+    "positions": lambda a: td.fori_loop(0, 2, lambda k, c: c.at[k].add(k) + c[k] + k, a),
+    "batch": lambda a: td.vmap(lambda a: td.fori_loop(0, 3, lambda k, c: c + k, a))(a),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32"])
+@pytest.mark.parametrize("name", COUNTED)
+def test_counters_take_the_dtype_of_integers(name, dtype):
+    a, function = td.asarray([1, 2], dtype=dtype), COUNTED[name]
+    expected = function(td.asarray([1, 2]))
+    for found in (function(a), td.jit(function)(a)):
+        assert found.dtype is a.dtype
+        assert found.tolist() == expected.astype(dtype).tolist()
+
+
+@pytest.mark.parametrize("run", [lambda f: f, td.jit])
+def test_dicts_may_list_their_keys_in_another_order(run):
+    a = td.asarray([1.0, 2.0])
+    start = {"a": a, "b": a * 2}
+    swapped = run(lambda s: td.fori_loop(0, 3, lambda k, c: {"b": c["a"], "a": c["b"]}, s))(start)
+    assert list(swapped) == ["a", "b"] and swapped["a"].tolist() == [2.0, 4.0]
+    carry, rows = run(lambda s: td.scan(lambda c, _: ({"b": c["b"], "a": c["a"] + 1}, c), s, None, length=2))(
+        start
+    )
+    assert carry["a"].tolist() == [3.0, 4.0] and rows["b"].shape == (2, 2)
+    chosen = run(lambda a: td.cond(a[0] > 5, lambda: {"a": a, "b": a * 2}, lambda: {"b": a * 3, "a": a}))(a)
+    assert chosen["b"].tolist() == [3.0, 6.0]
+    grown = run(
+        lambda s: td.while_loop(lambda c: c["a"][0] < 5, lambda c: {"b": c["b"], "a": c["a"] + c["b"]}, s)
+    )(start)
+    assert grown["a"].tolist() == [5.0, 10.0]
+
+
+def test_other_structures_are_refused():
+    for body in (
+        lambda k, c: {"a": c["a"]},
+        lambda k, c: {"a": c["a"], "b": (c["b"],)},
+        lambda k, c: [c["a"]],
+    ):
+        for run in (td.fori_loop, td.jit(td.fori_loop, static_argnums=(0, 1, 2))):
+            with pytest.raises(ArgumentError, match="differ in structure"):
+                run(0, 2, body, {"a": td.ones(2), "b": td.ones(2)})
