@@ -25,7 +25,7 @@ tensor_makers: list[Callable[[Any, DType], Any]] = []  # `asarray`, once the eag
 
 
 class DType:
-    """A data type; one object per type, compared by identity.
+    """A data type; one object per type. It equals the names and types of NumPy that mean it: ``x.dtype == float``.
 
     Attributes:
         name: the standard's name, such as ``"float32"``.
@@ -64,6 +64,19 @@ class DType:
         (tensor(2., dtype=float64), tandem.int8)
         """
         return tensor_makers[0](value, self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is not DType and self._is_meant_by(other))
+
+    __hash__ = object.__hash__
+
+    def _is_meant_by(self, other: object) -> bool:
+        if not isinstance(other, (type, str, np.dtype)):
+            return False
+        try:
+            return bool(self.np == np.dtype(other))
+        except TypeError:  # no name of a dtype
+            return False
 
     def __getattr__(self, attribute: str) -> Any:
         """Load the package that defines the NumPy dtype, at the first access of ``np``; other attributes are its own.

@@ -147,6 +147,11 @@ def result_dtype(rule: str, computed: DType) -> DType:
     return computed
 
 
+_as_set = functools.cache(
+    frozenset[DType]
+)  # whose members are found by their hashes, and not compared one by one
+
+
 def compute_dtype(name: str, rule: str, accepts: Sequence[DType], args: Sequence[Operand]) -> DType:
     """The dtype that an elementwise body runs in.
 
@@ -154,7 +159,7 @@ def compute_dtype(name: str, rule: str, accepts: Sequence[DType], args: Sequence
         DTypeError: the operator does not support that dtype.
     """
     result = promoted_dtype(name, args)
-    if result not in accepts:
+    if result not in _as_set(tuple(accepts)):
         raise DTypeError(f"{name} does not take {result.name}; it takes {', '.join(d.name for d in accepts)}")
     return result_dtype("float", result) if rule == "float" else result
 

@@ -226,8 +226,8 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         scalar_types=scalars,
     )
 
-    def store_descriptor(dtype: DType) -> None:
-        descriptors.refer(8 * CODES.index(dtype), dtype.np)
+    def store_descriptor(code: int, dtype: DType) -> None:
+        descriptors.refer(8 * code, dtype.np)
         if dtype is dt.bfloat16:
             result.set(rt.Globals.bfloat16, dtype.np.num)
 
@@ -235,7 +235,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         if dtype is not dt.bfloat16:
             scalars.refer(8 * code, dtype.np.type)
         types.refer(8 * code, dtype)
-        dtype.call_when_loaded(store_descriptor)
+        dtype.call_when_loaded(partial(store_descriptor, code))
 
     def follow_default() -> None:
         result.set(rt.Globals.default_float, CODES.index(dt.default_float()))

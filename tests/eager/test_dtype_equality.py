@@ -1,0 +1,31 @@
+"""A dtype equals the types and names of NumPy that mean it."""
+
+import numpy as np
+import pytest
+import tandem as td
+
+MEANT = {
+    "float64": [float, np.float64, np.dtype("f8"), "float64", "d"],
+    "float32": [np.float32, "f4", np.dtype(np.float32)],
+    "int64": [int, np.int64, "int64"],
+    "uint8": [np.uint8, "u1"],
+    "bool": [bool, np.bool_, "?"],
+    "complex128": [complex, np.complex128],
+    "bfloat16": [],
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_equality(name):
+    dtype = td.asarray([1]).astype(name).dtype
+    others = [value for other, values in MEANT.items() if other != name for value in values]
+    assert all(dtype == value and value == dtype for value in MEANT[name])
+    assert not any(
+        dtype == value or value == dtype for value in (*others, None, 3, object, "no dtype", [float])
+    )
+    assert {dtype: 1}[getattr(td, "bool_" if name == "bool" else name)] == 1
+
+
+def test_dtypes_differ_from_each_other():
+    assert td.float32 != td.float64
+    assert td.float32 == td.float32
