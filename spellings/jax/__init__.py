@@ -1,6 +1,7 @@
 """``tandem.jax``: tandem with the names and modules of JAX.
 
-numpy.py, nn.py, random.py, tree_util.py: the modules of these names
+numpy.py, nn.py, random.py, tree.py, tree_util.py: the modules of these names
+key_leaves.py: random keys as leaves of trees
 numpy_linalg.py, numpy_fft.py: ``numpy.linalg`` and ``numpy.fft``
 lax/: control flow, elementwise functions, reductions, slices
 scipy/: ``scipy.special``, ``scipy.linalg``, ``scipy.stats``
@@ -13,7 +14,6 @@ All other names are those of ``tandem``: ``jit``, ``grad``, ``vmap``, ``custom_v
 tensors, as in JAX with ``jax_enable_x64``.
 """
 
-from .. import tree as tree
 from ..eager.tensor.tensor import Tensor as _Tensor
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from . import lax as lax
@@ -22,6 +22,7 @@ from . import numpy as numpy
 from . import ops as ops
 from . import random as random
 from . import scipy as scipy
+from . import tree as tree
 from . import tree_util as tree_util
 from .configuration import config as config
 from .devices import block_until_ready as block_until_ready

@@ -81,7 +81,7 @@ def test_modules_have_the_names_of_jax():
     assert tandem.jax.random.normal(key, (2,)).shape == (2,) and tandem.jax.random.split is td.random.split
     assert jnp.array([1.0]).dtype is td.float32 and jnp.concatenate is td.concatenate
     assert {"solve", "norm", "eigh"} <= {*dir(jnp.linalg)}
-    assert tandem.jax.tree_util.tree_map(lambda x: x + 1, {"a": 1}) == {"a": 2} and tandem.jax.tree is td.tree
+    assert tandem.jax.tree_util.tree_map(lambda x: x + 1, {"a": 1}) == {"a": 2}
     assert tandem.jax.jit is td.jit and tandem.jax.Array is td.Tensor and tandem.jax.grad is td.grad
     assert tandem.jax.device_get({"a": td.ones(2)})["a"].tolist() == [1.0, 1.0]
     assert tandem.jax.device_put([1.0])[0].tolist() == 1.0 and tandem.jax.block_until_ready(key) is key
@@ -104,3 +104,18 @@ def test_modules_have_the_names_of_jax():
 def test_unknown_names_are_answered_with_near_ones(call, text):
     with pytest.raises(AttributeError, match=text.replace(".", r"\.")):
         call()
+
+
+def test_keys_are_leaves_of_trees():
+    jax, jnp = tandem.jax, tandem.jax.numpy
+    parameters = {"w": jnp.ones((2, 3)), "b": jnp.ones(3)}
+    leaves, structure = jax.tree.flatten(parameters)
+    keys = jax.tree.unflatten(structure, list(jax.random.split(jax.random.key(0), len(leaves))))
+    drawn = jax.tree.map(lambda key, x: jax.random.normal(key, x.shape), keys, parameters)
+    assert jax.tree.map(jnp.shape, drawn) == {"w": (2, 3), "b": (3,)}
+    key = jax.random.key(1)
+    assert jax.tree.leaves({"a": key, "b": 1}) == [key, 1]
+    assert jax.tree_util.tree_leaves([key, (2,)], lambda node: isinstance(node, tuple)) == [key, (2,)]
+    paths = jax.tree_util.tree_map_with_path(lambda path, _: jax.tree_util.keystr(path), {"a": key, "b": [1]})
+    assert paths == {"a": "['a']", "b": ["['b'][0]"]}
+    assert jax.jit(lambda tree: jax.tree.map(jax.random.key_data, tree))({"a": key})["a"].shape == (4,)
