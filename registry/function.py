@@ -6,7 +6,7 @@ There is one function object per operator. Its native entry is installed in a C 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 inspect = lazy.Module("inspect")
 
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Run once, before the first operator call of the process: initialization that the import defers.
 before_first_call: list[Callable[[], object]] = []
@@ -143,13 +144,38 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
 
 # The functions of operators by full name, with the type of those that return one tensor.
 functions: dict[str, OperatorFunction[Tensor]] = {}
-# From the name of an operator to NumPy's function of that name, which takes more keywords; higher parts provide it.
-numpy_functions: list[Callable[[str], Any]] = []
+# From the name of an operator to the function of that name in tandem.numpy or tandem.torch, or None; higher parts
+# provide them.
+library_functions: list[Callable[[str], Any]] = []
 
 
-def find_numpy_function(name: str) -> Any:
-    """NumPy's function of the name of an operator; None if there is none."""
-    return next((function for find in numpy_functions if (function := find(name)) is not None), None)
+def find_library_function(name: str, options: Set[str]) -> Any:
+    """The function of ``tandem.numpy`` or ``tandem.torch`` that takes keywords which an operator lacks.
+
+    Args:
+        name: the name of the operator.
+        options: the keywords.
+
+    Returns:
+        The function; None if there is none.
+    """
+    functions_of_name = (find(name) for find in library_functions)
+    return next((f for f in functions_of_name if options <= getattr(f, "added_options", frozenset())), None)
+
+
+def accept_options(*names: str) -> Callable[[F], F]:
+    """Mark a function of a library's namespace: calls of the operator with these keywords are calls of it.
+
+    >>> import tandem as td
+    >>> [index.tolist() for index in td.asarray([0, 3]).nonzero(as_tuple=True)]
+    [[1]]
+    """
+
+    def mark(function: F) -> F:
+        vars(function)["added_options"] = frozenset(names)
+        return function
+
+    return mark
 
 
 def initialize() -> None:

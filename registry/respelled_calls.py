@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from .dtype_functions import can_cast
-from .function import find_numpy_function, functions, make_function
+from .function import find_library_function, functions, make_function
 from .lazy_operators import materialize
 from .library import find_overloads
 from .operator import Operator, definition_listeners, lock
@@ -106,7 +106,7 @@ class RespelledCalls:
         if len({*canonical}) < len(canonical):
             return self.translate
         if not binder.names.issuperset(others):
-            return self._find_numpy_function(given, others - binder.names) or self.translate
+            return self._find_library_function(given, others - binder.names) or self.translate
         if len(others) < len(canonical):
             return self._writing(canonical) if given <= binder.limit else self.translate
         if given <= binder.limit:
@@ -140,13 +140,13 @@ class RespelledCalls:
             overloads = find_overloads(self.operator.schema.namespace, self.operator.schema.name)
         return next((other for other in overloads if respelled_calls(other)._fits(given, names)), None)
 
-    def _find_numpy_function(self, given: int, names: set[str]) -> Callable[[Args, Kwargs], Any] | None:
-        """The function of ``tandem.numpy`` that takes keywords which the operator lacks: ``x.sum(where=mask)``."""
+    def _find_library_function(self, given: int, names: set[str]) -> Callable[[Args, Kwargs], Any] | None:
+        """A function of NumPy's or PyTorch's namespace with keywords that the operator lacks: ``x.sum(where=mask)``."""
         if self.operator.schema.namespace != "td":
             return None
         for name in (self.operator.schema.name, *getattr(self.operator.decl, "aliases", ())):
-            function: Any = find_numpy_function(name)
-            if names.issubset(getattr(function, "numpy_options", ())):
+            function: Any = find_library_function(name, names)
+            if function is not None:
                 return (
                     _call(function) if given <= self.spellings.binder.limit else self._packing_for(function)
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ... import lazy
 from ...registry import dtypes
 from .methods import to
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from ...registry.dtypes import DType
     from ...registry.types import DTypeLike
     from .tensor import Tensor
+
+_torch = lazy.Module(".torch")
 
 
 def _make_conversion(dtype: DType) -> Callable[[Tensor], Tensor]:
@@ -37,9 +40,22 @@ long = _make_conversion(dtypes.int64)
 short = _make_conversion(dtypes.int16)
 
 
-def type(self: Tensor, dtype: DTypeLike | None = None) -> Tensor | str:
-    """Convert the tensor to a dtype; without an argument, return the name of its dtype."""
-    return self.dtype.name if dtype is None else to(self, dtype=dtype)
+def type(self: Tensor, dtype: DTypeLike | Callable[..., Tensor] | None = None) -> Tensor | str:
+    """Convert the tensor to a dtype; without an argument, return the name of its dtype.
+
+    Args:
+        self: any tensor.
+        dtype: a dtype, or a constructor of PyTorch such as ``torch.LongTensor`` or its name, ``"torch.LongTensor"``.
+
+    >>> import tandem.torch as torch
+    >>> torch.tensor([1.5]).type(torch.LongTensor).tolist(), torch.tensor([1]).type("torch.FloatTensor").tolist()
+    ([1], [1.0])
+    """
+    if dtype is None:
+        return self.dtype.name
+    if isinstance(dtype, str) and dtype.startswith("torch."):
+        dtype = getattr(_torch, dtype.removeprefix("torch."), dtype)
+    return to(self, dtype=getattr(dtype, "dtype", dtype))
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

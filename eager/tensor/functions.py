@@ -9,7 +9,7 @@ from ... import lazy
 from ...errors import UnknownNameError
 from ...operators.declare.aliases import NAMES_OF
 from ...operators.declare.declaration import declared_operators
-from ...registry.function import functions, numpy_functions
+from ...registry.function import functions, library_functions
 from ...registry.operator import Operator
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _numpy = lazy.Module(".numpy")
 _synonyms = lazy.Module(".spellings.synonyms")
 _named_results = lazy.Module(".operators.declare.named_results")
-numpy_functions.append(lambda name: getattr(_numpy, name, None))
+_torch = lazy.Module(".torch")
+library_functions.extend((lambda name: getattr(_numpy, name, None), lambda name: getattr(_torch, name, None)))
 # Name prefixes of operators in td.random, td.linalg, ...
 NAMESPACED = ("random_", "linalg_", "fft_", "special_")
 # Operators used by composites only, available as td.ops.td.<name>.

@@ -113,10 +113,10 @@ class ListFunction(OperatorWrapper):
     @cached_property
     def own_names(self) -> tuple[str, ...]:
         """The keywords of the calls that Python handles."""
-        return ("dtype", *(self.numpy_options - {"dtype"}))
+        return ("dtype", *(self.added_options - {"dtype"}))
 
     @cached_property
-    def numpy_options(self) -> frozenset[str]:
+    def added_options(self) -> frozenset[str]:
         """The keywords that the function takes and its operator does not."""
         return frozenset(getattr(self.function, "options", ())) | (
             _UFUNC_OPTIONS if self._ufunc is not None else frozenset()

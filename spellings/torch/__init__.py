@@ -1,6 +1,7 @@
 """``tandem.torch``: tandem with PyTorch's meaning of calls that PyTorch and NumPy both have.
 
 reductions.py: max, min, median, std, var, sort, ...: values with indices, and N - 1
+result_dtypes.py: sum, prod, cumsum, softmax, ...: int64 for unsigned integers, and ``dtype``
 groups.py: unique_consecutive
 positions.py: bucketize, searchsorted, msort
 histograms.py: histc, histogram, histogramdd
@@ -108,7 +109,7 @@ from .shapes import where as where
 _own = _lazy.attach(
     __name__,
     {
-        ".torch.calls": "cond is_storage set_printoptions",
+        ".torch.calls": "cond finfo is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
         ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
         ".torch.devices": (
@@ -125,6 +126,8 @@ _own = _lazy.attach(
             "ormqr pca_lowrank qr slogdet svd svd_lowrank triangular_solve"
         ),
         ".torch.methods": "index_reduce",
+        ".torch.reductions": "gradient",
+        ".torch.result_dtypes": ("cumprod cumsum log_softmax nansum prod softmax sum trace"),
         ".torch.positions": "bucketize msort searchsorted",
         ".torch.sampling": (
             "bernoulli get_rng_state initial_seed manual_seed multinomial normal poisson rand rand_like randint "

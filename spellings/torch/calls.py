@@ -10,9 +10,12 @@ import numpy as np
 from ..control import api as _control
 from ..eager.tensor.storage import Storage
 from ..errors import ArgumentError
+from ..registry import dtype_functions
+from ..registry.dtypes import default_float
 
 if TYPE_CHECKING:
-    from ..registry.types import Pytree, Tensor
+    from ..registry.dtype_functions import FInfo
+    from ..registry.types import DTypeLike, Pytree, Tensor, TensorLike
 
 _PROFILES: dict[str, dict[str, float]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -77,3 +80,13 @@ def cond(
     2
     """
     return _control.cond(pred, true_fn, false_fn, *operands)
+
+
+def finfo(type: DTypeLike | TensorLike | None = None) -> FInfo:
+    """The limits of a floating-point type: :func:`tandem.finfo`; by default of the default dtype.
+
+    >>> import tandem.torch as torch
+    >>> torch.finfo().eps == torch.finfo(torch.float32).eps
+    True
+    """
+    return dtype_functions.finfo(default_float() if type is None else type)

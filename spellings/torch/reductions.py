@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..operators.declare.named_results import ValuesAndIndices
 from ..operators.elementwise.selection import maximum, minimum
-from ..operators.reductions import extrema, folds, order_statistics, quantiles, sorting, statistics
+from ..operators.reductions import extrema, folds, order_statistics, quantiles, signals, sorting, statistics
 from ..operators.reductions.calculus import trapezoid
 from ..operators.reductions.scans import cumsum
 from ..operators.reductions.unique import unique as _unique
@@ -202,7 +202,34 @@ def unique(
     )
 
 
-# -- integrals ---------------------------------------------------------------------------------------------------------
+# -- derivatives and integrals -----------------------------------------------------------------------------------------
+def gradient(
+    input: Tensor,
+    *,
+    spacing: float | Tensor | Sequence[float | Tensor] | None = None,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
+) -> tuple[Tensor, ...]:
+    """The derivatives of sampled values along axes, always as a tuple: :func:`tandem.gradient`.
+
+    Args:
+        input: the values: a tensor of numeric dtype, of at least one axis.
+        spacing: the distance of the samples, 1 by default; for each axis a number or a vector of positions.
+        dim: an axis, several, or None for all.
+        edge_order: the order of the differences at the edges, 1 or 2.
+
+    >>> import tandem.torch as torch
+    >>> [slope.tolist() for slope in torch.gradient(torch.tensor([1.0, 2.0, 4.0]), spacing=0.5)]
+    [[2.0, 3.0, 4.0]]
+
+    Source: ``torch.gradient``.
+    """
+    steps = () if spacing is None else tuple(spacing) if isinstance(spacing, (list, tuple)) else (spacing,)
+    axes = (dim,) if isinstance(dim, int) else dim
+    result = signals.gradient(input, *steps, axis=axes, edge_order=edge_order)
+    return result if isinstance(result, tuple) else (result,)
+
+
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The integrals up to each point along ``dim``, by the trapezoidal rule.
 

@@ -18,6 +18,7 @@ from ..operators.shape.parts import narrow
 from ..operators.shape.rearrange import swapaxes
 from ..operators.shape.repeating import repeat_ints
 from ..operators.shape.splitting import split_dim
+from ..registry.function import accept_options
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
@@ -53,6 +54,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:  # noqa: ANN401
     return repeat_ints(input, counts)
 
 
+@accept_options("as_tuple")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """The indices of elements that are not zero, one row for each; with ``as_tuple`` one tensor for each axis.
 
@@ -127,13 +129,22 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return rearrange.squeeze(input, tuple(axis for axis in axes if shape[axis] == 1))
 
 
-def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+def flip(input: Tensor, *axes: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """A copy with the order of the elements along some axes reversed; ``td.flip`` returns a view.
+
+    Args:
+        input: any tensor.
+        axes: the axes, as numbers or as one sequence.
+        dims: the axes as a keyword.
+
+    >>> import tandem.torch as torch
+    >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), dims=(1,)).tolist()
+    [[2, 1], [4, 3]]
 
     Source: ``torch.flip``.
     """
-    axes = dims[0] if len(dims) == 1 else dims
-    return rearrange.flip(input, axes).clone()
+    along = dims if dims is not None else axes[0] if len(axes) == 1 else axes
+    return rearrange.flip(input, along).clone()
 
 
 def fliplr(input: Tensor) -> Tensor:

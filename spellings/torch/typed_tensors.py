@@ -20,6 +20,7 @@ def _make_constructor(name: str, dtype: DType) -> Callable[..., Tensor]:
             return asarray(data[0], copy=True).to(dtype)
         return zeros(data, dtype=dtype)
 
+    vars(construct)["dtype"] = dtype
     construct.__name__ = construct.__qualname__ = name
     construct.__doc__ = f"""A tensor of dtype {dtype.name} from data, or from sizes, whose elements are zeros.
 

@@ -73,7 +73,7 @@ UPWARD = {
     ("eager", "numpy"): "`np.mean` of a tensor, and `x.sum(where=mask)`",
     ("eager", "special"): "SciPy's ufuncs of a tensor",
     ("eager", "spellings"): "the error for an attribute that arrays of another library have",
-    ("eager", "torch"): "methods that PyTorch alone has are its functions, which need td.linalg and td.fft",
+    ("eager", "torch"): "methods and keywords that PyTorch alone has are its functions, which need td.linalg",
     ("eager", "transforms"): "`td.autograd.gradcheck` is `td.check_grads` under PyTorch's name",
     (
         "backends",
