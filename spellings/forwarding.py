@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
+from ..eager.tensor.functions import FOREIGN_ATTRIBUTES
 from ..errors import UnknownNameError
 from . import synonyms
 
@@ -73,6 +74,35 @@ def forward_to(
         return sorted(name for name in {*known, *vars(owner), *list_source()} if not name.startswith("_"))
 
     return get_attribute, list_names
+
+
+def add_in_place_functions(
+    namespace: str, own: tuple[Callable[[str], Any], Callable[[], list[str]]], methods: type
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``own`` of :func:`forward_to` with the in-place methods of tensors: ``exp_(x)`` is ``x.exp_()``.
+
+    Args:
+        namespace: the module's ``__name__``.
+        own: the result of ``lazy.attach``, whose names come first.
+        methods: the class of tensors.
+
+    >>> import tandem.torch as torch
+    >>> torch.exp_(torch.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+    get_own, list_own = own
+    module = sys.modules[namespace]
+    names = {name for name in dir(methods) if name.endswith("_") and not name.startswith("_")}
+    added = names.difference(list_own(), FOREIGN_ATTRIBUTES)
+
+    def get_attribute(name: str) -> Any:  # noqa: ANN401
+        if name not in added:
+            return get_own(name)
+        result = getattr(methods, name)
+        setattr(module, name, result)
+        return result
+
+    return get_attribute, lambda: sorted(added.union(list_own()))
 
 
 def adapt_function(value: Any, adapt: Callable[[Any], Any], namespace: str, name: str) -> Any:  # noqa: ANN401

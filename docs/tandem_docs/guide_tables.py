@@ -80,6 +80,7 @@ def _own_functions(module: ModuleType) -> str:
         if (
             _is_function(value)
             and not name.startswith("_")
+            and not (name.endswith("_") and hasattr(td.Tensor, name))  # an in-place method
             and value.__module__.startswith(module.__name__)
             and getattr(value, "__wrapped__", value) is not getattr(td, name, None)  # the same, for lists too
         ):

@@ -16,6 +16,7 @@ sampling.py: manual_seed, rand, randn, bernoulli, ...
 distances.py: norm, dist, cdist, renorm
 linear_algebra.py: cholesky_solve, svd, logdet, ...
 spectra.py: stft, istft, windows
+function_forms.py: batch_norm, embedding, fill, ...
 calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
 devices.py: device, Size, memory_format
@@ -26,7 +27,7 @@ amp.py: autocast and GradScaler
 distributions: ``torch.distributions``
 autograd: ``torch.autograd`` and its modules
 cuda: ``torch.cuda`` and ``torch.cuda.amp``
-fft.py, linalg.py, special.py: the modules of these names
+fft.py, linalg.py, random.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
 utils: checkpoints, and data sets, samplers and loaders
 optim: the optimizers and schedulers of ``tandem.optim``
@@ -35,7 +36,9 @@ All other names are those of ``tandem``. There is one class of tensors: methods 
 keyword that only PyTorch has, such as ``x.max(dim=1)``.
 """
 
+from .. import __version__ as __version__
 from .. import lazy as _lazy
+from ..eager.tensor.tensor import Tensor as _Tensor
 from ..registry.dtypes import DType as dtype  # noqa: N813
 from ..registry.dtypes import bfloat16 as bfloat16
 from ..registry.dtypes import complex64 as cfloat
@@ -46,6 +49,7 @@ from ..registry.dtypes import float64 as double
 from ..registry.dtypes import int16 as short
 from ..registry.dtypes import int32 as int
 from ..registry.dtypes import int64 as long
+from ..spellings.forwarding import add_in_place_functions as _add_in_place_functions
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from .arithmetic import allclose as allclose
 from .arithmetic import equal as equal
@@ -119,6 +123,11 @@ _own = _lazy.attach(
         ".torch.distances": "cdist dist norm pdist renorm",
         ".torch.files": "load save",
         ".torch.func": "vmap",
+        ".torch.function_forms": "batch_norm detach embedding fill group_norm instance_norm scalar_tensor",
+        ".nn.functional": (
+            "adaptive_avg_pool1d bilinear celu celu_ channel_shuffle cosine_similarity pairwise_distance pixel_shuffle "
+            "pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_ threshold threshold_"
+        ),
         ".torch.groups": "unique_consecutive",
         ".torch.histograms": "histc histogram histogramdd",
         ".torch.linear_algebra": (
@@ -147,8 +156,10 @@ _own = _lazy.attach(
         "autograd": ".torch.autograd",
         "distributions": ".torch.distributions",
         "func": ".torch.func",
+        "linalg": ".torch.linalg",
         "nn": ".torch.nn",
+        "random": ".torch.random",
         "utils": ".torch.utils",
     },
 )
-__getattr__, __dir__ = _forward_to_tandem(__name__, _own)
+__getattr__, __dir__ = _forward_to_tandem(__name__, _add_in_place_functions(__name__, _own, _Tensor))
