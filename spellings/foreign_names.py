@@ -63,7 +63,6 @@ SYNONYMS: dict[str, str] = {
     "dumps": "td.save(x, io.BytesIO())",
     "empty_cache": "td.cuda",
     "flat": "x.flatten(), or x.reshape(-1) to write",
-    "get_default_device": "device= of each function; the default is the CPU",
     "getfield": "x.view, or x.astype(dtype)",
     "grouped_mm": "td.matmul of a batch",
     "igamma_grad_a": "td.grad of td.special.gammainc",
@@ -167,7 +166,6 @@ ABSENT: dict[str, str] = {
     "is_shared": "memory is not shared among processes",
     "module_load": "a module takes values by load_state_dict",
     "setflags": "flags of memory do not change; x.numpy().setflags changes those of the array",
-    "set_default_device": "the default device is the CPU; pass device=",
     "set_flush_denormal": "code that runs in the same process would compute differently",
     "share_memory_": "memory is not shared among processes",
     "storage_type": "storages have no dtype; see x.storage()",
@@ -178,18 +176,8 @@ ABSENT: dict[str, str] = {
         _NO_THREADS,
     ),
     **dict.fromkeys(
-        (
-            "use_deterministic_algorithms",
-            "are_deterministic_algorithms_enabled",
-            "is_deterministic_algorithms_warn_only_enabled",
-            "set_deterministic_debug_mode",
-            "get_deterministic_debug_mode",
-        ),
+        ("set_deterministic_debug_mode", "get_deterministic_debug_mode"),
         _NO_MODES,
-    ),
-    **dict.fromkeys(
-        ("get_float32_matmul_precision", "set_float32_matmul_precision"),
-        "products of float32 matrices are computed in float32",
     ),
     **dict.fromkeys(("set_warn_always", "is_warn_always_enabled"), _WARNINGS),
     **dict.fromkeys(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...registry import dtypes
@@ -54,8 +54,13 @@ def type(self: Tensor, dtype: DTypeLike | Callable[..., Tensor] | None = None) -
     if dtype is None:
         return self.dtype.name
     if isinstance(dtype, str) and dtype.startswith("torch."):
-        dtype = getattr(_torch, dtype.removeprefix("torch."), dtype)
+        dtype = _find_constructor(dtype)
     return to(self, dtype=getattr(dtype, "dtype", dtype))
+
+
+def _find_constructor(name: str) -> Any:
+    """A constructor or dtype of PyTorch by its name, such as ``"torch.LongTensor"``; the name if there is none."""
+    return getattr(_torch, name.removeprefix("torch."), name)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

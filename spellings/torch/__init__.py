@@ -19,6 +19,8 @@ spectra.py: stft, istft, windows
 function_forms.py: batch_norm, embedding, fill, ...
 calls.py: cond, set_printoptions
 methods.py, in_place.py, filling.py: methods of tensors that PyTorch alone has
+compiling.py: compile
+settings.py: set_default_device, use_deterministic_algorithms, ...
 devices.py: device, Size, memory_format
 typed_tensors.py: FloatTensor, LongTensor, ...
 files.py: load, save
@@ -26,6 +28,7 @@ func.py: torch.func, and vmap
 amp.py: autocast and GradScaler
 distributions: ``torch.distributions``
 autograd: ``torch.autograd`` and its modules
+backends: ``torch.backends``, settings without an effect
 cuda: ``torch.cuda`` and ``torch.cuda.amp``
 fft.py, linalg.py, random.py, special.py: the modules of these names
 nn: the modules and functions of ``tandem.nn``, under ``torch.nn`` and its modules' names
@@ -115,6 +118,7 @@ _own = _lazy.attach(
     {
         ".torch.calls": "cond finfo is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
+        ".torch.compiling": "compile",
         ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
         ".torch.devices": (
             "Size channels_last channels_last_3d contiguous_format device memory_format preserve_format"
@@ -142,6 +146,11 @@ _own = _lazy.attach(
             "bernoulli get_rng_state initial_seed manual_seed multinomial normal poisson rand rand_like randint "
             "randint_like randn randn_like randperm seed set_rng_state"
         ),
+        ".torch.settings": (
+            "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
+            "is_deterministic_algorithms_warn_only_enabled set_default_device set_float32_matmul_precision "
+            "use_deterministic_algorithms"
+        ),
         ".torch.spectra": (
             "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft"
         ),
@@ -154,6 +163,8 @@ _own = _lazy.attach(
     {
         "amp": ".torch.amp",
         "autograd": ".torch.autograd",
+        "backends": ".torch.backends",
+        "cuda": ".torch.cuda",
         "distributions": ".torch.distributions",
         "func": ".torch.func",
         "linalg": ".torch.linalg",

@@ -41,7 +41,8 @@ def _converting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(function)
     def compute(*args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:  # noqa: ANN401
         if len(args) == 3:
-            args, dtype = args[:2], args[2]
+            dtype = args[2]
+            args = args[:2]
         if dtype is None:
             return function(*args, **kwargs)
         if not args:
