@@ -53,9 +53,10 @@ def type(self: Tensor, dtype: DTypeLike | Callable[..., Tensor] | None = None) -
     """
     if dtype is None:
         return self.dtype.name
+    target: Any = dtype
     if isinstance(dtype, str) and dtype.startswith("torch."):
-        dtype = _find_constructor(dtype)
-    return to(self, dtype=getattr(dtype, "dtype", dtype))
+        target = _find_constructor(dtype)
+    return to(self, dtype=getattr(target, "dtype", target))
 
 
 def _find_constructor(name: str) -> Any:

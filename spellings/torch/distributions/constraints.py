@@ -70,6 +70,13 @@ def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     )
 
 
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from one bound to below another."""
+    return Constraint(
+        f"half_open_interval({lower_bound}, {upper_bound})", lambda x: (x >= lower_bound) & (x < upper_bound)
+    )
+
+
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Integers between two bounds."""
     return Constraint(

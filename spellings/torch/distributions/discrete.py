@@ -1,4 +1,4 @@
-"""Distributions of counts: Bernoulli, Geometric, Binomial, Poisson."""
+"""Distributions of counts: Bernoulli, Geometric, Binomial, NegativeBinomial, Poisson."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...operators.elementwise.activation import softplus
 from ...operators.elementwise.casting import astype
 from ...operators.elementwise.exponential import exp, log, log1p
 from ...operators.elementwise.rounding import floor
-from ...operators.elementwise.selection import where
+from ...operators.elementwise.selection import maximum, where
 from ...operators.reductions.folds import max, min, sum
 from ...operators.shape.views import broadcast_to, reshape
 from ...special.entropies import xlogy
@@ -181,6 +181,56 @@ class Binomial(ProbsOrLogits):
     def variance(self) -> Tensor:
         """The variance."""
         return self.total_count * self.probs * (1 - self.probs)
+
+
+class NegativeBinomial(ProbsOrLogits):
+    """The negative binomial distribution: the number of successes before a number of failures.
+
+    Args:
+        total_count: the number of failures, which need not be an integer.
+        probs: the probability of a success, or
+        logits: its logit.
+        validate_args: as for :class:`tandem.torch.distributions.Distribution`.
+
+    >>> import tandem.torch as torch
+    >>> torch.distributions.NegativeBinomial(4.0, 0.5).mean.item()
+    4.0
+    """
+
+    arg_constraints = {
+        "total_count": c.nonnegative,
+        "probs": c.half_open_interval(0.0, 1.0),
+        "logits": c.real,
+    }
+    before = ("total_count",)
+    support = c.nonnegative_integer
+    total_count: Tensor
+
+    def draw(self, shape: tuple[int, ...]) -> Any:
+        """Poisson numbers whose rates are gamma numbers."""
+        rate = default_generator.gamma(self.total_count, shape) * exp(self.logits)
+        return default_generator.poisson(rate, shape, dtype=self.total_count.dtype)
+
+    def log_prob(self, value: Any) -> Tensor:
+        """The logarithm of the probability."""
+        x, n = self._take(value), self.total_count
+        choices = where(n + x == 0, 0.0, gammaln(n + x) - gammaln(x + 1) - gammaln(n))
+        return choices - n * softplus(self.logits) - x * softplus(-self.logits)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.total_count * exp(self.logits)
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable number."""
+        return maximum(floor((self.total_count - 1) * exp(self.logits)), 0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.mean * (1 + exp(self.logits))
 
 
 class Poisson(Distribution):
