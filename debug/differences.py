@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..named_tuple import NamedTuple
+from ..registry.dtypes import float64
 from ..registry.values import TensorBase
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ def _has_floats(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_floats, value))
     return isinstance(value, float)
+
+
+def _is_unsigned(value: Any) -> bool:
+    return isinstance(value, TensorBase) and getattr(value, "dtype", float64).kind == "u"
 
 
 DIFFERENCES: tuple[Difference, ...] = (
@@ -130,8 +135,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         "`nonzero(x)`",
         "one tensor of indices for each axis",
         "one matrix, a row for each element",
-        "`td.nonzero(x, size=None)`; `td.torch.nonzero(x)`",
-        _lacks("size"),
+        "`x.nonzero(as_tuple=True)`; `td.torch.nonzero(x)`",
+        _lacks("size", "as_tuple"),
     ),
     Difference(
         "equal",
@@ -184,6 +189,14 @@ DEFAULT_DTYPES: tuple[Difference, ...] = (
         "the default dtype, float32",
         "`td.asarray([1.0], dtype=td.float32)`; `td.numpy.asarray([1.0])`",
         lambda args, kwargs: "dtype" not in kwargs and any(map(_has_floats, args)),
+    ),
+    Difference(
+        "sum prod cumsum cumprod nansum",
+        "`sum(x)` of uint8",
+        "uint64",
+        "int64",
+        "`td.sum(x, dtype=td.int64)`",
+        lambda args, kwargs: "dtype" not in kwargs and any(map(_is_unsigned, args[:1])),
     ),
 )
 

@@ -76,6 +76,9 @@ def test_dtypes_are_checked_on_request():
         for call in calls:
             with pytest.raises(AmbiguousNameError, match="float64"):
                 call()
+        with pytest.raises(AmbiguousNameError, match="uint64"):
+            td.asarray([1], dtype=td.uint8).sum()
+        assert td.sum(td.asarray([1], dtype=td.uint8), dtype=td.int64).item() == 1
         assert td.zeros(3, dtype=td.float32).shape == td.asarray([1, 2, 3]).shape == td.arange(3).shape
 
 

@@ -12,7 +12,7 @@ from ...operators.elementwise.exponential import log, sqrt
 from ...operators.elementwise.selection import clip, where
 from ...operators.elementwise.trigonometry import acos, cos
 from ...operators.indexing.take import take_along_axis
-from ...operators.reductions.extrema import argmax
+from ...operators.reductions.folds import argmax
 from ...registry.dtypes import float64
 from ...special.bessel import i0e, i1e
 from . import constraints as c
