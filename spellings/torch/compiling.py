@@ -72,7 +72,7 @@ def compile(
         disable: whether to return the function as it is.
 
     Returns:
-        A :class:`tandem.jit.JitFunction`, or a module with the parameters of the module.
+        A jitted function, or a module with the parameters of the module.
 
     Raises:
         ArgumentError: another backend or mode, or there are options.

@@ -22,12 +22,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """True: there are no others."""
+    """Whether all algorithms are deterministic: always true."""
     return True
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """False: there is nothing to warn of."""
+    """Whether other algorithms only warn: always false."""
     return False
 
 
