@@ -6,6 +6,7 @@ float to the float; Python scalars are weak. Pairs that the standard leaves unde
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -66,17 +67,16 @@ class DType:
         return tensor_makers[0](value, self)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is not DType and self._is_meant_by(other))
-
-    __hash__ = object.__hash__
-
-    def _is_meant_by(self, other: object) -> bool:
-        if not isinstance(other, (type, str, np.dtype)):
+        if self is other:
+            return True
+        if type(other) is DType:
             return False
         try:
-            return bool(self.np == np.dtype(other))
-        except TypeError:  # no name of a dtype
+            return find_meant(other) is self
+        except TypeError:  # it has no hash
             return False
+
+    __hash__ = object.__hash__
 
     def __getattr__(self, attribute: str) -> Any:
         """Load the package that defines the NumPy dtype, at the first access of ``np``; other attributes are its own.
@@ -204,6 +204,17 @@ _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
     (str, _BY_NAME),
     (str, _BY_CODE),
 )
+
+
+@functools.lru_cache(maxsize=256)
+def find_meant(value: object) -> DType | None:
+    """The data type that a type or name of NumPy means; None for anything else."""
+    if not isinstance(value, (type, str, np.dtype)):
+        return None
+    try:
+        return _BY_NAME.get(np.dtype(value).name)
+    except TypeError:  # no name of a dtype
+        return None
 
 
 def as_dtype(value: Any) -> DType:

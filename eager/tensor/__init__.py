@@ -17,6 +17,7 @@ generator_state.py: hooks of Generator for tracing and replay.
 index_tricks.py: s_, index_exp, mgrid, ogrid, r_, c_.
 interop/: exchange with other libraries: NumPy's protocols, DLPack, the Array API, einops, files.
 inplace.py: in-place operators, generated from functional ones.
+integer_writes.py: floats that are assigned to elements of integer tensors.
 layouts.py: functions and kernels of sparse and quantized tensors, which load at first use.
 methods.py: the methods of Tensor.
 printing.py: ``repr`` and ``str`` of tensors.
