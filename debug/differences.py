@@ -69,8 +69,8 @@ def _has_floats(value: Any) -> bool:
     return isinstance(value, float)
 
 
-def _is_unsigned(value: Any) -> bool:
-    return isinstance(value, TensorBase) and getattr(value, "dtype", float64).kind == "u"
+def _is_unsigned(value: object) -> bool:
+    return isinstance(value, TensorBase) and bool(getattr(value, "dtype", float64).kind == "u")
 
 
 DIFFERENCES: tuple[Difference, ...] = (
