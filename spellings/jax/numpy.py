@@ -12,11 +12,11 @@ from ..eager.tensor.tensor import Tensor as _Tensor
 from ..errors import ArgumentError as _ArgumentError
 from ..errors import ValueArgumentError as _ValueArgumentError
 from ..numpy.creation import arrange as _arrange
+from ..numpy.files import savez as savez
 from ..numpy.memory import frombuffer as frombuffer
 from ..numpy.memory import fromfile as fromfile
 from ..numpy.memory import fromiter as fromiter
 from ..numpy.memory import fromstring as fromstring
-from ..numpy.memory import savez as savez
 from ..numpy.searching import argsort as argsort
 from ..numpy.searching import sort as sort
 from ..numpy.shapes import roll as roll

@@ -9,10 +9,11 @@ creation.py: creation functions with these defaults, ``array``
 random.py: generators with NumPy's methods
 reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``
 shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
+files.py: npy and npz files
 floating_errors.py: ``errstate``, ``seterr``
 methods.py: methods of NumPy's arrays, such as ``x.fill`` and ``x.tobytes``
 layouts.py: tensors like others, and copies, with the arguments ``order`` and ``shape``
-memory.py: memory, files and text as tensors, and questions about memory
+memory.py: memory and text as tensors, and questions about memory
 searching.py: sort, argwhere, flatnonzero
 wrappers.py: callables that share the native entry of an operator's function
 writing.py: functions that write into a tensor
@@ -64,6 +65,11 @@ from .creation import ones as ones
 from .creation import r_ as r_
 from .creation import tri as tri
 from .creation import zeros as zeros
+from .files import load as load
+from .files import save as save
+from .files import savetxt as savetxt
+from .files import savez as savez
+from .files import savez_compressed as savez_compressed
 from .floating_errors import errstate as errstate
 from .floating_errors import geterr as geterr
 from .floating_errors import seterr as seterr
@@ -90,9 +96,6 @@ from .memory import may_share_memory as may_share_memory
 from .memory import min_scalar_type as min_scalar_type
 from .memory import ndenumerate as ndenumerate
 from .memory import real_if_close as real_if_close
-from .memory import savetxt as savetxt
-from .memory import savez as savez
-from .memory import savez_compressed as savez_compressed
 from .memory import shares_memory as shares_memory
 from .reductions import all as all
 from .reductions import amax as amax

@@ -1,4 +1,4 @@
-"""Functions of NumPy that read memory, files and text, and that ask about memory."""
+"""Functions of NumPy that read memory and text, and that ask about memory."""
 
 from __future__ import annotations
 
@@ -45,23 +45,6 @@ fromiter = _reader(np.fromiter)
 fromstring = _reader(np.fromstring)
 genfromtxt = _reader(np.genfromtxt)
 loadtxt = _reader(np.loadtxt)
-
-
-def savetxt(fname: Any, X: TensorLike, **options: Any) -> None:  # noqa: ANN401
-    """Write a tensor of one or two axes as text; options are those of ``numpy.savetxt``."""
-    np.savetxt(fname, to_arrays(X), **options)
-
-
-def savez(file: Any, *args: TensorLike, **kwds: TensorLike) -> None:  # noqa: ANN401
-    """Write tensors to an npz file, which ``td.load`` reads, under their names or arr_0, arr_1, ..."""
-    np.savez(file, *map(to_arrays, args), **{name: to_arrays(value) for name, value in kwds.items()})
-
-
-def savez_compressed(file: Any, *args: TensorLike, **kwds: TensorLike) -> None:  # noqa: ANN401
-    """As ``savez``, compressed."""
-    np.savez_compressed(
-        file, *map(to_arrays, args), **{name: to_arrays(value) for name, value in kwds.items()}
-    )
 
 
 # -- tensors of array-like objects -------------------------------------------------------------------------------------
