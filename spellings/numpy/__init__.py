@@ -3,6 +3,7 @@
 array_likes.py: lists of numbers as arguments
 array_type.py: ``ndarray``
 decompositions.py: linear algebra with NumPy's arguments
+mapping.py: vectorize
 linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
 lib: ``lib.stride_tricks``
 creation.py: creation functions with these defaults, ``array``
@@ -79,6 +80,7 @@ from .layouts import full_like as full_like
 from .layouts import ones_like as ones_like
 from .layouts import require as require
 from .layouts import zeros_like as zeros_like
+from .mapping import vectorize as vectorize
 from .memory import asarray_chkfinite as asarray_chkfinite
 from .memory import ascontiguousarray as ascontiguousarray
 from .memory import asfortranarray as asfortranarray
