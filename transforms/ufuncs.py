@@ -42,6 +42,7 @@ _FOLDS: dict[str, tuple[Call, Call | None, object]] = {
     "logical_and": (folds.all, None, True),
     "logical_or": (folds.any, None, False),
 }
+_WIDENING = ("add", "mul")  # without dtype, their reductions of small integers are those of 64 bits
 _UPDATES = {"mul": "multiply", "div": "divide", "pow": "power", "maximum": "max", "minimum": "min"}
 SMALL = 1 << 12  # elements of a tensor that is copied rather than updated at positions
 METHODS = ("outer", "reduce", "accumulate", "reduceat", "at")
@@ -174,6 +175,7 @@ def reduce(
     if is_plain and type(a) is Tensor and name in _FOLDS:
         return _FOLDS[name][0](a, axis, keepdims=True) if keepdims else _FOLDS[name][0](a, axis)
     x = _with_dtype(a, dtype)
+    options = {"dtype": dtype} if dtype is not None and name in _WIDENING else {}
     if where is not None and where is not True:
         filler = identity if initial is None else initial
         if name not in _FOLDS or filler is None:
@@ -181,7 +183,7 @@ def reduce(
         x = select(where, x, filler)
     if name in _FOLDS and (identity is not None or initial is None or spec_of(x).size):
         result = _FOLDS[name][0](
-            x, axis if axis is None or isinstance(axis, int) else tuple(axis), keepdims=keepdims
+            x, axis if axis is None or isinstance(axis, int) else tuple(axis), keepdims=keepdims, **options
         )
         result = result if initial is None else call(result, initial)
     else:
@@ -235,7 +237,8 @@ def accumulate(
     x = _with_dtype(a, dtype)
     along = normalize_axis("accumulate", axis, len(spec_of(x).shape))
     if cumulative is not None:
-        return _deliver(cumulative(x, along), out)
+        options = {"dtype": dtype} if dtype is not None and name in _WIDENING else {}
+        return _deliver(cumulative(x, along, **options), out)
     rows = moveaxis(x, along, 0)
     count = spec_of(rows).shape[0]
     if count > 1:
@@ -271,7 +274,7 @@ def reduceat(
     parts = []
     for start, stop in zip(starts, [*starts[1:], size]):
         part = slice_axis(x, along, start, max(stop, start + 1))
-        parts.append(reduce(call, name, identity, part, along))
+        parts.append(reduce(call, name, identity, part, along, dtype))
     return _deliver(stack(parts, along), out)
 
 

@@ -225,6 +225,8 @@ def make_edges(
         edges: Tensor = bins
         return edges
     spec, count = spec_of(self), bins
+    if isinstance(count, str):
+        raise ArgumentError(f"{name}: bins are an int or edges, not {count!r}")
     if not isinstance(count, int) or count < 1:
         raise ValueArgumentError(f"{name}: the number of bins is a positive int, not {count!r}")
     known = limits is None or all(type(end) in SCALARS for end in limits)

@@ -18,9 +18,9 @@ from ..declare.kinds import composite
 from ..declare.named_results import ValuesAndIndices
 from ..declare.shape_rules import normalize_axes, normalize_axis, reduced_shape, result_dtype, spec_of
 from ..elementwise.casting import cast, stop_gradient
-from ..elementwise.comparison import isfinite, isnan, logical_not, lt
+from ..elementwise.comparison import eq, isfinite, isnan, logical_and, logical_not, lt
 from ..elementwise.rounding import ceil, floor, round
-from ..elementwise.selection import clip, where
+from ..elementwise.selection import clip, minimum, where
 from ..indexing.take import take_along_axis
 from ..shape.rearrange import moveaxis
 from ..shape.splitting import slice_axis
@@ -32,7 +32,20 @@ from .sorting import argsort, sort
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+# Methods that interpolate between elements: the numbers alpha and beta of Hyndman and Fan, "Sample quantiles in
+# statistical packages", 1996.
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_METHODS = (
+    *("linear", "lower", "higher", "midpoint", "nearest"),
+    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
+    *_CONTINUOUS,
+)
 _ARGS = """Args:
     self: tensor of integer or real floating dtype; integers become the default float.{q}
     axis: an axis, several, or None for all.{method}
@@ -46,7 +59,9 @@ Raises:
     OutOfBoundsError: an axis is out of bounds."""
 _METHOD = """
     method: between two elements: ``"linear"`` interpolation, the ``"lower"``, the ``"higher"``, their ``"midpoint"``,
-        or the ``"nearest"``."""
+        or the ``"nearest"``; or an estimate of Hyndman and Fan: ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
+        ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``, ``"median_unbiased"``,
+        ``"normal_unbiased"``."""
 
 
 def _doc(summary: str, example: str, limit: int, skips_nan: bool) -> str:
@@ -64,7 +79,7 @@ def _doc(summary: str, example: str, limit: int, skips_nan: bool) -> str:
 
 
 def _fraction(name: str, q: Tensor | float, limit: int, device: str) -> Tensor:
-    """``q`` as a tensor of fractions, in float32 at least."""
+    """``q`` as a tensor of fractions, in float32 at least, and float64 for integers."""
     if isinstance(q, SCALARS):
         number = float(q)
         if not 0 <= number <= limit:
@@ -73,7 +88,7 @@ def _fraction(name: str, q: Tensor | float, limit: int, device: str) -> Tensor:
     if type(q) in traced_number_types:
         q = full((), q, dtype=float64, device=device)
     spec = spec_of(q)
-    wide = cast(q, float32) if spec.dtype in HALVES or not spec.dtype.is_inexact else q
+    wide = cast(q, float32) if spec.dtype in HALVES else q if spec.dtype.is_inexact else cast(q, float64)
     return clip(wide / limit if limit != 1 else wide, 0, 1)
 
 
@@ -89,9 +104,29 @@ def _sort_reduced(name: str, self: Tensor, axis: tuple[int, ...] | None) -> Tens
     return sort(cast(joined, result_dtype("float", spec.dtype)))
 
 
+def _find_position(method: str, fraction: Tensor, count: Tensor | int) -> Tensor:
+    """The positions of quantiles among ``count`` sorted elements, as floats."""
+    last: Tensor | int = count - 1 if isinstance(count, int) else clip(count - 1, 0, None)
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        position = count * fraction + (alpha + fraction * (1 - alpha - beta)) - 1
+    elif method == "inverted_cdf":
+        position = ceil(count * fraction) - 1
+    elif method == "averaged_inverted_cdf":
+        before = count * fraction - 1
+        position = where(eq(floor(before), before), before + 0.5, ceil(before))
+    elif method == "closest_observation":
+        before = count * fraction - 1.5
+        at = floor(before)
+        position = where(logical_and(eq(at, before), eq(at % 2, 1)), at, at + 1)
+    else:
+        return fraction * last
+    return minimum(clip(position, 0, None), last)
+
+
 def _interpolate(ordered: Tensor, position: Tensor, method: str) -> Tensor:
     """The values at fractional positions along the last axis."""
-    if method == "nearest":
+    if method in ("nearest", "inverted_cdf", "closest_observation"):
         return take_along_axis(ordered, cast(round(position), int64))
     low, high = (take_along_axis(ordered, cast(f(position), int64)) for f in (floor, ceil))
     if method in ("lower", "higher"):
@@ -119,9 +154,9 @@ def _quantile(
     flat = reshape(fraction, (1,) * (len(ordered.shape) - 1) + (size,))
     if skips_nan:
         valid = sum(cast(logical_not(isnan(ordered)), flat.dtype), -1, keepdims=True)
-        position = flat * clip(valid - 1, 0, None)
+        position = _find_position(method, flat, valid)
     else:
-        position = broadcast_to(flat * (count - 1), (*ordered.shape[:-1], size))
+        position = broadcast_to(_find_position(method, flat, count), (*ordered.shape[:-1], size))
     result = _interpolate(ordered, position, method)
     if not skips_nan:
         last = slice_axis(ordered, len(ordered.shape) - 1, count - 1, count)  # NaN is sorted last

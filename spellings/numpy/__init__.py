@@ -3,7 +3,13 @@
 array_likes.py: lists of numbers as arguments
 array_type.py: ``ndarray``
 decompositions.py: linear algebra with NumPy's arguments
+elementwise.py: reciprocal, nan_to_num
+grids.py: meshgrid, indices
+histograms.py: the number of bins by NumPy's rules
 mapping.py: vectorize
+padding.py: pad, also with a function
+polynomials.py: polydiv
+quantiles.py: quantiles with weights
 linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
 lib: ``lib.stride_tricks``
 creation.py: creation functions with these defaults, ``array``
@@ -13,9 +19,9 @@ shapes.py: joining, reshaping, clipping, and indexing with NumPy's arguments
 files.py: npy and npz files
 floating_errors.py: ``errstate``, ``seterr``
 methods.py: methods of NumPy's arrays, such as ``x.fill`` and ``x.tobytes``
-layouts.py: tensors like others, and copies, with the arguments ``order`` and ``shape``
+layouts.py: tensors like others, copies and casts, with the arguments ``order``, ``shape`` and ``casting``
 memory.py: memory and text as tensors, and questions about memory
-searching.py: sort, argwhere, flatnonzero
+searching.py: sort, argwhere, flatnonzero, intersect1d
 wrappers.py: callables that share the native entry of an operator's function
 writing.py: functions that write into a tensor
 
@@ -66,6 +72,9 @@ from .creation import ones as ones
 from .creation import r_ as r_
 from .creation import tri as tri
 from .creation import zeros as zeros
+from .decompositions import cross as cross
+from .elementwise import nan_to_num as nan_to_num
+from .elementwise import reciprocal as reciprocal
 from .files import load as load
 from .files import save as save
 from .files import savetxt as savetxt
@@ -74,6 +83,11 @@ from .files import savez_compressed as savez_compressed
 from .floating_errors import errstate as errstate
 from .floating_errors import geterr as geterr
 from .floating_errors import seterr as seterr
+from .grids import indices as indices
+from .grids import meshgrid as meshgrid
+from .histograms import histogram as histogram
+from .histograms import histogram_bin_edges as histogram_bin_edges
+from .layouts import astype as astype
 from .layouts import copy as copy
 from .layouts import empty_like as empty_like
 from .layouts import full_like as full_like
@@ -99,13 +113,22 @@ from .memory import min_scalar_type as min_scalar_type
 from .memory import ndenumerate as ndenumerate
 from .memory import real_if_close as real_if_close
 from .memory import shares_memory as shares_memory
+from .padding import pad as pad
+from .polynomials import polydiv as polydiv
+from .quantiles import nanpercentile as nanpercentile
+from .quantiles import nanquantile as nanquantile
+from .quantiles import percentile as percentile
+from .quantiles import quantile as quantile
 from .reductions import all as all
 from .reductions import amax as amax
 from .reductions import amin as amin
 from .reductions import any as any
+from .reductions import average as average
 from .reductions import max as max
 from .reductions import mean as mean
 from .reductions import min as min
+from .reductions import nanargmax as nanargmax
+from .reductions import nanargmin as nanargmin
 from .reductions import nanmax as nanmax
 from .reductions import nanmean as nanmean
 from .reductions import nanmin as nanmin
@@ -120,6 +143,7 @@ from .reductions import var as var
 from .searching import argsort as argsort
 from .searching import argwhere as argwhere
 from .searching import flatnonzero as flatnonzero
+from .searching import intersect1d as intersect1d
 from .searching import sort as sort
 from .shapes import angle as angle
 from .shapes import around as around

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from .. import lazy as _lazy
+from ..operators.contraction import kron
+from ..operators.shape.rearrange import moveaxis
+from .array_likes import name_operator
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
@@ -63,3 +66,29 @@ def matrix_rank(
     """
     result: Tensor = _linalg.matrix_rank(A, atol=tol, rtol=rtol)
     return result
+
+
+@name_operator(kron.cross, "axisa", "axisb", "axisc", takes_none=True, most=2)
+def cross(
+    a: Tensor, b: Tensor, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
+    """The cross product of vectors of three coordinates.
+
+    Args:
+        a, b: tensors with size 3 along an axis; the other axes broadcast.
+        axisa, axisb, axisc: the axes of the coordinates of ``a``, of ``b`` and of the result.
+        axis: one axis in place of the three.
+
+    Raises:
+        ShapeError: a size along an axis is not 3, or the shapes do not broadcast.
+
+    >>> import tandem.numpy as np
+    >>> np.cross(np.eye(3)[:, :2], [0.0, 0.0, 1.0], axisa=0, axisc=0).tolist()
+    [[0.0, 1.0], [-1.0, 0.0], [0.0, 0.0]]
+
+    Source: ``numpy.cross``.
+    """
+    if axis is not None:
+        return kron.cross(a, b, axis=axis)
+    result = kron.cross(moveaxis(a, axisa, -1), moveaxis(b, axisb, -1))
+    return moveaxis(result, -1, axisc)

@@ -1,4 +1,4 @@
-"""Tensors like others, and copies, with NumPy's arguments ``order`` and ``shape``."""
+"""Tensors like others, copies and casts, with NumPy's arguments ``order``, ``shape`` and ``casting``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ValueArgumentError
+from ..errors import DTypeError, ValueArgumentError
 from ..operators.creation import full
 from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise import casting
+from ..operators.elementwise.casting import astype as _astype
+from ..registry.dtype_functions import can_cast
+from ..registry.dtypes import as_dtype
 from .array_likes import name_operator
 from .creation import arrange, asarray
 
@@ -90,3 +93,40 @@ def require(
     if not {"O", "OWNDATA"}.isdisjoint(names) and x is a:
         x = casting.clone(x)
     return arrange(x, orders.pop() if orders else "K", 0)
+
+
+@name_operator(casting.astype, "casting", "order", "subok")
+def astype(
+    a: Tensor,
+    dtype: DTypeLike,
+    order: str | None = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    *,
+    device: str | None = None,
+) -> Tensor:
+    """The tensor with another dtype.
+
+    Args:
+        a: a tensor.
+        dtype: the dtype of the result.
+        order: the order in memory.
+        casting: the casts that are allowed, as for :func:`tandem.can_cast`.
+        subok: accepted for compatibility with NumPy.
+        copy: whether to copy if the dtype is the same.
+        device: the device of the result; None: that of ``a``.
+
+    Raises:
+        DTypeError: the cast is not allowed.
+
+    >>> import tandem.numpy as np
+    >>> np.arange(2).astype(np.float64, casting="safe").tolist()
+    [0.0, 1.0]
+
+    Source: ``numpy.ndarray.astype``.
+    """
+    target = as_dtype(dtype)
+    if casting != "unsafe" and not can_cast(spec_of(a).dtype, target, casting):
+        raise DTypeError(f"astype: cannot cast {spec_of(a).dtype} to {target} (casting={casting!r})")
+    return arrange(_astype(a, target, copy=copy, device=device), order, 0)

@@ -7,17 +7,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from ..eager.tensor import construct
+from ..eager.tensor import construct, tensor
 from ..errors import ValueArgumentError
-from ..operators.declare.shape_rules import spec_of
+from ..operators.creation.creation import full
+from ..operators.declare.shape_rules import normalize_axis, spec_of
 from ..operators.elementwise import arithmetic, selection
 from ..operators.elementwise.exponential import sqrt
-from ..operators.reductions import extrema, folds, nan_reductions, statistics
-from ..operators.shape.views import broadcast_to
+from ..operators.reductions import covariance, extrema, folds, nan_reductions, statistics
+from ..operators.shape.views import broadcast_to, reshape
 from .array_likes import name_operator
 
 if TYPE_CHECKING:
-    from ..registry.types import DTypeLike, Tensor
+    from ..registry.types import DTypeLike, Tensor, TensorLike
 
     Reduction = Callable[..., Tensor]
     Axes = int | tuple[int, ...] | None
@@ -173,3 +174,64 @@ nanmin = _without_nan(nan_reductions.nanmin, min, math.nan, selection.minimum)
 nanmean = _without_nan(nan_reductions.nanmean, mean, math.nan, None)
 nanvar = _without_nan(nan_reductions.nanvar, var, math.nan, None)
 nanstd = _without_nan(nan_reductions.nanstd, std, math.nan, None)
+
+
+@name_operator(covariance.average, "returned", takes_none=True, most=3)
+def average(
+    a: Tensor,
+    axis: Axes = None,
+    weights: TensorLike | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The weighted average.
+
+    Args:
+        a: a tensor of any shape and numeric dtype.
+        axis: an axis, a tuple of axes, or None for all.
+        weights: a tensor of the same shape, or one weight for each position along the axis; None: equal weights.
+        returned: whether to return the sum of the weights too, a tensor of the shape and dtype of the average.
+        keepdims: whether reduced axes remain, with length 1.
+
+    >>> import tandem.numpy as np
+    >>> [x.item() for x in np.average([1.0, 2.0], weights=[3.0, 1.0], returned=True)]
+    [1.25, 4.0]
+
+    Source: ``numpy.average``.
+    """
+    result = covariance.average(a, axis, weights, keepdims=keepdims)
+    if not returned:
+        return result
+    shape, dtype = spec_of(a).shape, spec_of(result).dtype
+    if weights is None:
+        total = full(spec_of(result).shape, spec_of(a).size / (spec_of(result).size or 1), dtype=dtype)
+        return result, total
+    factors = construct.asarray(weights, dtype)
+    if spec_of(factors).shape != shape and isinstance(axis, int):
+        at = normalize_axis("average", axis, len(shape))
+        factors = reshape(factors, tuple(n if other == at else 1 for other, n in enumerate(shape)))
+    return result, folds.sum(broadcast_to(factors, shape), axis, keepdims=keepdims)
+
+
+def _has_negative(x: Tensor) -> bool:
+    return bool((x.numpy() < 0).any()) if x.ndim else x.item() < 0
+
+
+def _checked(function: Reduction) -> Reduction:
+    """A function of positions that raises if a slice has no number and the values are known."""
+
+    @wraps(function, updated=())
+    def find_position(
+        a: Tensor, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        result = function(a, axis, keepdims=keepdims)
+        if type(result) is tensor.Tensor and spec_of(a).dtype.is_inexact and _has_negative(result):
+            raise ValueArgumentError(f"{function.__name__}: a slice has only NaNs")
+        return result if out is None else out.copy_(result)
+
+    return find_position
+
+
+nanargmax = _checked(nan_reductions.nanargmax)
+nanargmin = _checked(nan_reductions.nanargmin)

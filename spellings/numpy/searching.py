@@ -1,15 +1,20 @@
-"""Functions of NumPy that find elements and positions."""
+"""Functions of NumPy that find elements and positions, also in two sets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.construct import asarray
+from ..errors import ArgumentError
 from ..operators.declare.shape_rules import is_tensor, spec_of
+from ..operators.elementwise.casting import astype
 from ..operators.indexing.take import nonzero
-from ..operators.reductions import sorting
+from ..operators.reductions import set_operations, sorting
+from ..operators.reductions.searching import isin
+from ..operators.reductions.unique import unique
 from ..operators.shape.joining import stack
 from ..operators.shape.views import reshape
+from ..registry.dtype_functions import result_type
 from .array_likes import name_operator
 
 if TYPE_CHECKING:
@@ -80,3 +85,36 @@ def _along(a: TensorLike, axis: int | None) -> tuple[Tensor, int]:
     """A tensor and an axis; for None, the flattened tensor and its axis."""
     tensor: Tensor = a if is_tensor(a) else asarray(a)  # type: ignore[assignment]
     return (reshape(tensor, (-1,)), 0) if axis is None else (tensor, axis)
+
+
+@name_operator(set_operations.intersect1d, "return_indices", takes_none=True, most=3)
+def intersect1d(
+    ar1: Tensor,
+    ar2: Tensor,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+    """The elements that two tensors have in common, sorted.
+
+    Args:
+        ar1, ar2: tensors of any shape.
+        assume_unique: whether no element occurs twice in one tensor.
+        return_indices: whether to return the positions of the first occurrences in both flattened tensors too.
+        options: ``size`` and ``fill_value``, as for ``td.intersect1d``.
+
+    >>> import tandem.numpy as np
+    >>> [x.tolist() for x in np.intersect1d([1, 3, 3], [3, 1, 7], return_indices=True)]
+    [[1, 3], [0, 1], [1, 0]]
+
+    Source: ``numpy.intersect1d``.
+    """
+    if not return_indices:
+        return set_operations.intersect1d(ar1, ar2, assume_unique, **options)
+    if options:
+        raise ArgumentError(f"intersect1d: {', '.join(options)} cannot be used with return_indices")
+    dtype = result_type(ar1, ar2)
+    one, first = unique(astype(ar1, dtype), return_index=True)
+    two, second = unique(astype(ar2, dtype), return_index=True)
+    in_one = isin(one, two)
+    return one[in_one], first[in_one], second[isin(two, one)]
