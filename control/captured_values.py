@@ -43,8 +43,8 @@ _PARTS = (
 _PURE_PARTS = tuple(_PACKAGE + part for part in _PARTS.split())
 # Modules in them whose functions draw from default generators, set options or use files.
 _STATE_OF_PARTS = (
-    "nn.default_generator nn.hooks numpy.files numpy.floating_errors numpy.memory numpy.random numpy.writing "
-    "torch.calls torch.files torch.sampling"
+    "nn.default_generator nn.hooks numpy.composed_distributions numpy.files numpy.floating_errors numpy.memory "
+    "numpy.random numpy.writing torch.calls torch.files torch.sampling"
 )
 _STATEFUL_PARTS = frozenset(_PACKAGE + part for part in _STATE_OF_PARTS.split())
 _PURE_MODULES = frozenset(("math", "cmath", "_functools", "numpy", "itertools"))

@@ -12,6 +12,7 @@ polynomials.py: polydiv
 quantiles.py: quantiles with weights
 linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
 lib: ``lib.stride_tricks``
+composed_distributions.py: distributions from samples of others
 creation.py: creation functions with these defaults, ``array``
 random.py: generators with NumPy's methods
 reductions.py: sum, mean, max, ... with ``dtype``, ``initial`` and ``where``

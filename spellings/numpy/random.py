@@ -16,11 +16,12 @@ import numpy as np
 
 from ..eager.tensor.generator import Generator as _Generator
 from ..eager.tensor.tensor import Tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ShapeError
 from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise.exponential import exp
-from ..registry.dtypes import as_dtype, float64, int64
+from ..registry.dtypes import as_dtype, float64, int64, uint8
 from ..spellings.forwarding import forward_to
+from .composed_distributions import ComposedDistributions, to_shape
 from .creation import asarray
 
 if TYPE_CHECKING:
@@ -29,15 +30,7 @@ if TYPE_CHECKING:
     Size = int | Sequence[int] | None
 
 
-def _to_shape(size: Size, *parameters: TensorLike) -> tuple[int, ...]:
-    """The shape of a result: a size, or what the parameters broadcast to."""
-    if size is None:
-        if all(type(value) in _NUMBERS for value in parameters):
-            return ()
-        return np.broadcast_shapes(*(spec_of(asarray(value)).shape for value in parameters))
-    return (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
-
-
+_bytes = bytes
 _NUMBERS = frozenset((int, float))
 
 
@@ -54,7 +47,7 @@ def _to_seed(seed: object) -> int:
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> np.uint64(1))  # type: ignore[arg-type]
 
 
-class Generator(_Generator):
+class Generator(ComposedDistributions, _Generator):
     """A source of random numbers with the methods of ``numpy.random.Generator``.
 
     Args:
@@ -70,17 +63,27 @@ class Generator(_Generator):
         super().__init__(_to_seed(seed))
 
     def _draw(self, sampler: str, *args: Any, **options: Any) -> Tensor:  # noqa: ANN401
-        result: Tensor = getattr(super(), sampler)(*args, **options)
+        result: Tensor = getattr(super(ComposedDistributions, self), sampler)(*args, **options)
         return result
 
+    def spawn(self, n_children: int) -> list[Generator]:
+        """New generators, whose seeds are drawn from this one."""
+        return [type(self)(seed) for seed in self.integers(0, 2**62, n_children).tolist()]
+
+    def bytes(self, length: int) -> bytes:
+        """Random bytes."""
+        return _bytes(self.integers(0, 256, length, uint8).tolist())
+
     # -- uniform numbers -----------------------------------------------------------------------------------------------
-    def random(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
-        """Floats between 0 and 1."""
-        return self._draw("uniform", _to_shape(size), as_dtype(dtype))
+    def random(self, size: Size = None, dtype: DTypeLike = float64, out: Tensor | None = None) -> Tensor:
+        """Floats between 0 and 1; ``out`` is a tensor that is written and returned."""
+        if out is not None:
+            return _fill(out, size, self.random)
+        return self._draw("uniform", to_shape(size), as_dtype(dtype))
 
     def uniform(self, low: TensorLike = 0.0, high: TensorLike = 1.0, size: Size = None) -> Tensor:
         """Floats between two bounds."""
-        return self.random(_to_shape(size, low, high)) * (_to_operand(high) - _to_operand(low)) + _to_operand(
+        return self.random(to_shape(size, low, high)) * (_to_operand(high) - _to_operand(low)) + _to_operand(
             low
         )
 
@@ -95,7 +98,7 @@ class Generator(_Generator):
         """Integers from ``low`` to below ``high``, or from 0 to below ``low``; with ``endpoint``, including the end."""
         low, high = (asarray(0), asarray(low)) if high is None else (asarray(low), asarray(high))
         end = high + 1 if endpoint else high
-        return self._draw("randint", _to_shape(size, low, high), low, end, as_dtype(dtype))
+        return self._draw("randint", to_shape(size, low, high), low, end, as_dtype(dtype))
 
     # -- choices -------------------------------------------------------------------------------------------------------
     def choice(
@@ -109,7 +112,7 @@ class Generator(_Generator):
     ) -> Tensor:
         """Elements of a tensor along an axis, or numbers below an int, with probabilities ``p``."""
         weights = None if p is None else asarray(p)
-        return self._draw("choice", _to_items(a), _to_shape(size), replace, weights, axis)
+        return self._draw("choice", _to_items(a), to_shape(size), replace, weights, axis)
 
     def permutation(self, x: TensorLike | Sequence[Any], axis: int = 0) -> Tensor:
         """The slices of a tensor along an axis in random order, or the numbers below an int."""
@@ -132,104 +135,127 @@ class Generator(_Generator):
             raise ArgumentError(f"shuffle: takes a tensor or a list, not {type(x).__name__}")
 
     # -- distributions -------------------------------------------------------------------------------------------------
-    def standard_normal(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
+    def standard_normal(
+        self, size: Size = None, dtype: DTypeLike = float64, out: Tensor | None = None
+    ) -> Tensor:
         """The normal distribution of mean 0 and variance 1."""
-        return self._draw("normal", _to_shape(size), as_dtype(dtype))
+        if out is not None:
+            return _fill(out, size, self.standard_normal)
+        return self._draw("normal", to_shape(size), as_dtype(dtype))
 
     def normal(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The normal distribution."""
-        return self.standard_normal(_to_shape(size, loc, scale)) * _to_operand(scale) + _to_operand(loc)
+        return self.standard_normal(to_shape(size, loc, scale)) * _to_operand(scale) + _to_operand(loc)
 
     def lognormal(self, mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: Size = None) -> Tensor:
         """Numbers whose logarithms have the normal distribution."""
         return exp(self.normal(mean, sigma, size))
 
-    def standard_exponential(self, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
-        """The exponential distribution of mean 1."""
-        return self._draw("exponential", _to_shape(size), as_dtype(dtype))
+    def standard_exponential(
+        self, size: Size = None, dtype: DTypeLike = float64, method: str = "zig", out: Tensor | None = None
+    ) -> Tensor:
+        """The exponential distribution of mean 1; ``method`` is accepted for compatibility with NumPy."""
+        if out is not None:
+            return _fill(out, size, self.standard_exponential)
+        return self._draw("exponential", to_shape(size), as_dtype(dtype))
 
     def exponential(self, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The exponential distribution of a mean."""
-        return self.standard_exponential(_to_shape(size, scale)) * _to_operand(scale)
+        return self.standard_exponential(to_shape(size, scale)) * _to_operand(scale)
 
     def laplace(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Laplace distribution."""
-        return self._draw("laplace", _to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
+        return self._draw("laplace", to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
             loc
         )
 
     def logistic(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The logistic distribution."""
-        return self._draw("logistic", _to_shape(size, loc, scale), float64) * _to_operand(
-            scale
-        ) + _to_operand(loc)
-
-    def gumbel(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
-        """The Gumbel distribution."""
-        return self._draw("gumbel", _to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
+        return self._draw("logistic", to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
             loc
         )
 
-    def standard_gamma(self, shape: TensorLike, size: Size = None, dtype: DTypeLike = float64) -> Tensor:
+    def gumbel(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
+        """The Gumbel distribution."""
+        return self._draw("gumbel", to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
+            loc
+        )
+
+    def standard_gamma(
+        self,
+        shape: TensorLike,
+        size: Size = None,
+        dtype: DTypeLike = float64,
+        out: Tensor | None = None,
+    ) -> Tensor:
         """The gamma distribution of scale 1."""
-        return self._draw("gamma", asarray(shape), _to_shape(size, shape), as_dtype(dtype))
+        if out is not None:
+            return _fill(out, size, lambda size, dtype: self.standard_gamma(shape, size, dtype))
+        return self._draw("gamma", asarray(shape), to_shape(size, shape), as_dtype(dtype))
 
     def gamma(self, shape: TensorLike, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The gamma distribution."""
-        return self.standard_gamma(shape, _to_shape(size, shape, scale)) * _to_operand(scale)
+        return self.standard_gamma(shape, to_shape(size, shape, scale)) * _to_operand(scale)
 
     def beta(self, a: TensorLike, b: TensorLike, size: Size = None) -> Tensor:
         """The beta distribution."""
-        return self._draw("beta", asarray(a), asarray(b), _to_shape(size, a, b), float64)
+        return self._draw("beta", asarray(a), asarray(b), to_shape(size, a, b), float64)
 
     def chisquare(self, df: TensorLike, size: Size = None) -> Tensor:
         """The chi-square distribution."""
-        return self._draw("chisquare", asarray(df), _to_shape(size, df), float64)
+        return self._draw("chisquare", asarray(df), to_shape(size, df), float64)
 
     def standard_t(self, df: TensorLike, size: Size = None) -> Tensor:
         """Student's t distribution."""
-        return self._draw("t", asarray(df), _to_shape(size, df), float64)
+        return self._draw("t", asarray(df), to_shape(size, df), float64)
 
     def pareto(self, a: TensorLike, size: Size = None) -> Tensor:
         """The Lomax distribution: the Pareto distribution, less 1."""
-        return self._draw("pareto", asarray(a), _to_shape(size, a), float64) - 1
+        return self._draw("pareto", asarray(a), to_shape(size, a), float64) - 1
 
     def rayleigh(self, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Rayleigh distribution."""
-        return self._draw("rayleigh", asarray(scale), _to_shape(size, scale), float64)
+        return self._draw("rayleigh", asarray(scale), to_shape(size, scale), float64)
 
     def weibull(self, a: TensorLike, size: Size = None) -> Tensor:
         """The Weibull distribution of scale 1."""
-        return self._draw("weibull_min", asarray(1.0), asarray(a), _to_shape(size, a), float64)
+        return self._draw("weibull_min", asarray(1.0), asarray(a), to_shape(size, a), float64)
 
     def triangular(self, left: TensorLike, mode: TensorLike, right: TensorLike, size: Size = None) -> Tensor:
         """The triangular distribution."""
         bounds = [asarray(value) for value in (left, mode, right)]
-        return self._draw("triangular", *bounds, _to_shape(size, *bounds), float64)
+        return self._draw("triangular", *bounds, to_shape(size, *bounds), float64)
 
     def poisson(self, lam: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Poisson distribution."""
-        return self._draw("poisson", asarray(lam), _to_shape(size, lam), int64)
+        return self._draw("poisson", asarray(lam), to_shape(size, lam), int64)
 
     def binomial(self, n: TensorLike, p: TensorLike, size: Size = None) -> Tensor:
         """The binomial distribution."""
-        return self._draw("binomial", asarray(n) * 1.0, asarray(p), _to_shape(size, n, p), float64).astype(
+        return self._draw("binomial", asarray(n) * 1.0, asarray(p), to_shape(size, n, p), float64).astype(
             int64
         )
 
     def geometric(self, p: TensorLike, size: Size = None) -> Tensor:
         """The geometric distribution."""
-        return self._draw("geometric", asarray(p), _to_shape(size, p), int64)
+        return self._draw("geometric", asarray(p), to_shape(size, p), int64)
 
     def dirichlet(self, alpha: TensorLike, size: Size = None) -> Tensor:
         """The Dirichlet distribution."""
-        return self._draw("dirichlet", asarray(alpha), _to_shape(size, 0), float64)
+        return self._draw("dirichlet", asarray(alpha), to_shape(size, 0), float64)
 
     def multivariate_normal(self, mean: TensorLike, cov: TensorLike, size: Size = None) -> Tensor:
         """The normal distribution of vectors."""
         return self._draw(
-            "multivariate_normal", asarray(mean) * 1.0, asarray(cov) * 1.0, _to_shape(size, 0), float64
+            "multivariate_normal", asarray(mean) * 1.0, asarray(cov) * 1.0, to_shape(size, 0), float64
         )
+
+
+def _fill(out: Tensor, size: Size, draw: Callable[..., Tensor]) -> Tensor:
+    """Write samples of a tensor's shape and dtype into it, and return it."""
+    if size is not None and to_shape(size) != spec_of(out).shape:
+        raise ShapeError(f"random: out has shape {spec_of(out).shape}, and size is {size}")
+    return out.copy_(draw(spec_of(out).shape, spec_of(out).dtype))
 
 
 def _to_items(a: Any) -> Any:  # noqa: ANN401
@@ -287,7 +313,8 @@ def _draw_globally(name: str) -> Callable[..., Any]:
     return draw
 
 
-for _name in [name for cls in (Generator, RandomState) for name in vars(cls) if not name.startswith("_")]:
-    if _name not in ("integers", "permuted"):
+_CLASSES = (ComposedDistributions, Generator, RandomState)
+for _name in [name for cls in _CLASSES for name in vars(cls) if not name.startswith("_")]:
+    if _name not in ("integers", "permuted", "spawn"):
         vars()[_name] = _draw_globally(_name)
 __getattr__, __dir__ = forward_to(__name__, "random")

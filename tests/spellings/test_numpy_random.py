@@ -4,6 +4,7 @@ import numpy
 import pytest
 import tandem as td
 import tandem.numpy as np
+from scipy import stats
 
 COUNT = 4000
 # method: (arguments, mean, standard deviation)
@@ -29,6 +30,16 @@ DISTRIBUTIONS = {
     "triangular": ((0, 1, 2), 1, 0.4082),
     "geometric": ((0.3,), 3.3333, 2.7889),
     "choice": ((4,), 1.5, 1.118),
+    "wald": ((2, 3), 2, 1.633),
+    "power": ((2,), 0.6667, 0.2357),
+    "f": ((4, 12), 1.2, 1.1225),
+    "noncentral_chisquare": ((3, 2), 5, 3.7417),
+    "noncentral_f": ((4, 14, 2), 1.75, 1.4986),
+    "negative_binomial": ((4, 0.4), 6, 3.873),
+    "logseries": ((0.6,), 1.637, 1.1887),
+    "hypergeometric": ((10, 5, 6), 4, 0.9258),
+    "zipf": ((5,), 1.0438, 0.2752),
+    "vonmises": ((1, 20), 1, 0.2265),
 }
 
 
@@ -41,6 +52,88 @@ def test_distributions_have_moments_shapes_and_dtypes_of_numpy(name):
     assert abs(sample.numpy().mean() - mean) < 5 * deviation / COUNT**0.5
     assert abs(sample.numpy().std() / deviation - 1) < 0.2
     assert draw(*args, size=(2, 3)).shape == (2, 3) and draw(*args).shape == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "quantile"),
+    [
+        ("standard_cauchy", (), lambda q: stats.cauchy.ppf(q)),
+        ("vonmises", (0.0, 0.5), lambda q: stats.vonmises.ppf(q, 0.5)),
+        ("vonmises", (0.0, 0.0), lambda q: numpy.pi * (2 * q - 1)),
+        ("wald", (2.0, 0.5), lambda q: stats.invgauss.ppf(q, 4.0, scale=0.5)),
+        ("power", (0.5,), lambda q: q**2),
+        ("noncentral_chisquare", (1.5, 3.0), lambda q: stats.ncx2.ppf(q, 1.5, 3.0)),
+    ],
+)
+def test_quantiles_of_composed_distributions(name, args, quantile):
+    sample = numpy.sort(getattr(np.random.default_rng(2), name)(*args, size=COUNT).numpy())
+    for q in (0.1, 0.35, 0.5, 0.65, 0.9):
+        share = (sample < quantile(q)).mean()
+        assert abs(share - q) < 5 * (q * (1 - q) / COUNT) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "mass"),
+    [
+        ("zipf", (1.7,), lambda k: stats.zipf.pmf(k, 1.7)),
+        ("logseries", (0.9,), lambda k: stats.logser.pmf(k, 0.9)),
+        ("hypergeometric", (7, 4, 5), lambda k: stats.hypergeom.pmf(k, 11, 7, 5)),
+        ("hypergeometric", (1000, 2000, 30), lambda k: stats.hypergeom.pmf(k, 3000, 1000, 30)),
+        ("negative_binomial", (2.5, 0.5), lambda k: stats.nbinom.pmf(k, 2.5, 0.5)),
+    ],
+)
+def test_frequencies_of_composed_distributions(name, args, mass):
+    sample = getattr(np.random.default_rng(3), name)(*args, size=COUNT).numpy()
+    for k in range(12):
+        p = mass(k)
+        assert abs((sample == k).mean() - p) < 5 * (p * (1 - p) / COUNT) ** 0.5 + 1e-12
+
+
+def test_counts_of_outcomes():
+    rng, wanted = np.random.default_rng(1), numpy.random.default_rng(1)
+    for args in ((10, [0.2, 0.8]), ([3, 4], [0.2, 0.8], (5, 2)), (10, [[0.1, 0.9], [0.5, 0.5]])):
+        counts, like = rng.multinomial(*args), wanted.multinomial(*args)
+        assert counts.shape == like.shape and counts.dtype == like.dtype
+        assert (counts.sum(-1) == np.asarray(args[0])).all()
+    assert rng.multinomial(10, [0.0, 1.0, 0.0], size=3).tolist() == [[0, 10, 0]] * 3
+    counts = rng.multivariate_hypergeometric([4, 0, 9], 6, size=(COUNT,))
+    assert counts.shape == (COUNT, 3) and counts.dtype is td.int64 and (counts.sum(1) == 6).all()
+    assert (counts <= np.array([4, 0, 9])).all() and abs(counts.numpy()[:, 0].mean() - 24 / 13) < 0.08
+    assert rng.multivariate_hypergeometric([4, 2], 6).tolist() == [4, 2]
+    assert rng.hypergeometric([3, 0], 5, [[2], [8]]).shape == (2, 2)
+    with pytest.raises(ValueError, match="cannot be drawn"):
+        rng.multivariate_hypergeometric([1, 2], 4)
+
+
+def test_samples_are_written_into_out():
+    rng, other = np.random.default_rng(0), np.random.default_rng(0)
+    for name in ("random", "standard_normal", "standard_exponential"):
+        for x in (np.zeros((2, 3)), np.zeros(4, dtype=np.float32)):
+            assert getattr(rng, name)(out=x) is x
+            assert x.tolist() == getattr(other, name)(x.shape, dtype=x.dtype).tolist()
+    x = np.zeros(3)
+    assert rng.standard_gamma(2.0, size=3, out=x) is x and (x > 0).all()
+    with pytest.raises(ValueError, match="size"):
+        rng.random(2, out=x)
+
+
+def test_spawned_generators_and_bytes():
+    one, two = np.random.default_rng(0).spawn(2)
+    again = np.random.default_rng(0).spawn(2)[1]
+    assert type(one) is type(two) is type(np.random.default_rng(0))
+    assert two.random(3).tolist() == again.random(3).tolist() != one.random(3).tolist()
+    text = np.random.default_rng(0).bytes(20)
+    assert type(text) is bytes and len(text) == 20 and len({*text}) > 5
+    assert len(np.random.bytes(3)) == 3 and np.random.vonmises(0, 1, size=2).shape == (2,)
+
+
+def test_jitted_functions_draw_composed_samples():
+    rng, other = np.random.default_rng(0), np.random.default_rng(0)
+    draw = td.jit(lambda: (rng.wald(1, 2, 3), rng.zipf(3.0, 4), rng.vonmises(0, 2, 2)))
+    for _ in range(2):
+        got, want = draw(), (other.wald(1, 2, 3), other.zipf(3.0, 4), other.vonmises(0, 2, 2))
+        for x, y in zip(got, want):
+            numpy.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-12)
 
 
 def test_parameters_broadcast_and_bounds_are_those_of_numpy():
