@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ValueArgumentError
-from ...registry.dtypes import ALL, NUMERIC, REAL
+from ...registry.dtypes import ALL, NUMERIC, REAL, bool_
 from ...registry.values import TensorSpec
 from ..declare.derivatives import Partials
 from ..declare.kinds import binary, elementwise_shape_rule, unary
@@ -262,11 +262,11 @@ def _abs_derivative(self: Tensor) -> Tensor:
 
 abs = unary(
     "abs",
-    s.abs,
-    doc="The magnitude of each element; the most negative integer is unchanged.",
+    lambda x: x if x.dtype is bool_ else s.abs(x),
+    doc="The magnitude of each element; the most negative integer and bools are unchanged.",
     example="td.abs(td.asarray([1, -2])) -> [1, 2]",
     reference="numpy.absolute",
-    dtypes=NUMERIC,
+    dtypes=ALL,
     result="real",
     derivative=Partials({"self": _abs_derivative}),
     aliases=("absolute",),

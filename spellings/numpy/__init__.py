@@ -11,6 +11,7 @@ padding.py: pad, also with a function
 polynomials.py: polydiv
 quantiles.py: quantiles with weights
 linalg.py, fft.py: ``td.linalg`` and ``td.fft`` for such arguments
+emath.py: functions that are complex outside of their domain
 lib: ``lib.stride_tricks``
 composed_distributions.py: distributions from samples of others
 creation.py: creation functions with these defaults, ``array``
@@ -29,6 +30,8 @@ writing.py: functions that write into a tensor
 All other names are those of ``tandem``, which follows NumPy.
 """
 
+from numpy import False_ as False_
+from numpy import True_ as True_
 from numpy import base_repr as base_repr
 from numpy import binary_repr as binary_repr
 from numpy import character as character
@@ -41,10 +44,12 @@ from numpy import ndindex as ndindex
 from numpy import object_ as object_
 from numpy import typename as typename
 
+from .. import __version__ as __version__
 from .. import lazy as _lazy
 from ..registry.dtypes import DType as _DType
 from ..spellings.forwarding import adapt_own as _adapt_own
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from . import emath as emath
 from . import fft as fft
 from . import linalg as linalg
 from .array_likes import accept_lists as _accept_lists

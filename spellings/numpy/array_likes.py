@@ -40,6 +40,7 @@ _LISTS = (list, tuple)
 _NO_RULES = {"values_start": 0, "takes_none": 0, "most": 0}
 _SINGLE = (float32, complex64)
 _NO_LISTS = frozenset((Tensor, int, float, bool, complex, str, type, type(None), DType, np.ndarray))
+_UFUNC_NUMBERS = frozenset(("nin", "nout", "nargs", "identity"))
 _UFUNC_OPTIONS = frozenset("where dtype casting order subok".split())
 
 
@@ -166,6 +167,8 @@ class ListFunction(OperatorWrapper):
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name.startswith("__") or name == "function":
             raise AttributeError(name)
+        if name in _UFUNC_NUMBERS and self._ufunc is not None:
+            return getattr(self._ufunc, name)
         value = getattr(self.function, name)
         if name in function_attributes:
             self.__dict__[name] = value
