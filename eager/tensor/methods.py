@@ -31,7 +31,6 @@ from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
 from .dunders import by_name, contains, is_operand, iterate
 from .functions import FOREIGN_ATTRIBUTES, MODULES_OF_METHODS, ForeignAttribute, public_function
-from .integer_writes import drop_fractions
 from .tensor import Tensor, has_array, wrap_view
 from .weak_scalars import is_weak
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ...registry.types import Args, DTypeLike, Function, Kwargs
 
 cuda_backend = lazy.Module(".backends.cuda.load")
+_integer_writes = lazy.Module(".eager.tensor.integer_writes")
 _namespace = lazy.Module(".eager.tensor.interop.array_namespace")
 _numpy_protocols = lazy.Module(".eager.tensor.interop.numpy_protocols")
 _printing = lazy.Module(".eager.tensor.printing")
@@ -71,7 +71,7 @@ def setitem(self: Tensor, index: object, value: object) -> None:
     Native twin: backends/cpu/fastpath/entries/rt_assign.py:assign
     """
     given = value if is_operand(value) or type(value) is MaskedElements else asarray(value)
-    whole = drop_fractions(self, given)
+    whole = _integer_writes.drop_fractions(self, given)
     if whole is not None:
         self[index] = whole  # which native code writes
     elif not (isinstance(given, Tensor) and _is_own_view(self, index, given)):
