@@ -71,6 +71,10 @@ class DType:
             return True
         if type(other) is DType:
             return False
+        if (
+            other is float or other is complex
+        ):  # the dtype of NumPy, and the default one, which functions make of it
+            return self is as_dtype(other) or find_meant(other) is self
         try:
             return find_meant(other) is self
         except TypeError:  # it has no hash

@@ -84,7 +84,8 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     promotes=True,
 )
 def vdot(self: Tensor, other: Tensor) -> Tensor:
-    return matmul(conj(flatten(self)), flatten(other))
+    one = flatten(self)
+    return matmul(conj(one) if spec_of(one).dtype.is_complex else one, flatten(other))
 
 
 def _check_ranks(name: str, self: Tensor, other: Tensor, least: tuple[int, int]) -> None:

@@ -188,12 +188,12 @@ def digitize(self: Tensor, bins: Tensor, right: bool) -> Tensor:
     spec = spec_of(bins)
     if len(spec.shape) != 1:
         raise ShapeError(f"digitize: the edges have one axis, not shape {spec.shape}")
-    rising = searchsorted(bins, self, "left" if right else "right")
+    side = "left" if right else "right"
     if spec.size < 2:
-        return rising
-    falling = spec.size - searchsorted(flip(bins), self, "left" if right else "right")
-    first, last = basic_index(bins, (0,)), basic_index(bins, (spec.size - 1,))
-    return where(le(first, last), rising, falling)
+        return searchsorted(bins, self, side)
+    rises = le(basic_index(bins, (0,)), basic_index(bins, (spec.size - 1,)))
+    position = searchsorted(where(rises, bins, flip(bins)), self, side)
+    return where(rises, position, spec.size - position)
 
 
 # -- histograms --------------------------------------------------------------------------------------------------------

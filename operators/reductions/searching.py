@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
@@ -17,6 +18,7 @@ from ..declare.shape_rules import common_device, compute_dtype, is_tensor, promo
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, logical_and, logical_not, logical_or, lt, ne
 from ..elementwise.selection import where
+from ..indexing.slicing import basic_index
 from ..indexing.take import take, take_along_axis
 from ..shape.rearrange import expand_dims
 from ..shape.views import reshape
@@ -156,6 +158,9 @@ def _to_tensor(x: Operand, dtype: DType, device: str) -> Tensor:
 
 
 # -- isin --------------------------------------------------------------------------------------------------------------
+FEW_VALUES = 8  # that `isin` compares one by one
+
+
 @composite(
     "isin(Tensor self, Tensor other, *, bool invert=False) -> Tensor",
     doc="""Whether each element equals one of some values.
@@ -181,7 +186,11 @@ def isin(self: Tensor, other: Tensor, *, invert: bool) -> Tensor:
     size, dtype = spec_of(other).size, promoted_dtype("isin", (self, other))
     device = common_device("isin", (self, other))
     elements, values = _to_tensor(self, dtype, device), reshape(_to_tensor(other, dtype, device), (size,))
-    if dtype.kind == "c" or size <= 8:
+    if 0 < size <= FEW_VALUES:
+        result = functools.reduce(
+            logical_or, [eq(elements, basic_index(values, (at,))) for at in range(size)]
+        )
+    elif dtype.kind == "c" or not size:
         result = any_over(eq(expand_dims(elements, -1), values), -1)
     else:
         table = sort(values)

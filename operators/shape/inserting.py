@@ -312,13 +312,13 @@ def trim_zeros(filt: Tensor, trim: str = "fb") -> Tensor:
     if trim not in ("f", "b", "fb", "bf"):
         raise ValueArgumentError(f"trim_zeros: trim is 'f', 'b' or 'fb', not {trim!r}")
     try:
-        positions = nonzero(filt)[0].tolist()
+        positions = nonzero(filt)[0]
     except UnsupportedError:
         raise UnsupportedError(
             "trim_zeros: the length of the result depends on data that a trace does not have; call it outside of jit "
             "and vmap"
         ) from None
-    if not positions:
+    if not spec_of(positions).size:
         return clone(slice_axis(filt, 0, 0, 0))
-    start = positions[0] if "f" in trim else 0
-    return clone(slice_axis(filt, 0, start, positions[-1] + 1 if "b" in trim else shape[0]))
+    start = positions[0].item() if "f" in trim else 0
+    return clone(slice_axis(filt, 0, start, positions[-1].item() + 1 if "b" in trim else shape[0]))
