@@ -7,7 +7,7 @@ shape only, and determines the shape of the result. :mod:`.subscript` makes plan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +185,13 @@ def check_storable(
         raise DTypeError(f"{name}: {spec.dtype} does not go into {into.dtype}; cast the value with astype")
     if type(value) is int and into.dtype.is_integer:
         check_range(into.dtype, value)
+
+
+def combine_storable(combine: Callable[[Any, Any], Any], elements: Any, value: Any) -> Any:
+    """Combine elements with values; raises DTypeError for a result that does not fit the dtype of the elements."""
+    combined = combine(elements, value)
+    check_storable("index_reduce", spec_of(elements), combined, elements.shape)
+    return combined
 
 
 def _write_shape_rule(self: TensorSpec, value: Any, plan: Plan, *, accumulate: bool = False) -> TensorSpec:

@@ -41,7 +41,7 @@ from .masks import (
     without_leading_ones,
     write_at_mask,
 )
-from .slicing import Plan, basic_index, basic_put, check_storable, plan_shape
+from .slicing import Plan, basic_index, basic_put, check_storable, combine_storable, plan_shape
 
 if TYPE_CHECKING:
     from ...registry.dims import Dim
@@ -185,20 +185,13 @@ def _functional_writer(
     return Writer(view, indices, indices, basic_put, combine)
 
 
-def _combine(combine: Callable[[Any, Any], Any], elements: Tensor, value: Any) -> Any:
-    """Combine elements with values; raises DTypeError for a result that does not fit the dtype of the elements."""
-    combined = combine(elements, value)
-    check_storable("index_reduce", spec_of(elements), combined, elements.shape)
-    return combined
-
-
 def _combining_writer(name: str, combine: Callable[..., Any]) -> Writer:
     """A writer that combines by an operator; on a view, which has no element twice, it applies the operator itself."""
 
     def write_view(x: Tensor, value: Any, plan: Plan) -> Tensor:
         check_storable("index_reduce", spec_of(x), value, plan_shape(plan))
         given = astype(value, x.dtype, copy=False) if isinstance(value, TensorBase) else value
-        return basic_put(x, _combine(combine, basic_index(x, plan), given), plan)
+        return basic_put(x, combine_storable(combine, basic_index(x, plan), given), plan)
 
     def write_indices(x: Tensor, indices: Tensor, value: Any, axis: int) -> Tensor:
         return function_of("td::index_reduce")(x, indices, value, axis, reduce=name)
@@ -210,11 +203,11 @@ def _product_writer(combine: Callable[..., Any]) -> Writer:
     """A writer that combines by an operator for which several values for one element mean their product."""
 
     def write_view(x: Tensor, value: Any, plan: Plan) -> Tensor:
-        return basic_put(x, _combine(combine, basic_index(x, plan), value), plan)
+        return basic_put(x, combine_storable(combine, basic_index(x, plan), value), plan)
 
     def write_indices(x: Tensor, indices: Tensor, value: Any, axis: int) -> Tensor:
         product = function_of("td::index_reduce")(ones_like(x), indices, value, axis, reduce="multiply")
-        combined = _combine(combine, index(x, indices, axis), index(product, indices, axis))
+        combined = combine_storable(combine, index(x, indices, axis), index(product, indices, axis))
         return index_put(x, indices, combined, axis)
 
     return _functional_writer(write_view, write_indices, combine)
