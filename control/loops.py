@@ -201,7 +201,7 @@ def _run_python_scan(loop: _EagerScan, carry: Leaves, call: LoopCall | None) -> 
         except BodyDTypeError:
             if loop.lower is None or loop.counts_weakly:
                 raise
-            return _run_python_scan(loop._replace(counts_weakly=True), carry, None)
+            return _run_python_scan(loop._replace(counts_weakly=True), carry, call)
         if dtypes is not None:  # of numbers in the carry: begin again
             return _run_python_scan(loop, cast_numbers(carry, dtypes), call)
         state = own.restore_unwritten(cast_to_carry(carry, next_carry))
