@@ -51,11 +51,13 @@ def trace_step(
         dtypes = find_wider_dtypes(name, carry, next_carry)
         return [*(next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)), *row]
 
+    tries_numbers = True
     while True:
         try:
             closed = trace_body(name, run, [*specs_of(carry.tensors), *items], count)
         except BodyDTypeError:
-            dtypes = _trace_with_numbers(name, step, carry, items)
+            dtypes = _trace_with_numbers(name, step, carry, items) if tries_numbers else None
+            tries_numbers = False
             if dtypes is None and counts:
                 with wrap_integers():
                     return trace_step(name, _with_weak_items(step), carry, items)
