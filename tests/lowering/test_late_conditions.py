@@ -5,8 +5,10 @@ import re
 import numpy as np
 import pytest
 import tandem as td
+from tandem.backends.cpu import fastpath
 
 DTYPES = ["bool", "int8", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+needs_code = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
 VECTORS = r"select <\d+ x i1>"
 
 
@@ -60,12 +62,14 @@ def choose(a, b, x):
     return td.where(x.sum() > 0, a, b)
 
 
+@needs_code
 def test_one_condition_is_a_branch(arrays):
     text = td.jit(choose).lower(*(arrays("float64", 4) for _ in range(3))).llvm_ir()
     assert "select i1" in text
     assert not re.search(VECTORS, text)
 
 
+@needs_code
 def test_condition_of_each_row_is_none(arrays):
     w, x = arrays("float64", 30, 8), arrays("float64", 30, 8)
     compiled = td.jit(sum_of_last_axis)
