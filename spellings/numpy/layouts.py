@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DTypeError, ValueArgumentError
-from ..operators.creation import full
+from ..operators.creation import creation, full
 from ..operators.declare.shape_rules import spec_of
 from ..operators.elementwise import casting
 from ..operators.elementwise.casting import astype as _astype
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..registry.types import DTypeLike, Tensor, TensorLike
 
 
-def _with_shape(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A function that makes tensors like others, with the arguments ``shape`` and ``order``."""
+def _with_shape(function: Callable[..., Tensor], make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function that makes tensors like others, and by ``make`` of another shape, with the argument ``order``."""
 
     @name_operator(function, "shape", "order", "subok")
     @wraps(function, updated=())
@@ -33,18 +33,26 @@ def _with_shape(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         subok: bool = True,
         **kwargs: Any,  # noqa: ANN401
     ) -> Tensor:
-        if shape is not None:
+        if shape is None:
+            result = function(a, *args, **kwargs)
+        else:
             spec = spec_of(a)
-            a = full.empty(shape, dtype=spec.dtype, device=spec.device)
-        return arrange(function(a, *args, **kwargs), order, 0)
+            like = (
+                {"dtype": spec.dtype}
+                if spec.device == "cpu"
+                else {"dtype": spec.dtype, "device": spec.device}
+            )
+            given = {name: value for name, value in kwargs.items() if value is not None}
+            result = make(shape, *args, **{**like, **given})
+        return result if order == "K" else arrange(result, order, 0)
 
     return make_like
 
 
-zeros_like = _with_shape(full.zeros_like)
-ones_like = _with_shape(full.ones_like)
-empty_like = _with_shape(full.empty_like)
-full_like = _with_shape(full.full_like)
+zeros_like = _with_shape(full.zeros_like, full.zeros)
+ones_like = _with_shape(full.ones_like, full.ones)
+empty_like = _with_shape(full.empty_like, full.empty)
+full_like = _with_shape(full.full_like, creation.full)
 
 
 @name_operator(casting.clone, "order", "subok")
