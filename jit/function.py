@@ -43,6 +43,7 @@ MOST_KINDS = 4
 """How many strides of the same arguments are compiled apart; for further ones, one specialization takes any."""
 
 _donation = lazy.Module(".jit.donation")
+_eval_shape = lazy.Module(".transforms.eval_shape")
 _explain = lazy.Module(".jit.explain")
 _joint_trace = lazy.Module(".jit.derivatives.joint_trace")
 _progress = lazy.Module(".jit.progress")
@@ -367,6 +368,16 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """Remove all specializations and reset the counts."""
         with _lock:
             self._reset()
+
+    clear_cache = cache_clear
+
+    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results for these arguments, see :func:`tandem.eval_shape`."""
+        bound = self._arguments.bind(args, kwargs)
+        call = functools.wraps(self._fn)(
+            lambda *leaves: self._run_uncompiled(bound._replace(leaves=list(leaves)))
+        )
+        return _eval_shape.eval_shape(call, *bound.leaves)
 
     def explain(self, /, *args: object, **kwargs: object) -> str:
         """Explain whether a call with these arguments would use the cache, and otherwise why it would recompile.

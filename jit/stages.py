@@ -42,6 +42,15 @@ class Lowered:
         """The kernel choice of each node and its reason; prints as a table."""
         return self._query("kernels")
 
+    def as_text(self, dialect: str | None = None) -> str:
+        """The graph as text; ``dialect`` is accepted for compatibility with JAX.
+
+        >>> import tandem as td
+        >>> "td::sin" in td.jit(td.sin).lower(td.ones(2)).as_text()
+        True
+        """
+        return str(to_traced(self._specialization, self._arguments.name))
+
     def llvm_ir(self) -> str:
         """The LLVM IR that was emitted.
 
@@ -131,6 +140,15 @@ class Compiled:
                 f"{self._arguments.name} was compiled for other arguments: {'; '.join(wrong)}"
             )
         return self._specialization.run(bound.leaves, self._specialization.scalars(bound.leaves) or ())
+
+    def as_text(self) -> str:
+        """The emitted code as text: LLVM IR, or CUDA C; empty if there is nothing to compute."""
+        if self._lowered is None:
+            return ""
+        try:
+            return str(self._lowered.llvm_ir())
+        except LoweringError:  # lowered for CUDA
+            return str(self._lowered.cuda_source())
 
     def cost_analysis(self) -> dict[str, float]:
         """Scalar operations (``flops``) and bytes read and written (``bytes``)."""

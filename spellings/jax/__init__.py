@@ -1,6 +1,6 @@
 """``tandem.jax``: tandem with the names and modules of JAX.
 
-numpy.py, nn.py, random.py, tree.py, tree_util.py: the modules of these names
+numpy.py, nn/, random.py, tree.py, tree_util.py: the modules of these names
 key_leaves.py: random keys as leaves of trees
 numpy_linalg.py, numpy_fft.py: ``numpy.linalg`` and ``numpy.fft``
 lax/: control flow, elementwise functions, reductions, slices
@@ -8,9 +8,11 @@ scipy/: ``scipy.special``, ``scipy.linalg``, ``scipy.stats``
 ops.py: reductions of segments
 configuration.py: ``config``
 devices.py: devices, device_put, device_get, block_until_ready
-tracing.py: make_jaxpr, named_scope
+keywords.py: the base of functions with more keywords than an operator
+numpy_keywords.py, numpy_products.py: functions of ``numpy`` with JAX's keywords
+tracing.py: jit, make_jaxpr, named_scope
 
-All other names are those of ``tandem``: ``jit``, ``grad``, ``vmap``, ``custom_vjp``, ... Python integers make int64
+All other names are those of ``tandem``: ``grad``, ``vmap``, ``custom_vjp``, ... Python integers make int64
 tensors, as in JAX with ``jax_enable_x64``.
 """
 
@@ -31,6 +33,7 @@ from .devices import device_count as device_count
 from .devices import device_get as device_get
 from .devices import device_put as device_put
 from .devices import devices as devices
+from .tracing import jit as jit
 from .tracing import make_jaxpr as make_jaxpr
 from .tracing import named_scope as named_scope
 

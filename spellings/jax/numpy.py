@@ -33,6 +33,16 @@ from ..registry.types import TensorLike as _TensorLike
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
 from . import numpy_fft as fft
 from . import numpy_linalg as linalg
+from .numpy_keywords import linspace as linspace
+from .numpy_keywords import meshgrid as meshgrid
+from .numpy_keywords import repeat as repeat
+from .numpy_keywords import searchsorted as searchsorted
+from .numpy_keywords import take as take
+from .numpy_products import dot as dot
+from .numpy_products import inner as inner
+from .numpy_products import matmul as matmul
+from .numpy_products import tensordot as tensordot
+from .numpy_products import vdot as vdot
 
 
 def array(
@@ -114,8 +124,9 @@ def _check_inplace(name: str, inplace: bool) -> None:
 
 ndarray, dtype = _Tensor, _DType
 __all__ = [
-    "ComplexWarning", "argsort", "array", "character", "dtype", "fft", "fill_diagonal", "flexible", "frombuffer",
-    "fromfile", "fromiter", "fromstring", "linalg", "ndarray", "object_", "place", "put", "put_along_axis",
-    "roll", "savez", "sort", "where",
+    "ComplexWarning", "argsort", "array", "character", "dot", "dtype", "fft", "fill_diagonal", "flexible",
+    "frombuffer", "fromfile", "fromiter", "fromstring", "inner", "linalg", "linspace", "matmul", "meshgrid",
+    "ndarray", "object_", "place", "put", "put_along_axis", "repeat", "roll", "savez", "searchsorted", "sort", "take",
+    "tensordot", "vdot", "where",
 ]  # fmt: skip
 __getattr__, __dir__ = _forward_to_tandem(__name__)

@@ -1,32 +1,35 @@
-"""``tandem.jax.nn``: activations and losses with JAX's names and arguments."""
+"""``tandem.jax.nn``: activations and losses with JAX's names and arguments.
+
+exponential_sums.py: softmax, log_softmax, logsumexp
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..operators.elementwise import activation
-from ..operators.elementwise.activation import elu as elu
-from ..operators.elementwise.activation import leaky_relu as leaky_relu
-from ..operators.elementwise.activation import relu as relu
-from ..operators.elementwise.activation import sigmoid as sigmoid
-from ..operators.elementwise.activation import silu as silu
-from ..operators.elementwise.activation import softplus as softplus
-from ..operators.elementwise.arithmetic import abs as _abs
-from ..operators.elementwise.exponential import expm1, sqrt
-from ..operators.elementwise.selection import clip, where
-from ..operators.elementwise.trigonometry import tanh as tanh
-from ..operators.nn import layers, losses
-from ..operators.nn.normalization import log_softmax as log_softmax
-from ..operators.nn.normalization import logsumexp as logsumexp
-from ..operators.nn.normalization import softmax as softmax
-from ..operators.reductions.statistics import mean as _mean
-from ..operators.reductions.statistics import var as _var
-from ..operators.shape.repeating import repeat
-from ..operators.shape.splitting import split as _split
-from ..spellings.forwarding import refuse_unknown
+from ...operators.elementwise import activation
+from ...operators.elementwise.activation import elu as elu
+from ...operators.elementwise.activation import leaky_relu as leaky_relu
+from ...operators.elementwise.activation import relu as relu
+from ...operators.elementwise.activation import sigmoid as sigmoid
+from ...operators.elementwise.activation import silu as silu
+from ...operators.elementwise.activation import softplus as softplus
+from ...operators.elementwise.arithmetic import abs as _abs
+from ...operators.elementwise.exponential import expm1, sqrt
+from ...operators.elementwise.selection import clip, where
+from ...operators.elementwise.trigonometry import tanh as tanh
+from ...operators.nn import layers, losses
+from ...operators.reductions.statistics import mean as _mean
+from ...operators.reductions.statistics import var as _var
+from ...operators.shape.repeating import repeat
+from ...operators.shape.splitting import split as _split
+from ...spellings.forwarding import refuse_unknown
+from .exponential_sums import log_softmax as log_softmax
+from .exponential_sums import logsumexp as logsumexp
+from .exponential_sums import softmax as softmax
 
 if TYPE_CHECKING:
-    from ..registry.types import DTypeLike, Tensor
+    from ...registry.types import DTypeLike, Tensor
 
 swish = silu
 
