@@ -10,7 +10,9 @@ configuration.py: ``config``
 devices.py: devices, device_put, device_get, block_until_ready
 keywords.py: the base of functions with more keywords than an operator
 numpy_keywords.py, numpy_products.py: functions of ``numpy`` with JAX's keywords
-tracing.py: jit, make_jaxpr, named_scope
+errors.py: the names of JAX's errors
+flatten_util.py: ``ravel_pytree``
+tracing.py: jit, disable_jit, clear_caches, make_jaxpr, typeof, named_scope
 
 All other names are those of ``tandem``: ``grad``, ``vmap``, ``custom_vjp``, ... Python integers make int64
 tensors, as in JAX with ``jax_enable_x64``.
@@ -18,6 +20,8 @@ tensors, as in JAX with ``jax_enable_x64``.
 
 from ..eager.tensor.tensor import Tensor as _Tensor
 from ..spellings.forwarding import forward_to_tandem as _forward_to_tandem
+from . import errors as errors
+from . import flatten_util as flatten_util
 from . import lax as lax
 from . import nn as nn
 from . import numpy as numpy
@@ -33,9 +37,12 @@ from .devices import device_count as device_count
 from .devices import device_get as device_get
 from .devices import device_put as device_put
 from .devices import devices as devices
+from .tracing import clear_caches as clear_caches
+from .tracing import disable_jit as disable_jit
 from .tracing import jit as jit
 from .tracing import make_jaxpr as make_jaxpr
 from .tracing import named_scope as named_scope
+from .tracing import typeof as typeof
 
 Array = _Tensor
 local_devices, local_device_count = devices, device_count

@@ -1,18 +1,25 @@
-"""Functions of JAX about traces: jit, make_jaxpr, named_scope."""
+"""Functions of JAX about traces: jit, disable_jit, clear_caches, make_jaxpr, typeof, named_scope."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .. import lazy
+from ..eager.layers.dispatch_mode import DispatchMode
+from ..eager.tensor.construct import asarray
 from ..errors import UnsupportedError
 from ..jit.api import jit as compile_function
+from ..operators.declare.shape_rules import spec_of
+from ..transforms.eval_shape import ShapeDtypeStruct
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
 
+_function: Any = lazy.Module(".jit.function")
 
 
 def jit(
@@ -51,6 +58,50 @@ def jit(
     }
     given = {name: value for name, value in options.items() if value is not None}
     return partial(jit, **given) if fun is None else compile_function(fun, **given)
+
+
+class _RunUncompiled(DispatchMode):
+    """A mode that changes nothing; jitted functions run as Python code while a mode is active."""
+
+
+def disable_jit(disable: bool = True) -> AbstractContextManager[Any]:
+    """A context in which jitted functions run as Python code, operator by operator, in this thread.
+
+    Args:
+        disable: False: the context changes nothing.
+
+    Source: ``jax.disable_jit``.
+
+    >>> import tandem.jax as jax
+    >>> double = jax.jit(lambda x: print(type(x).__name__) or x * 2)
+    >>> with jax.disable_jit():
+    ...     _ = double(jax.numpy.ones(2))
+    Tensor
+    """
+    return _RunUncompiled() if disable else nullcontext()
+
+
+def clear_caches() -> None:
+    """Remove the specializations of all jitted functions.
+
+    Source: ``jax.clear_caches``.
+    """
+    for value in gc.get_objects():
+        if type(value) is _function.JitFunction:
+            value.cache_clear()
+
+
+def typeof(x: object) -> ShapeDtypeStruct:
+    """The shape and dtype of a tensor, an array or a number.
+
+    Source: ``jax.typeof``.
+
+    >>> import tandem.jax as jax
+    >>> jax.typeof(jax.numpy.ones(3))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    spec = spec_of(asarray(x))
+    return ShapeDtypeStruct(spec.shape, spec.dtype)
 
 
 def make_jaxpr(

@@ -1,6 +1,7 @@
 """``tandem.jax.nn``: activations and losses with JAX's names and arguments.
 
 exponential_sums.py: softmax, log_softmax, logsumexp
+initializers.py: functions that draw parameters
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ...operators.reductions.statistics import var as _var
 from ...operators.shape.repeating import repeat
 from ...operators.shape.splitting import split as _split
 from ...spellings.forwarding import refuse_unknown
+from . import initializers as initializers
 from .exponential_sums import log_softmax as log_softmax
 from .exponential_sums import logsumexp as logsumexp
 from .exponential_sums import softmax as softmax
