@@ -31,6 +31,17 @@ LAX = {
     "sort of two": lambda m, x: m.sort((x > 0, x), 1, num_keys=2)[1],
     "sort of three": lambda m, x: m.sort((m.floor(x), x, -x), 0, num_keys=1)[2],
     "sort_key_val": lambda m, x: m.sort_key_val(-x, x * 2.0, 0)[1],
+    "reduce": lambda m, x: m.reduce(x, 0.5, m.add, (0,)),
+    "reduce max": lambda m, x: m.reduce(x, -np.inf, m.max, (0, 1)),
+    "reduce by a function": lambda m, x: m.reduce(x, 1.0, lambda a, b: a * b, (1,)),
+    "reduce of two": lambda m, x: m.reduce(
+        (x, -x), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), (0, 1)
+    )[1],
+    "reduce_precision": lambda m, x: m.reduce_precision(x, 8, 7),
+    "reduce_precision of few": lambda m, x: m.reduce_precision(x * 10.0, 2, 3),
+    "stack": lambda m, x: m.stack([x, x * 2.0], 1),
+    "unstack": lambda m, x: m.unstack(x, 1)[2],
+    "optimization_barrier": lambda m, x: m.optimization_barrier((x, x * 2.0))[1],
     "cumlogsumexp": lambda m, x: m.cumlogsumexp(x, 1, True),
     "top_k": lambda m, x: m.top_k(x, 2)[0],
     "split": lambda m, x: m.split(x, (1, 3), -1)[1],
@@ -141,3 +152,41 @@ def test_wrong_arguments(call):
 
 def test_shapes_broadcast():
     assert lax.broadcast_shapes((3, 1), (1, 4)) == jax.lax.broadcast_shapes((3, 1), (1, 4))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16"])
+def test_leading_zeros(dtype):
+    x = np.array([0, 1, 8, 100, -1]).astype(dtype)
+    with jax.enable_x64(True):
+        wanted = np.asarray(jax.lax.clz(x))
+    ours = lax.clz(td.asarray(x))
+    assert ours.tolist() == wanted.tolist() and ours.dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("bits", [(5, 10), (8, 7), (4, 3), (8, 0)])
+def test_precision_is_reduced(bits):
+    x = np.array(
+        [1.1, -3e38, 65504, 65519, 65520, 1e-6, -1e-40, 0, np.inf, np.nan, 3.1415, 0.015625], np.float32
+    )
+    wanted = jax.lax.reduce_precision(x, *bits)
+    np.testing.assert_array_equal(lax.reduce_precision(td.asarray(x), *bits).numpy(), wanted)
+    assert td.grad(lambda x: lax.reduce_precision(x, 5, 2).sum())(td.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_precisions_have_the_names_of_jax():
+    assert [str(one) for one in lax.Precision] == [str(one) for one in jax.lax.Precision]
+    for name in ("default", "float32", "tensorfloat32", "high"):
+        assert lax.Precision(name).value == jax.lax.Precision(name).value
+    with pytest.raises(ValueError, match="bogus"):
+        lax.Precision("bogus")
+
+
+def test_stages_have_the_methods_of_jax():
+    double = td.jit(lambda x, n: {"a": (x * 2)[:n]}, static_argnums=1)
+    assert double.eval_shape(td.ShapeDtypeStruct((3, 4), td.float32), 2)["a"].shape == (2, 4)
+    lowered = double.lower(td.asarray(X), 2)
+    assert "mul" in lowered.as_text() and "define" in lowered.compile().as_text()
+    assert td.jit(lambda x: x).lower(td.ones(2)).compile().as_text() == ""
+    double(td.asarray(X), 2)
+    double.clear_cache()
+    assert double.cache_info().specializations == 0

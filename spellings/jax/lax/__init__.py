@@ -75,6 +75,8 @@ from ...operators.elementwise.trigonometry import sin as sin
 from ...operators.elementwise.trigonometry import sinh as sinh
 from ...operators.elementwise.trigonometry import tan as tan
 from ...operators.elementwise.trigonometry import tanh as tanh
+from ...operators.shape.joining import stack as stack
+from ...operators.shape.joining import unstack as unstack
 from ...operators.shape.rearrange import expand_dims as expand_dims
 from ...operators.shape.rearrange import flip as rev
 from ...operators.shape.rearrange import squeeze as squeeze
@@ -107,6 +109,7 @@ from ...transforms.collectives import psum_scatter as psum_scatter
 from ...transforms.implicit import custom_linear_solve as custom_linear_solve
 from ...transforms.implicit import custom_root as custom_root
 from .convolutions import ConvDimensionNumbers as ConvDimensionNumbers
+from .convolutions import Precision as Precision
 from .convolutions import conv as conv
 from .convolutions import conv_dimension_numbers as conv_dimension_numbers
 from .convolutions import conv_general_dilated as conv_general_dilated
@@ -117,10 +120,13 @@ from .convolutions import pad as pad
 from .convolutions import reduce_window as reduce_window
 from .elementwise import bitcast_convert_type as bitcast_convert_type
 from .elementwise import clamp as clamp
+from .elementwise import clz as clz
 from .elementwise import convert_element_type as convert_element_type
 from .elementwise import div as div
 from .elementwise import integer_pow as integer_pow
 from .elementwise import logistic as logistic
+from .elementwise import optimization_barrier as optimization_barrier
+from .elementwise import reduce_precision as reduce_precision
 from .elementwise import select as select
 from .elementwise import select_n as select_n
 from .elementwise import shift_right_logical as shift_right_logical
@@ -131,6 +137,7 @@ from .reductions import cummax as cummax
 from .reductions import cummin as cummin
 from .reductions import cumprod as cumprod
 from .reductions import cumsum as cumsum
+from .reductions import reduce as reduce
 from .reductions import reduce_and as reduce_and
 from .reductions import reduce_max as reduce_max
 from .reductions import reduce_min as reduce_min

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ValueArgumentError
@@ -20,6 +21,35 @@ if TYPE_CHECKING:
     from ...registry.types import Number, Tensor
 
     Pairs = Sequence[tuple[int, int]]
+
+
+class Precision(Enum):
+    """JAX's precisions of products, which change nothing: products are computed in the dtype of the arguments.
+
+    >>> import tandem.jax as jax
+    >>> jax.lax.Precision("float32")
+    HIGHEST
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return _PRECISIONS.get(str(value).lower())
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+
+_PRECISIONS = {
+    **dict.fromkeys(("none", "default", "fastest", "bfloat16"), Precision.DEFAULT),
+    **dict.fromkeys(("high", "bfloat16_3x", "tensorfloat32"), Precision.HIGH),
+    **dict.fromkeys(("highest", "float32"), Precision.HIGHEST),
+}
 
 
 class ConvDimensionNumbers(NamedTuple):

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ...eager.tensor.construct import asarray
 from ...errors import ValueArgumentError
+from ...operators.creation.full import full
 from ...operators.declare.named_results import ValuesAndIndices
+from ...operators.declare.shape_rules import spec_of
+from ...operators.elementwise.arithmetic import add, mul
 from ...operators.elementwise.casting import astype
+from ...operators.elementwise.selection import maximum, minimum
 from ...operators.indexing.take import take_along_axis
 from ...operators.reductions import extrema, folds, order_statistics, scans, sorting
-from ...operators.shape.rearrange import flip
+from ...operators.shape.joining import concat
+from ...operators.shape.rearrange import flip, moveaxis
+from ...operators.shape.views import reshape
+from ...pytree import flatten
 from ...registry.dtypes import DEFAULT_INT
 
 if TYPE_CHECKING:
-    from ...registry.types import DTypeLike, Tensor
+    from ...registry.types import DTypeLike, Pytree, Tensor
 
 
 def reduce_sum(operand: Tensor, axes: Sequence[int]) -> Tensor:
@@ -45,6 +54,63 @@ def reduce_and(operand: Tensor, axes: Sequence[int]) -> Tensor:
 def reduce_or(operand: Tensor, axes: Sequence[int]) -> Tensor:
     """Whether some bool over axes is true."""
     return folds.any(operand, tuple(axes))
+
+
+def reduce(
+    operands: Pytree,
+    init_values: Pytree,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Pytree:
+    """The elements over axes combined by an associative function.
+
+    Args:
+        operands: a tensor, or a pytree of tensors of one shape.
+        init_values: a number for each tensor, for which the function returns its other argument.
+        computation: a function of two pytrees like ``operands``, which computes elementwise.
+        dimensions: the axes.
+
+    Source: ``jax.lax.reduce``.
+
+    >>> import tandem.jax as jax
+    >>> x = jax.numpy.arange(6).reshape((2, 3))
+    >>> jax.lax.reduce(x, 0, jax.lax.add, (0,)).tolist(), jax.lax.reduce(x, 1, lambda a, b: a * b, (1,)).tolist()
+    ([3, 5, 7], [0, 60])
+    """
+    fold = None if isinstance(operands, (tuple, list, dict)) else _FOLDS.get(computation)
+    if fold is not None:
+        return astype(computation(fold(operands, dimensions), init_values), operands.dtype)
+    leaves, structure = flatten(operands)
+    rows = [_flatten_axes(x, dimensions) for x in leaves]
+    count = spec_of(rows[0]).shape[0]
+    while count > 1:  # neighbours are combined, so that the order of the elements stays
+        even = count - count % 2
+        pairs = [structure.unflatten([x[at:even:2] for x in rows]) for at in (0, 1)]
+        combined = flatten(computation(*pairs))[0]
+        rows = [concat([one, x[even:]]) if count % 2 else one for one, x in zip(combined, rows)]
+        count = (count + 1) // 2
+    if count == 0:
+        rows = [
+            full((1, *spec_of(x).shape[1:]), 0, dtype=x.dtype) + astype(asarray(init), x.dtype)
+            for x, init in zip(rows, flatten(init_values)[0])
+        ]
+        return structure.unflatten([x[0] for x in rows])
+    result = flatten(computation(structure.unflatten([x[0] for x in rows]), init_values))[0]
+    return structure.unflatten([astype(one, x.dtype) for one, x in zip(result, leaves)])
+
+
+def _flatten_axes(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """The tensor with some axes as one, which comes first."""
+    first = moveaxis(x, tuple(axes), tuple(range(len(axes))))
+    return reshape(first, (math.prod(spec_of(first).shape[: len(axes)]), *spec_of(first).shape[len(axes) :]))
+
+
+_FOLDS: dict[Any, Callable[[Tensor, Sequence[int]], Tensor]] = {
+    add: reduce_sum,
+    mul: reduce_prod,
+    maximum: reduce_max,
+    minimum: reduce_min,
+}
 
 
 def argmax(operand: Tensor, axis: int, index_dtype: DTypeLike = DEFAULT_INT) -> Tensor:
