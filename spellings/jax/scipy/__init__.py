@@ -2,7 +2,9 @@
 
 special.py: ``td.special`` with ``logsumexp`` and SciPy's other names
 linalg.py: linear algebra with SciPy's arguments
-stats.py: densities of the normal distribution
+stats/: densities and probabilities of distributions
+combinatorial.py: factorial, poch, multigammaln, kl_div, rel_entr
+exponential_integrals.py: exp1, expn
 """
 
 from . import linalg as linalg

@@ -1,16 +1,17 @@
-"""``tandem.jax.scipy.stats``: densities of the normal distribution."""
+"""Densities of the normal distribution, of numbers and of vectors."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from ... import lazy
-from ...eager.tensor.construct import asarray
-from ...operators.elementwise.exponential import exp, log
+from .... import lazy
+from ....eager.tensor.construct import asarray
+from ....operators.elementwise.exponential import exp, log
+from .distributions import to_floats
 
 if TYPE_CHECKING:
-    from ...registry.types import Tensor, TensorLike
+    from ....registry.types import Tensor, TensorLike
 
 _linalg: Any = lazy.Module(".linalg")
 _special: Any = lazy.Module(".special")
@@ -22,8 +23,8 @@ class norm:
     @staticmethod
     def logpdf(x: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0) -> Tensor:
         """The logarithm of the density."""
-        width = asarray(scale)
-        return -(((asarray(x) - loc) / width) ** 2) / 2 - log(width) - math.log(2 * math.pi) / 2
+        x, loc, scale = to_floats(x, loc, scale)
+        return -(((x - loc) / scale) ** 2) / 2 - log(scale) - math.log(2 * math.pi) / 2
 
     @staticmethod
     def pdf(x: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0) -> Tensor:
@@ -45,6 +46,18 @@ class norm:
     def logcdf(x: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0) -> Tensor:
         """The logarithm of :meth:`cdf`."""
         result: Tensor = _special.log_ndtr((asarray(x) - loc) / scale)
+        return result
+
+    @staticmethod
+    def logsf(x: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0) -> Tensor:
+        """The logarithm of :meth:`sf`."""
+        result: Tensor = _special.log_ndtr(-(asarray(x) - loc) / scale)
+        return result
+
+    @staticmethod
+    def isf(q: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0) -> Tensor:
+        """The value of which :meth:`sf` is a probability."""
+        result: Tensor = loc - _special.ndtri(asarray(q)) * scale
         return result
 
     @staticmethod
