@@ -20,7 +20,7 @@ _WITHOUT_EFFECT = frozenset(
     "jax_log_compiles".split()
 )
 _CONTEXTS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-    "jax_debug_nans": lambda: _debug.nans(),  # type: ignore[no-any-return]
+    "jax_debug_nans": lambda: _debug.nans(),
     "jax_disable_jit": disable_jit,
 }
 

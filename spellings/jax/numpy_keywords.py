@@ -162,7 +162,8 @@ def linspace(
     (tensor([0. , 0.5, 1. ]), tensor(0.5))
     """
     if not retstep and is_number(start) and is_number(stop):
-        return creation.linspace(start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
+        plain: Tensor = creation.linspace(start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
+        return plain
     ends = [x if is_number(x) else asarray(x, device=device) for x in (start, stop)]
     wide = promoted_dtype("linspace", ends)
     wide = wide if wide.is_inexact else default_float()
@@ -171,7 +172,7 @@ def linspace(
     offsets = reshape(
         astype(creation.arange(num, device=device), wide), (num, *[1] * len(spec_of(step).shape))
     )
-    result = first + offsets * (step if num > endpoint else last - first)
+    result: Tensor = first + offsets * (step if num > endpoint else last - first)
     if endpoint and num > 1:
         result = where(offsets == num - 1, last, result)
     result = moveaxis(result, 0, axis)
@@ -201,7 +202,7 @@ def meshgrid(*xi: TensorLike, copy: bool = True, sparse: bool = False, indexing:
     if not copy:
         raise ValueArgumentError("meshgrid: copy=False is not supported, as in JAX")
     if not sparse:
-        return list(grids.meshgrid(*xi, indexing=indexing))
+        return list(grids.meshgrid(*map(asarray, xi), indexing=indexing))
     if indexing not in ("xy", "ij"):
         raise ValueArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
     axes = list(range(len(xi)))

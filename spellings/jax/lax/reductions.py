@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...eager.tensor.construct import asarray
 from ...errors import ValueArgumentError
-from ...operators.creation.full import full
+from ...operators.creation.creation import full
 from ...operators.declare.named_results import ValuesAndIndices
 from ...operators.declare.shape_rules import spec_of
 from ...operators.elementwise.arithmetic import add, mul
@@ -79,7 +79,8 @@ def reduce(
     """
     fold = None if isinstance(operands, (tuple, list, dict)) else _FOLDS.get(computation)
     if fold is not None:
-        return astype(computation(fold(operands, dimensions), init_values), operands.dtype)
+        whole: Any = operands
+        return astype(computation(fold(whole, dimensions), init_values), whole.dtype)
     leaves, structure = flatten(operands)
     rows = [_flatten_axes(x, dimensions) for x in leaves]
     count = spec_of(rows[0]).shape[0]

@@ -80,7 +80,8 @@ def log_softmax(
     if _is_plain(axis, where):
         return normalization.log_softmax(values, axis)
     if where is None:
-        return values - logsumexp(values, axis, keepdims=True)
+        plain: Tensor = values - logsumexp(values, axis, keepdims=True)
+        return plain
     counted = selection.where(where, values, 0.0)
     result = counted - logsumexp(values, axis, keepdims=True, where=where)
     return selection.where(where, result, float("-inf"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import ShapeError, ValueArgumentError
+from ...operators.creation import creation
 from ...operators.creation import full as fills
 from ...operators.declare.shape_rules import normalize_axis
 from ...operators.elementwise.arithmetic import sign
@@ -59,7 +60,7 @@ def constant(value: float, dtype: DTypeLike | None = None) -> Initializer:
     """
 
     def init(key: Key, shape: Sequence[int], dtype: DTypeLike | None = dtype) -> Tensor:
-        return fills.full(tuple(shape), value, dtype=dtype or default_float())
+        return creation.full(tuple(shape), value, dtype=dtype or default_float())
 
     return init
 

@@ -8,8 +8,7 @@ from ... import lazy
 from ...eager.tensor.construct import asarray
 from ...eager.tensor.interop.array_namespace import broadcast_shapes
 from ...errors import ValueArgumentError
-from ...operators.creation.creation import arange
-from ...operators.creation.full import full
+from ...operators.creation.creation import arange, full
 from ...operators.shape import parts
 from ...operators.shape.joining import concat
 from ...operators.shape.rearrange import flip, matrix_transpose
