@@ -20,7 +20,7 @@ from ..registry.values import describe
 from ..tracer.trace import is_tracing
 from . import autograd_kernel as autograd_kernel
 from .loops import is_batched, unify_inputs
-from .number_dtypes import weaken_inputs, widen_numbers
+from .number_dtypes import can_hold, rank_of, weaken_inputs, widen_numbers
 from .ops import SWITCH
 from .structure import (
     Leaves,
@@ -157,10 +157,11 @@ def _find_common_dtypes(name: str, results: Sequence[Leaves]) -> list[DType]:
         check_structure(name, f"the results of branches 0 and {number}", first.treedef, other.treedef)
     for i in range(len(first.tensors)):
         strong = [leaves.tensors[i] for leaves in results if not leaves.weak[i]]
-        model = (strong or [first.tensors[i]])[0]
+        model = strong[0] if strong else max((leaves.tensors[i] for leaves in results), key=rank_of)
         for number, leaves in enumerate(results):
             x = leaves.tensors[i]
-            if x.shape != model.shape or (x.dtype is not model.dtype and not leaves.weak[i]):
+            is_number = leaves.weak[i] and can_hold(model.dtype, x.dtype)
+            if x.shape != model.shape or (x.dtype is not model.dtype and not is_number):
                 path = first.treedef.paths()[i]
                 kind = BodyDTypeError if x.shape == model.shape else ArgumentError
                 raise kind(

@@ -11,7 +11,6 @@ from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
-from ..eager.tensor.weak_scalars import weak_scalar
 from ..errors import (
     ArgumentError,
     BodyDTypeError,
@@ -67,7 +66,11 @@ def scan(
     steps = count_steps(name, items, length)
     step = _ScanStep(name, f, items.treedef)
     if not is_tracing() and steps:
-        return _run_eager_scan(_EagerScan(step, items, steps, bool(reverse), lower), carry)
+        try:
+            return _run_eager_scan(_EagerScan(step, items, steps, bool(reverse), lower), carry)
+        except BodyDTypeError:
+            if lower is None:
+                raise  # the graph of a loop with a counter may have a weak one
     specs = [_item_spec(x) for x in items.tensors]
     closed, carry = trace_step(name, step, carry, specs, counts=lower is not None)
     count, tensors = len(carry.tensors), items.tensors
@@ -147,7 +150,6 @@ class _EagerScan(NamedTuple):
         step: runs one step.
         items: what it iterates over.
         length, reverse, lower: as in :func:`scan`.
-        counts_weakly: whether the counter is a weak scalar, which takes the dtypes of integers that it meets.
     """
 
     step: _ScanStep
@@ -155,13 +157,6 @@ class _EagerScan(NamedTuple):
     length: int
     reverse: bool
     lower: int | None
-    counts_weakly: bool = False
-
-    def item(self, index: int) -> list[Tensor]:
-        """The items of a step."""
-        if self.counts_weakly:
-            return [weak_scalar(x[index].item()) for x in self.items.tensors]
-        return [x[index] for x in self.items.tensors]
 
     def find_call(self, carry: Leaves) -> LoopCall | None:
         """The call of this scan as a loop that may be compiled."""
@@ -191,17 +186,17 @@ def _run_eager_scan(loop: _EagerScan, carry: Leaves) -> tuple[Any, Any]:
 
 def _run_python_scan(loop: _EagerScan, carry: Leaves, call: LoopCall | None) -> tuple[Any, Any]:
     """Run a scan as a Python loop, or some steps of it if compiled code can run the others."""
-    step, steps = loop.step, range(loop.length)
+    step, items, steps = loop.step, loop.items.tensors, range(loop.length)
     rows: list[list[Tensor]] = []
     state, rest = carry.tensors, None
     for index in reversed(steps) if loop.reverse else steps:
-        own = _OwnCarry(state)
+        item, own = [x[index] for x in items], _OwnCarry(state)
         try:
-            next_carry, row, dtypes = _take_step(step.name, step, carry, own.copies, loop.item(index))
+            next_carry, row, dtypes = _take_step(step.name, step, carry, own.copies, item)
         except BodyDTypeError:
-            if loop.lower is None or loop.counts_weakly:
-                raise
-            return _run_python_scan(loop._replace(counts_weakly=True), carry, call)
+            if call is not None:
+                call.note_time()
+            raise
         if dtypes is not None:  # of numbers in the carry: begin again
             return _run_python_scan(loop, cast_numbers(carry, dtypes), call)
         state = own.restore_unwritten(cast_to_carry(carry, next_carry))

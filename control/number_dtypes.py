@@ -142,10 +142,10 @@ def find_wider_dtypes(name: str, before: Leaves, after: Leaves) -> list[DType | 
         if old.shape == new.shape and old.dtype is new.dtype:
             continue
         path = before.treedef.paths()[index]
-        if old.shape == new.shape and before.weak[index] and _can_hold(new.dtype, old.dtype):
+        if old.shape == new.shape and before.weak[index] and can_hold(new.dtype, old.dtype):
             dtypes[index] = new.dtype
             continue
-        if old.shape == new.shape and after.weak[index] and _can_hold(old.dtype, new.dtype):
+        if old.shape == new.shape and after.weak[index] and can_hold(old.dtype, new.dtype):
             continue
         kind = BodyDTypeError if old.shape == new.shape else ArgumentError
         raise kind(
@@ -155,12 +155,17 @@ def find_wider_dtypes(name: str, before: Leaves, after: Leaves) -> list[DType | 
     return dtypes if any(dtype is not None for dtype in dtypes) else None
 
 
-def _can_hold(dtype: DType, number: DType) -> bool:
+def can_hold(dtype: DType, number: DType) -> bool:
     """Whether ``dtype`` can hold a Python number of the dtype ``number``; bools and numbers do not mix."""
-    if (dtype.kind == "b") is not (number.kind == "b"):
-        return False
-    order = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
-    return order[dtype.kind] >= order[number.kind]
+    return (dtype.kind == "b") is (number.kind == "b") and _RANKS[dtype.kind] >= _RANKS[number.kind]
+
+
+def rank_of(x: Tensor) -> int:
+    """The rank of the kind of a tensor's dtype, which can hold numbers of lower kinds."""
+    return _RANKS[x.dtype.kind]
+
+
+_RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 def cast_numbers(leaves: Leaves, dtypes: Sequence[DType | None]) -> Leaves:

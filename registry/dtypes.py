@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -71,14 +71,9 @@ class DType:
             return True
         if type(other) is DType:
             return False
-        if (
-            other is float or other is complex
-        ):  # the dtype of NumPy, and the default one, which functions make of it
-            return self is as_dtype(other) or find_meant(other) is self
-        try:
-            return find_meant(other) is self
-        except TypeError:  # it has no hash
-            return False
+        if other is float or other is complex:  # NumPy's dtype, and the default one that functions make of it
+            return self is as_dtype(other) or self.name == ("complex128" if other is complex else "float64")
+        return find_meant(other) is self
 
     __hash__ = object.__hash__
 
@@ -210,14 +205,28 @@ _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
 )
 
 
-@functools.lru_cache(maxsize=256)
 def find_meant(value: object) -> DType | None:
     """The data type that a type or name of NumPy means; None for anything else."""
-    if not isinstance(value, (type, str, np.dtype)):
-        return None
+    kind = type(value)
+    if kind is str:
+        return _find_named(str(value))
+    if kind is type:  # a class of a user has another meaning, even with an attribute `dtype`
+        is_scalar = value is bool or value is int or issubclass(cast(type, value), np.generic)
+        return _BY_NAME.get(np.dtype(cast(type, value)).name) if is_scalar else None
+    if issubclass(kind, np.dtype):
+        dtype = cast("NumpyDType", value)
+        return _BY_NAME.get(dtype.name) if dtype.isnative else None
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _find_named(name: str) -> DType | None:
+    """The data type of a name, such as ``"float32"``, or of a code, such as ``"f4"``."""
+    if name in _BY_NAME or not name.isascii() or not (name.isalnum() or name == "?"):
+        return _BY_NAME.get(name)
     try:
-        return _BY_NAME.get(np.dtype(value).name)
-    except TypeError:  # no name of a dtype
+        return _BY_NAME.get(np.dtype(name).name)
+    except TypeError:
         return None
 
 

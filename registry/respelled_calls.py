@@ -106,7 +106,7 @@ class RespelledCalls:
         if len({*canonical}) < len(canonical):
             return self.translate
         if not binder.names.issuperset(others):
-            return self._find_library_function(given, others - binder.names) or self.translate
+            return self._find_library_function(given, canonical) or self.translate
         if len(others) < len(canonical):
             return self._writing(canonical) if given <= binder.limit else self.translate
         if given <= binder.limit:
@@ -140,16 +140,19 @@ class RespelledCalls:
             overloads = find_overloads(self.operator.schema.namespace, self.operator.schema.name)
         return next((other for other in overloads if respelled_calls(other)._fits(given, names)), None)
 
-    def _find_library_function(self, given: int, names: set[str]) -> Callable[[Args, Kwargs], Any] | None:
+    def _find_library_function(
+        self, given: int, names: Sequence[str]
+    ) -> Callable[[Args, Kwargs], Any] | None:
         """A function of NumPy's or PyTorch's namespace with keywords that the operator lacks: ``x.sum(where=mask)``."""
-        if self.operator.schema.namespace != "td":
+        schema, added = self.operator.schema, {*names} - self.spellings.binder.names - {"out"}
+        if schema.namespace != "td" or schema.is_mutable or "self" in names:
             return None
         for name in (self.operator.schema.name, *getattr(self.operator.decl, "aliases", ())):
-            function: Any = find_library_function(name, names)
+            function: Any = find_library_function(name, added)
             if function is not None:
-                return (
-                    _call(function) if given <= self.spellings.binder.limit else self._packing_for(function)
-                )
+                packs = given > self.spellings.binder.limit
+                call = self._packing_for(function) if packs else _call(function)
+                return lambda args, kwargs: call(args, dict(zip(names, kwargs.values())))
         return None
 
     def _packing_for(self, function: Callable[..., Any]) -> Callable[[Args, Kwargs], Any]:

@@ -202,7 +202,7 @@ class _DirectWrite:
         if not 0 < len(args) <= self.limit or type(args[0]) is not Tensor or op.extra_keys:
             return False
         if kwargs:
-            if "out" in kwargs:
+            if "out" in kwargs or not op.binder.names.issuperset(kwargs):
                 return False
             args = (*args, *kwargs.values())
         for value in args:

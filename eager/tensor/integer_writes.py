@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...registry.dtypes import float64
+from .construct import asarray
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -17,12 +19,14 @@ def drop_fractions(x: Tensor, value: object) -> object:
     """A float, or a tensor of floats, as integers of the dtype of a tensor.
 
     Returns:
-        The integers; None for other values and tensors, and for a float that does not fit.
+        The integers, which wrap as casts of tensors do; None for other values and tensors.
     """
     if type(x) is not Tensor or not x.dtype.is_integer:
         return None
     if type(value) is float:
-        return int(value) if -WHOLE < value < WHOLE and _fits(int(value), x.dtype) else None
+        if -WHOLE < value < WHOLE and _fits(int(value), x.dtype):
+            return int(value)
+        return asarray(value, float64).astype(x.dtype)
     return value.astype(x.dtype) if type(value) is Tensor and value.dtype.is_floating else None
 
 

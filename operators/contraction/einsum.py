@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from string import ascii_letters
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from ... import lazy
@@ -242,6 +242,7 @@ def einsum(
     return _einsum(equation, operands) if out is None else _einsum(equation, operands, out=out)
 
 
+_LETTERS = ascii_uppercase + ascii_lowercase
 _WITHOUT_EFFECT = frozenset(("order", "casting", "precision", "out_sharding"))
 
 
@@ -260,11 +261,11 @@ def _join_axes(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _name_axes(axes: Sequence[Any]) -> str:
-    """The letters of numbered axes."""
+    """The letters of numbered axes, which have the order of the numbers."""
     for axis in axes:
-        if axis is not ... and not (isinstance(axis, int) and 0 <= axis < len(ascii_letters)):
-            raise ArgumentError(f"einsum: axes are numbers from 0 to {len(ascii_letters) - 1}, not {axis!r}")
-    return "".join(["..." if axis is ... else ascii_letters[axis] for axis in axes])
+        if axis is not ... and not (hasattr(axis, "__index__") and 0 <= axis < len(_LETTERS)):
+            raise ArgumentError(f"einsum: axes are numbers from 0 to {len(_LETTERS) - 1}, not {axis!r}")
+    return "".join(["..." if axis is ... else _LETTERS[axis] for axis in axes])
 
 
 @composite(

@@ -20,6 +20,7 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expa
 from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Linear, Rule
 from ..declare.kinds import array_op, view
+from ..declare.quiet import call_quietly
 from ..declare.shape_rules import broadcast_shapes, spec_of
 from ..declare.view_spec import Piece, PieceSpec, Sizes, ViewLayout
 from ..shape.views import sum_to
@@ -208,7 +209,7 @@ def _write_kernel(xp: ArrayModule, self: Array, value: Any, plan: Plan, *, accum
     """
     out = xp.array(self)
     selected = out[to_numpy_index(plan)]  # a plan selects no element twice, so plain addition is right
-    value = xp.asarray(value).astype(out.dtype)
+    value = call_quietly(xp.asarray(value).astype, out.dtype)  # infinities have no integer
     selected[...] = selected + value if accumulate else value
     return out
 

@@ -74,6 +74,8 @@ def reshape(a: Tensor, shape: int | Sequence[int], order: str = "C", *, copy: bo
     >>> np.reshape(np.arange(6), (2, 3), order="F").tolist()
     [[0, 2, 4], [1, 3, 5]]
     """
+    if order not in (None, "C", "A", "K", "F"):
+        raise ValueArgumentError(f"reshape: order must be 'C', 'F' or 'A', not {order!r}")
     if order != "F":
         return views.reshape(a, shape) if copy is None else views.reshape(a, shape, copy=copy)
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -165,6 +165,20 @@ def test_counters_take_the_dtype_of_integers(name, dtype):
         assert found.tolist() == expected.astype(dtype).tolist()
 
 
+def test_counters_wrap_eagerly_as_in_compiled_code():
+    for start, stop, dtype in ((0, 1000, td.int8), (-3, 3, td.uint8)):
+        x = td.zeros((), dtype=dtype)
+        compiled = td.jit(lambda x, a=start, b=stop: td.fori_loop(a, b, lambda i, c: c + i * 2, x))
+        for _ in range(3):
+            assert td.fori_loop(start, stop, lambda i, c: c + i * 2, x).item() == compiled(x).item()
+
+
+def test_numbers_are_not_narrowed_to_the_dtype_of_another_branch():
+    with pytest.raises(BodyDTypeError, match="the results of the branches differ"):
+        td.jit(lambda c: td.cond(c > 0, lambda c: 2.5, lambda c: c, c))(td.asarray(1))
+    assert td.jit(lambda c: td.cond(c > 0, lambda c: 1, lambda c: 2.5, c))(td.asarray(0)).item() == 2.5
+
+
 @pytest.mark.parametrize("run", [lambda f: f, td.jit])
 def test_dicts_may_list_their_keys_in_another_order(run):
     a = td.asarray([1.0, 2.0])

@@ -304,3 +304,28 @@ def test_composite_results_must_fit():
         td.zeros(2).lt_(td.ones((3, 2)))
     with pytest.raises(errors.ShapeError, match="cumsum_"):
         td.zeros((2, 2)).cumsum_()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("uint8", 300.5), ("int8", -1e30), ("int32", np.inf), ("int16", np.nan)]
+)
+def test_floats_that_do_not_fit_are_cast_in_every_way(dtype, value):
+    with np.errstate(all="ignore"):
+        want = td.asarray(value, dtype=td.float64).astype(dtype).item()
+    x, mask = td.zeros(3, dtype=dtype), td.asarray([True, False, False])
+    x[0] = value
+    assert x[0].item() == want and td.zeros(3, dtype=dtype).fill_(value)[0].item() == want
+    for place in (0, mask, td.asarray([0])):
+        written = td.zeros(3, dtype=dtype)
+        written[place] = value
+        assert written[0].item() == want
+        assert td.zeros(3, dtype=dtype).at[place].set(value)[0].item() == want
+        compiled = td.jit(lambda x, place=place: x.at[place].set(value))
+        assert compiled(td.zeros(3, dtype=dtype))[0].item() == want
+
+
+def test_in_place_operators_refuse_keywords_of_numpy():
+    x = td.asarray([0.0, 1.0])
+    with pytest.raises(errors.ArgumentError, match="has no argument 'where'"):
+        x.float_power_(2, where=x > 0)
+    assert x.tolist() == [0.0, 1.0]

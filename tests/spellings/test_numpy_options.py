@@ -102,6 +102,21 @@ def test_functions_of_tandem_take_the_same_keywords():
     assert gradient.tolist() == [2.0, 0.0]
 
 
+def test_axes_of_einsum_are_sorted_by_number():
+    x = ARRAYS["int64"]
+    for axes in ([26, 25], [51, 0], [np.int64(3), 1]):
+        check(td.einsum(td.asarray(x), axes), np.einsum(x, axes))
+
+
+def test_names_of_pytorch_beside_keywords_of_numpy():
+    x = td.asarray(ARRAYS["float64"])
+    assert x.mean(dim=1, dtype=td.float32).dtype is td.float32
+    assert x.sum(dim=0, where=x > 0, keepdim=True).tolist() == [[1.0, 5.0, 3.5]]
+    assert td.mean(x, dim=1, dtype=td.float64).tolist() == td.mean(x, 1).tolist()
+    with pytest.raises(ValueArgumentError, match="order must be"):
+        x.reshape(6, order="bogus")
+
+
 def test_errors():
     x = td.ones((2, 3))
     with pytest.raises(ArgumentError, match="has no argument 'where'"):

@@ -55,7 +55,6 @@ from ...operators.elementwise.exponential import log1p as log1p
 from ...operators.elementwise.exponential import rsqrt as rsqrt
 from ...operators.elementwise.exponential import sqrt as sqrt
 from ...operators.elementwise.neighbours import nextafter as nextafter
-from ...operators.elementwise.number_parts import bitwise_count as population_count
 from ...operators.elementwise.rounding import ceil as ceil
 from ...operators.elementwise.rounding import floor as floor
 from ...operators.elementwise.rounding import round as round
@@ -126,6 +125,7 @@ from .elementwise import div as div
 from .elementwise import integer_pow as integer_pow
 from .elementwise import logistic as logistic
 from .elementwise import optimization_barrier as optimization_barrier
+from .elementwise import population_count as population_count
 from .elementwise import reduce_precision as reduce_precision
 from .elementwise import select as select
 from .elementwise import select_n as select_n

@@ -132,10 +132,25 @@ def clz(x: Tensor) -> Tensor:
     [8, 7, 0]
     """
     dtype, step = spec_of(x).dtype, 1
-    bits = x if dtype in UNSIGNED else astype(x, UNSIGNED[SIGNED.index(dtype)])
+    bits = _to_unsigned(x)
     while step < 8 * dtype.itemsize:  # every bit after the first one is set
         bits, step = bits | bitwise_right_shift(bits, step), 2 * step
     return astype(bitwise_count(bitwise_not(bits)), dtype)
+
+
+def _to_unsigned(x: Tensor) -> Tensor:
+    dtype = spec_of(x).dtype
+    return x if dtype in UNSIGNED else astype(x, UNSIGNED[SIGNED.index(dtype)])
+
+
+def population_count(x: Tensor) -> Tensor:
+    """The number of bits that are set, of negative integers in two's complement, in the same dtype.
+
+    >>> import tandem as td
+    >>> td.jax.lax.population_count(td.asarray([3, -1], dtype=td.int8)).tolist()
+    [2, 8]
+    """
+    return astype(bitwise_count(_to_unsigned(x)), spec_of(x).dtype)
 
 
 def optimization_barrier(operand: Pytree) -> Pytree:
