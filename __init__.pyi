@@ -286,12 +286,12 @@ scalar = _scalar
 def abs(
     self: _TensorLike,
 ) -> Tensor:
-    """The magnitude of each element; the most negative integer is unchanged."""
+    """The magnitude of each element; the most negative integer and bools are unchanged."""
 
 def absolute(
     self: _TensorLike,
 ) -> Tensor:
-    """The magnitude of each element; the most negative integer is unchanged."""
+    """The magnitude of each element; the most negative integer and bools are unchanged."""
 
 def acos(
     self: _TensorLike,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from .. import config, lazy
@@ -43,12 +44,21 @@ def describe_native() -> dict[str, Any]:
     return {"on": not fault, **({"why not": fault} if fault else {})}
 
 
+def _stat_entries(folder: str) -> Iterator[os.stat_result]:
+    """The status of each entry of the cache; other processes rename files while this one reads the folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                if entry.is_file() and entry.name != "key":
+                    yield entry.stat()
+
+
 def describe_cache() -> dict[str, Any]:
     """Describe the cache of compiled code: its folder and size, or the reason why nothing is cached."""
     where, fault = cache.directory(), cache.reason()
     if fault:
         return {"on": False, "why not": fault}
-    entries = [entry.stat() for entry in os.scandir(where) if entry.is_file() and entry.name != "key"]
+    entries = list(_stat_entries(where))
     return {
         "on": True,
         "directory": where,

@@ -36,19 +36,19 @@ class TensorMethods(TensorBase):
     def abs(
         self,
     ) -> Tensor:
-        """The magnitude of each element; the most negative integer is unchanged."""
+        """The magnitude of each element; the most negative integer and bools are unchanged."""
     def abs_(
         self,
     ) -> Tensor:
-        """The magnitude of each element; the most negative integer is unchanged."""
+        """The magnitude of each element; the most negative integer and bools are unchanged."""
     def absolute(
         self,
     ) -> Tensor:
-        """The magnitude of each element; the most negative integer is unchanged."""
+        """The magnitude of each element; the most negative integer and bools are unchanged."""
     def absolute_(
         self,
     ) -> Tensor:
-        """The magnitude of each element; the most negative integer is unchanged."""
+        """The magnitude of each element; the most negative integer and bools are unchanged."""
     def acos(
         self,
     ) -> Tensor:
@@ -4042,7 +4042,7 @@ class TensorMethods(TensorBase):
         """The solutions of ``A @ x = input`` for triangular matrices, and the matrices."""
     def type(
         self,
-        dtype: _DTypeLike | None = None,
+        dtype: _DTypeLike | Callable[..., Tensor] | None = None,
     ) -> Tensor | _b.str:
         """Convert the tensor to a dtype; without an argument, return the name of its dtype."""
     def type_as(

@@ -171,7 +171,7 @@ def test_bad_values():
     with pytest.raises(errors.ShapeError, match="broadcast"):
         put(x, 0, wrap(np.zeros((2, 2), np.int8)))
     with pytest.raises(errors.DTypeError, match="astype"):
-        put(x, 0, 0.5)
+        put(x, 0, 0.5j)
     with pytest.raises(OverflowError, match="int8"):
         put(x, ROWS, 200)
 

@@ -126,7 +126,7 @@ def test_values_that_do_not_fit_are_refused():
         with pytest.raises(ShapeError):
             way(lambda x, m: x.at[m].set(td.ones((2, 1))))(td.asarray(X), mask)
         with pytest.raises(DTypeError):
-            way(lambda x, m: x.at[m].set(1.5))(td.arange(12).reshape(3, 4), mask)
+            way(lambda x, m: x.at[m].set(1.5j))(td.arange(12).reshape(3, 4), mask)
         with pytest.raises(DTypeError):
             way(lambda x, m: x.at[m].divide(2))(td.arange(12).reshape(3, 4), mask)
 
@@ -166,7 +166,7 @@ def test_hot_writes_at_masks_count_as_writes():
         with pytest.raises(IndexError):
             x[td.asarray([True])]
         with pytest.raises(DTypeError):
-            td.arange(5)[mask] = 0.5
+            td.arange(5)[mask] = 0.5j
 
 
 def test_hot_writes_of_overlapping_views_read_first():
