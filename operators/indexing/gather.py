@@ -20,6 +20,7 @@ from ..declare.declaration import IndexSpec
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
 from ..declare.native_kernel import Decomposition
+from ..declare.quiet import call_quietly
 from ..declare.shape_rules import broadcast_shapes, check_rank, normalize_axis, spec_of
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
@@ -220,7 +221,7 @@ def write_at_indices(
     """
     # In row-major order: NumPy writes in the memory order of the index arrays.
     key = _numpy_key(xp, out, [xp.asarray(one, order="C") for one in indices], axis)
-    value = xp.asarray(value).astype(out.dtype, order="C")
+    value = call_quietly(xp.asarray(value).astype, out.dtype, "C")  # infinities have no integer
     try:
         if combine:
             # NumPy's ``ufunc.at`` reads out of bounds if the value is smaller than the selection.
