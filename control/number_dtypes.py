@@ -15,6 +15,7 @@ from typing import cast
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.weak_scalars import Traced, number_of, weak_scalar, widest
 from ..errors import ArgumentError, BodyDTypeError, TandemError
+from ..operators.indexing.slicing import KIND_RANKS
 from ..registry.dtypes import DType
 from ..registry.values import TensorSpec, describe
 from ..tracer.weak import wrap_integers
@@ -157,15 +158,12 @@ def find_wider_dtypes(name: str, before: Leaves, after: Leaves) -> list[DType | 
 
 def can_hold(dtype: DType, number: DType) -> bool:
     """Whether ``dtype`` can hold a Python number of the dtype ``number``; bools and numbers do not mix."""
-    return (dtype.kind == "b") is (number.kind == "b") and _RANKS[dtype.kind] >= _RANKS[number.kind]
+    return (dtype.kind == "b") is (number.kind == "b") and KIND_RANKS[dtype.kind] >= KIND_RANKS[number.kind]
 
 
 def rank_of(x: Tensor) -> int:
     """The rank of the kind of a tensor's dtype, which can hold numbers of lower kinds."""
-    return _RANKS[x.dtype.kind]
-
-
-_RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+    return KIND_RANKS[x.dtype.kind]
 
 
 def cast_numbers(leaves: Leaves, dtypes: Sequence[DType | None]) -> Leaves:

@@ -6,7 +6,6 @@ float to the float; Python scalars are weak. Pairs that the standard leaves unde
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any, cast
@@ -219,7 +218,6 @@ def find_meant(value: object) -> DType | None:
     return None
 
 
-@functools.lru_cache(maxsize=256)
 def _find_named(name: str) -> DType | None:
     """The data type of a name, such as ``"float32"``, or of a code, such as ``"f4"``."""
     if name in _BY_NAME or not name.isascii() or not (name.isalnum() or name == "?"):

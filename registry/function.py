@@ -19,12 +19,12 @@ from .operator import Operator, definition_listeners, find_operator, lock
 from .schemas.schema import MISSING, Schema
 
 if TYPE_CHECKING:
+    F = TypeVar("F", bound=Callable[..., Any])
     from .types import Tensor
 
 inspect = lazy.Module("inspect")
 
 R = TypeVar("R")
-F = TypeVar("F", bound=Callable[..., Any])
 
 # Run once, before the first operator call of the process: initialization that the import defers.
 before_first_call: list[Callable[[], object]] = []

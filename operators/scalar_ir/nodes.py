@@ -321,11 +321,11 @@ def instantiate(
     add(mul(const(2.0):float32, arg(0):float32):float32, const(1.0):float32):float32
     """
     args = [arg(i, dtype) for i, dtype in enumerate(dtypes)]
-    widened = [cast(a, dt.float32) if a.dtype in dt.HALVES else a for a in args]
+    widened = [cast(a, dt.float32) if dt.is_half(a.dtype) else a for a in args]
     result = body(*widened)
     if not isinstance(result, Expr):
         result = const(result, out or dt.scalar_dtype(result))
-    halves = {dtype for dtype in dtypes if dtype in dt.HALVES}
+    halves = {dtype for dtype in dtypes if dt.is_half(dtype)}
     if out is None and len(halves) == 1 and result.dtype is dt.float32:
         out = next(iter(halves))
     return result if out is None else cast(result, out)

@@ -32,6 +32,8 @@ from ..runtime import rt_base as rt
 
 # The code of a dtype is its index here; `rt_operands` has the same numbers.
 CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX
+CODE_OF: dict[DType, int] = {dtype: code for code, dtype in enumerate(CODES)}
+"""The codes of dtypes, which are found by their hashes and not compared one by one."""
 WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 
 _TYPE_NAMES = {dt.bool_: "u8", dt.bfloat16: "u16", dt.complex64: "f32", dt.complex128: "f64"}
@@ -138,7 +140,7 @@ def make_dtype_map() -> StructMemory:
         if dtype is not dt.bfloat16 and dtype.np.num < 256:
             result.memory[dtype.np.num] = code
     for alias in "qQ":  # long long is int64 with another type number
-        result.memory[np.dtype(alias).num] = CODES.index(dt.as_dtype(np.dtype(alias)))
+        result.memory[np.dtype(alias).num] = CODE_OF[dt.as_dtype(np.dtype(alias))]
     return result
 
 
@@ -168,10 +170,10 @@ class DTypeObjects(StructMemory):
                 self.insert(sys.intern(f"{dtype.kind}{dtype.itemsize}"), code)
             dtype.call_when_loaded(self.insert_numpy_types)
         for alias in (np.dtype("q"), np.dtype("Q")):  # long long is int64 with another type number
-            self.insert(alias, CODES.index(dt.as_dtype(alias)))
-            self.insert(alias.type, CODES.index(dt.as_dtype(alias)))
-        self.insert(bool, CODES.index(dt.bool_))
-        self.insert(int, CODES.index(dt.DEFAULT_INT))
+            self.insert(alias, CODE_OF[dt.as_dtype(alias)])
+            self.insert(alias.type, CODE_OF[dt.as_dtype(alias)])
+        self.insert(bool, CODE_OF[dt.bool_])
+        self.insert(int, CODE_OF[dt.DEFAULT_INT])
         self.store_defaults()
         dt.default_listeners.append(self.store_defaults)
 
@@ -187,13 +189,13 @@ class DTypeObjects(StructMemory):
 
     def insert_numpy_types(self, dtype: DType) -> None:
         """Insert NumPy's dtype and scalar type."""
-        self.insert(dtype.np, CODES.index(dtype))
-        self.insert(dtype.np.type, CODES.index(dtype))
+        self.insert(dtype.np, CODE_OF[dtype])
+        self.insert(dtype.np.type, CODE_OF[dtype])
 
     def store_defaults(self) -> None:
         """Store the codes of ``float`` and ``complex``."""
-        self.insert(float, CODES.index(dt.default_float()))
-        self.insert(complex, CODES.index(dt.default_complex()))
+        self.insert(float, CODE_OF[dt.default_float()])
+        self.insert(complex, CODE_OF[dt.default_complex()])
 
 
 def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
@@ -238,7 +240,7 @@ def make_process_struct(dtype_objects: DTypeObjects) -> StructMemory:
         dtype.call_when_loaded(partial(store_descriptor, code))
 
     def follow_default() -> None:
-        result.set(rt.Globals.default_float, CODES.index(dt.default_float()))
+        result.set(rt.Globals.default_float, CODE_OF[dt.default_float()])
 
     dt.default_listeners.append(follow_default)
     follow_default()
@@ -392,7 +394,7 @@ def make_variant(
     result.kept.append(code)
     for i, dtype in enumerate(to):
         result.set(rt.Variant.sizes + 8 * i, dtype.itemsize)
-        result.set(rt.Variant.scalar_codes + 8 * i, CODES.index(dtype))
+        result.set(rt.Variant.scalar_codes + 8 * i, CODE_OF[dtype])
     return result
 
 

@@ -19,7 +19,7 @@ from .caching_stubs import LoopStub, ViewListStub, ViewStub
 from .kernels import ComposedStub, KernelStub, has_eager_kernel
 from .recording import find_recorder
 from .runtime import Runtime
-from .structs import CODES, StructMemory
+from .structs import CODE_OF, StructMemory
 from .stubs import FillStub, Stub
 
 # Imported when a loop is looked for: code that is found in the disk cache does not need what writes it.
@@ -166,9 +166,9 @@ def is_row_served(op: Operator, dtype: DType) -> bool:
     service = find_service(op)
     if service is None or service.recorder != "elementwise":
         return service is not None and service.is_served(op, dtype)
-    code, others = CODES.index(dtype), len(op.schema.arguments) - 1
+    code, others = CODE_OF[dtype], len(op.schema.arguments) - 1
     # a condition, which comes first, may be boolean
-    for first in (code,) if others < 2 else (code, CODES.index(bool_)):
+    for first in (code,) if others < 2 else (code, CODE_OF[bool_]):
         dtypes = loops.resolve_dtypes(op, (first, *[code] * others))
         if dtypes is not None and loops.has_loop(op, dtypes):
             return True
