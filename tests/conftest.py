@@ -1,5 +1,6 @@
 """Fixtures that several test files share, and hooks that keep the collection of 20,000 tests fast."""
 
+import collections
 import contextlib
 import gc
 import os
@@ -110,6 +111,7 @@ def no_fallback():
 
 
 ROTATION = 8  # commits after which each row of a rotating test has run
+MANY_ROWS = (12, 48)  # rows of one test from which two, and three, commits share them
 NATIVE_OFF = os.environ.get("TANDEM_NATIVE") == "0"
 
 
@@ -149,9 +151,20 @@ def pytest_collection_modifyitems(config, items):
     if config.option.keyword:
         return
     part = int(os.environ.get("TANDEM_TEST_SEED", "0")) + NATIVE_OFF
+    rows = collections.Counter(_function_of(item) for item in items if not item.get_closest_marker("full"))
     for item in items:
-        if _rotates(item) and zlib.crc32(item.name.encode()) % ROTATION != part % ROTATION:
+        share = ROTATION if _rotates(item) else _find_share(rows[_function_of(item)])
+        if (zlib.crc32(item.name.encode()) + part) % share:
             item.add_marker(pytest.mark.full)
+
+
+def _function_of(item):
+    return item.path, getattr(item, "originalname", item.name)
+
+
+def _find_share(rows):
+    """The commits after which each row of a test with that many rows has run."""
+    return sum(rows > limit for limit in MANY_ROWS) + 1
 
 
 def _rotates(item):
