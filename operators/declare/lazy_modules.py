@@ -53,6 +53,7 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.nn.layers": "dropout scaled_dot_product_attention",
     ".operators.nn.normalization": ".softmax .log_softmax .logsumexp .layer_norm",
     ".operators.reductions.segments": "segment_sum segment_prod segment_max segment_min",
+    ".operators.reductions.selection": "argselect",
     ".operators.reductions.sorting": ".argsort .sort argtopk sort_values",
     ".operators.reductions.extrema": (
         ".max .min .amax .amin .aminmax .cummax .cummin running_max running_min running_argmax running_argmin"

@@ -10,6 +10,7 @@ extrema.py: max, min, cummax, cummin with indices; aminmax
 order_statistics.py: kthvalue, topk, mode
 partitions.py: lexsort, partition, argpartition, sort_complex
 searching.py: searchsorted and isin
+selection.py: argselect: positions of elements by rank
 sets.py: unique_all, unique_counts, unique_inverse, unique_values
 unique.py: unique, also of slices along an axis
 statistics.py: mean, var, std, count_nonzero

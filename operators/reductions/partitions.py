@@ -1,4 +1,4 @@
-"""lexsort, partition, argpartition and sort_complex, which sort completely."""
+"""lexsort, partition, argpartition and sort_complex."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import OutOfBoundsError, ShapeError, ValueArgumentError
-from ...registry.dtypes import ALL, REAL, bool_, to_complex
+from ...registry.dtypes import ALL, REAL, bool_, int8, to_complex
 from ..declare.derivatives import NotDifferentiable
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
-from ..elementwise.casting import cast
+from ..elementwise.casting import cast, stop_gradient
+from ..elementwise.comparison import eq, gt, isnan, logical_and, logical_or, lt
 from ..elementwise.complex_parts import imag, real
 from ..indexing.take import take_along_axis
 from ..shape.views import reshape
+from .selection import LEAST_SELECTED, find_rank
 from .sorting import argsort, sort
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _ARGS = """Args:
     axis: the axis; None: the tensor is flattened first.
 
 Returns:
-    A new tensor{dtype}. All of it is sorted, as in JAX.
+    A new tensor{dtype}. Elements on one side of one position keep their order; for several all are sorted.
 
 Raises:
     OutOfBoundsError: a position or the axis is out of bounds.
@@ -85,6 +87,23 @@ def _check_partition(name: str, self: Tensor, kth: tuple[int, ...], axis: int | 
     return flat, along
 
 
+def _divides(flat: Tensor, kth: tuple[int, ...], axis: int) -> bool:
+    """Whether the elements are divided by one of them; otherwise all are sorted."""
+    size = spec_of(flat).shape[axis]
+    return size >= LEAST_SELECTED and len({position % size for position in kth}) == 1
+
+
+def _divide(flat: Tensor, kth: tuple[int, ...], axis: int) -> Tensor:
+    """The positions of the elements before the kth in sorted order, equal to it, and behind it, each in their order."""
+    is_float = spec_of(flat).dtype.is_inexact
+    bound = take_along_axis(flat, find_rank(flat, kth[0] % spec_of(flat).shape[axis], axis), axis)
+    before, behind = lt(flat, bound), gt(flat, bound)
+    if is_float:  # NaN is the largest number
+        before = logical_or(before, logical_and(isnan(bound), eq(flat, flat)))
+        behind = logical_or(behind, logical_and(isnan(flat), eq(bound, bound)))
+    return argsort(1 + cast(behind, int8) - cast(before, int8), axis=axis)
+
+
 @composite(
     "partition(Tensor self, int[] kth, int? axis=-1) -> Tensor",
     doc=make_docstring(
@@ -101,7 +120,9 @@ def _check_partition(name: str, self: Tensor, kth: tuple[int, ...], axis: int | 
 )
 def partition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor:
     flat, along = _check_partition("partition", self, kth, axis)
-    return sort(flat, axis=along)
+    if not _divides(flat, kth, along):
+        return sort(flat, axis=along)
+    return take_along_axis(flat, _divide(stop_gradient(flat), kth, along), along)
 
 
 @composite(
@@ -121,7 +142,7 @@ def partition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor:
 )
 def argpartition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor:
     flat, along = _check_partition("argpartition", self, kth, axis)
-    return argsort(flat, axis=along)
+    return _divide(flat, kth, along) if _divides(flat, kth, along) else argsort(flat, axis=along)
 
 
 @composite(

@@ -22,12 +22,14 @@ from ..elementwise.comparison import eq, isfinite, isnan, logical_and, logical_n
 from ..elementwise.rounding import ceil, floor, round
 from ..elementwise.selection import clip, minimum, where
 from ..indexing.take import take_along_axis
+from ..shape.joining import concat
 from ..shape.rearrange import moveaxis
 from ..shape.splitting import slice_axis
 from ..shape.views import broadcast_to, reshape
 from .extrema import take_at
-from .folds import sum
-from .sorting import argsort, sort
+from .folds import any, sum
+from .selection import LEAST_SELECTED, find_rank, select
+from .sorting import sort
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -41,6 +43,7 @@ _CONTINUOUS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
+_MOST_SELECTED = 8  # quantiles; for more of them the elements are sorted
 _METHODS = (
     *("linear", "lower", "higher", "midpoint", "nearest"),
     *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
@@ -92,8 +95,8 @@ def _fraction(name: str, q: Tensor | float, limit: int, device: str) -> Tensor:
     return clip(wide / limit if limit != 1 else wide, 0, 1)
 
 
-def _sort_reduced(name: str, self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
-    """The elements as floats, sorted along a last axis that joins the reduced ones."""
+def _join_reduced(name: str, self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
+    """The elements as floats, with a last axis that joins the reduced ones."""
     spec = spec_of(self)
     axes = normalize_axes(name, axis, len(spec.shape))
     kept = reduced_shape(spec.shape, axes, False)
@@ -101,7 +104,7 @@ def _sort_reduced(name: str, self: Tensor, axis: tuple[int, ...] | None) -> Tens
     if not count:
         raise ShapeError(f"{name}: there are no elements to reduce in {spec} over axes {axes}")
     joined = reshape(moveaxis(self, axes, tuple(range(-len(axes), 0))) if axes else self, (*kept, count))
-    return sort(cast(joined, result_dtype("float", spec.dtype)))
+    return cast(joined, result_dtype("float", spec.dtype))
 
 
 def _find_position(method: str, fraction: Tensor, count: Tensor | int) -> Tensor:
@@ -124,15 +127,32 @@ def _find_position(method: str, fraction: Tensor, count: Tensor | int) -> Tensor
     return minimum(clip(position, 0, None), last)
 
 
-def _interpolate(ordered: Tensor, position: Tensor, method: str) -> Tensor:
-    """The values at fractional positions along the last axis."""
+def _find_neighbours(position: Tensor, method: str) -> list[Tensor]:
+    """The positions of the one or two elements, int64, that determine the value at a fractional position."""
     if method in ("nearest", "inverted_cdf", "closest_observation"):
-        return take_along_axis(ordered, cast(round(position), int64))
-    low, high = (take_along_axis(ordered, cast(f(position), int64)) for f in (floor, ceil))
+        return [cast(round(position), int64)]
+    low, high = cast(floor(position), int64), cast(ceil(position), int64)
     if method in ("lower", "higher"):
-        return low if method == "lower" else high
-    share = 0.5 if method == "midpoint" else cast(position - floor(position), ordered.dtype)
+        return [low if method == "lower" else high]
+    return [low, high]
+
+
+def _interpolate(low: Tensor, high: Tensor, position: Tensor, method: str) -> Tensor:
+    """The values between two neighbours at a fractional position."""
+    share = 0.5 if method == "midpoint" else cast(position - floor(position), low.dtype)
     return where(isfinite(low), low + (high - low) * share, low)  # inf - inf is NaN
+
+
+def _pick(rows: Tensor, positions: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    """The elements at positions in sorted order along the last axis, and whether a row has a NaN."""
+    count, size = rows.shape[-1], positions[0].shape[-1]
+    if count >= LEAST_SELECTED and size <= _MOST_SELECTED:
+        values = select(rows, concat(positions, -1))
+        parts = [values[..., start : start + size] for start in range(0, size * len(positions), size)]
+        return parts, any(isnan(rows), -1, keepdims=True)
+    ordered = sort(rows)
+    last = slice_axis(ordered, len(ordered.shape) - 1, count - 1, count)  # NaN is sorted last
+    return [take_along_axis(ordered, position) for position in positions], isnan(last)
 
 
 def _quantile(
@@ -149,18 +169,17 @@ def _quantile(
         raise ValueArgumentError(f"{name}: the method is one of {', '.join(_METHODS)}, not {method!r}")
     spec = spec_of(self)
     shape, fraction = spec.shape, _fraction(name, q, limit, spec.device)
-    ordered = _sort_reduced(name, self, axis)
-    count, size, q_shape = ordered.shape[-1], fraction.size, fraction.shape
-    flat = reshape(fraction, (1,) * (len(ordered.shape) - 1) + (size,))
+    rows, q_shape, size = _join_reduced(name, self, axis), fraction.shape, fraction.size
+    count: Tensor | int = rows.shape[-1]
     if skips_nan:
-        valid = sum(cast(logical_not(isnan(ordered)), flat.dtype), -1, keepdims=True)
-        position = _find_position(method, flat, valid)
-    else:
-        position = broadcast_to(_find_position(method, flat, count), (*ordered.shape[:-1], size))
-    result = _interpolate(ordered, position, method)
+        count = sum(cast(logical_not(isnan(rows)), fraction.dtype), -1, keepdims=True)
+    flat = reshape(fraction, (1,) * (len(rows.shape) - 1) + (size,))
+    position = broadcast_to(_find_position(method, flat, count), (*rows.shape[:-1], size))
+    neighbours = _find_neighbours(position, method)
+    values, has_nan = _pick(rows, neighbours)
+    result = values[0] if len(values) == 1 else _interpolate(values[0], values[1], position, method)
     if not skips_nan:
-        last = slice_axis(ordered, len(ordered.shape) - 1, count - 1, count)  # NaN is sorted last
-        result = where(isnan(last), float("nan"), result)
+        result = where(has_nan, float("nan"), result)
     axes = normalize_axes(name, axis, len(shape))
     return reshape(moveaxis(result, -1, 0), (*q_shape, *reduced_shape(shape, axes, keepdims)))
 
@@ -296,16 +315,15 @@ def _median_dim(name: str, self: Tensor, dim: int, keepdim: bool, skips_nan: boo
     count = spec.shape[along]
     if not count:
         raise ShapeError(f"{name}: there are no elements to reduce in {spec} over axis {along}")
-    order, middle = argsort(self, axis=along), (count - 1) // 2
+    middle = (count - 1) // 2
     if not spec.dtype.is_inexact:
-        return take_at(self, slice_axis(order, along, middle, middle + 1), along, keepdim)
-    is_nan = isnan(stop_gradient(self))  # sorted last
-    valid = count - sum(cast(is_nan, int64), along, keepdims=True)
+        return take_at(self, find_rank(self, middle, along), along, keepdim)
+    valid = count - sum(cast(isnan(stop_gradient(self)), int64), along, keepdims=True)
     if skips_nan:
         position = clip(valid - 1, 0, None) // 2
     else:
-        position = where(lt(valid, count), valid, middle)  # the first NaN
-    return take_at(self, take_along_axis(order, position, along), along, keepdim)
+        position = where(lt(valid, count), valid, middle)  # the first NaN, which are sorted last
+    return take_at(self, find_rank(self, position, along), along, keepdim)
 
 
 @composite(

@@ -14,7 +14,7 @@ from ..fastpath.compiler import engine
 from ..fastpath.glue.folds import compile_fold
 from ..fastpath.runtime import rt_loops
 from ..numpy_sorting import find_argsort_function, find_sort_function
-from . import rt_extrema, rt_lapack, rt_numpy_sorts, rt_solvers, rt_sorting, rt_triangles
+from . import rt_extrema, rt_lapack, rt_numpy_sorts, rt_selection, rt_solvers, rt_sorting, rt_triangles
 from .loop_code import compile_function
 from .providers import Loop
 from .tables import parse_signature
@@ -105,6 +105,10 @@ def _is_ordered_alike(dtypes: tuple[DType, ...]) -> bool:
 
 def _is_sorted_by_numpy(dtypes: tuple[DType, ...]) -> bool:
     return _is_ordered_alike(dtypes) and dtypes[0] is not dt.bfloat16
+
+
+def _has_ranks(dtypes: tuple[DType, ...]) -> bool:
+    return dtypes[0].kind != "c" and {*dtypes[1:]} == {dt.int64}
 
 
 _INFINITY_BITS = {dt.float16: 0x7C00, dt.bfloat16: 0x7F80, dt.float32: 0x7F800000, dt.float64: 0x7FF << 52}
@@ -218,6 +222,9 @@ LOOPS = {
         _variant("DESCENDING"),
         rt_loops.Failures.COUNT,
         passes=engine.Passes.FUNCTIONS,
+    ),
+    "argselect": EmittedLoop(
+        rt_selection.argselect, "(n),(k)->(k)", _has_ranks, _key_constants, rt_loops.Failures.COUNT
     ),
     "sort_keys": EmittedLoop(
         rt_sorting.sort_keys, "(n)->(n)", _is_ordered_alike, _variant("VALUES"), rt_loops.Failures.COUNT

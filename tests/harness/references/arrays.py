@@ -22,6 +22,11 @@ def argtopk(x: Array, k: int, *, axis: int = -1, descending: bool = True) -> Arr
     return np.take(argsort(x, axis=axis, descending=descending), np.arange(k), axis)
 
 
+def argselect(x: Array, ranks: Array) -> Array:
+    """Those positions at ranks along the last axis."""
+    return argsort(x)[..., np.clip(ranks, 0, x.shape[-1] - 1)]
+
+
 def sort(x: Array, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements in sorted order."""
     wide = (

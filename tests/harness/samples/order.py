@@ -1,6 +1,7 @@
 """Sample inputs and error inputs of extrema and order statistics with indices."""
 
 from tandem.operators.declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from tandem.registry.dtypes import int64
 
 TIES = TensorSample((3, 5), values=(1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1))
 
@@ -73,6 +74,26 @@ def argtopk_errors():
     yield ErrorInput((TensorSample((3,)), -1), ValueError, "between 0 and 3")
     yield ErrorInput((TensorSample((3,)), 4), ValueError, "between 0 and 3")
     yield ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds", {"axis": 1})
+
+
+def _ranks(*values):
+    return TensorSample((len(values),), values=values, dtype=int64)
+
+
+def argselect_samples(dtype):
+    for x, axis in _lines(dtype):
+        if axis in (-1, len(x.shape) - 1):
+            yield SampleInput((x, _ranks(0, 2, -9)))
+    yield SampleInput((TIES, _ranks(5, 4, 3, 2, 1, 0)))
+    yield SampleInput((TensorSample((3, 4)), TensorSample((0,), dtype=int64)))
+    yield SampleInput((TensorSample((2, 70)), _ranks(35, 69)))
+
+
+def argselect_errors():
+    yield ErrorInput((TensorSample((3,)), TensorSample((1,))), TypeError, "int64")
+    yield ErrorInput((TensorSample(()), _ranks(0)), ValueError, "rows")
+    yield ErrorInput((TensorSample((2, 0)), _ranks(0)), ValueError, "no elements")
+    yield ErrorInput((TensorSample((3,)), TensorSample((1, 1), values=(0,), dtype=int64)), ValueError, "rows")
 
 
 def topk_errors():
