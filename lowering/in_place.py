@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..tracer.graph import Value
 from .early_reads import move_readers_up, save_parts
+from .fusion.loop_ir import FusedKernel, Reduce
 from .loop_bodies import find_updates
 from .point_accesses import reads_what_it_writes
 from .thunks import (
@@ -32,6 +33,7 @@ def update_steps(lowered: Lowered) -> None:
     kept = {*_result_values(lowered), *(value for value, _ in lowered.folded)}
     given = _run_readers_first(lowered, kept)
     steps: list[Thunk] = []
+    updated = list[Value]()
     readers = _find_readers(given)
     for index in range(len(given)):
         step = given[index]
@@ -44,12 +46,32 @@ def update_steps(lowered: Lowered) -> None:
                     readers[update.source] = [index]
             if may_take_over and readers[update.source][-1] == index:
                 _take_over(lowered, update)
+                updated.append(update.out)
             elif isinstance(step, KernelThunk):
                 steps.append(copy_into(f"{step.kernel.name}_copy", update.source, update.layout, update.out))
                 step = step._replace(updated=None)
         steps.append(step)
-    lowered.steps = steps
+    lowered.steps = _mark_updated(lowered, steps, updated)
     _remove_aliased_storages(lowered)
+
+
+def _mark_updated(lowered: Lowered, steps: Sequence[Thunk], updated: Sequence[Value]) -> list[Thunk]:
+    """Mark the buffers of reductions that read the memory of values that are updated in place."""
+    owner, result = lowered.aliases.owner, list[Thunk]()
+    memory = {owner(value) for value in updated}
+    for step in steps:
+        if isinstance(step, KernelThunk) and _reduces(step.kernel):
+            buffers = tuple(
+                b._replace(is_updated=b.param is not None and owner(step.params[b.param]) in memory)
+                for b in step.kernel.buffers
+            )
+            step = step._replace(kernel=step.kernel._replace(buffers=buffers))
+        result.append(step)
+    return result
+
+
+def _reduces(kernel: FusedKernel) -> bool:
+    return any(isinstance(statement, Reduce) for stage in kernel.stages for statement in stage.body)
 
 
 def _run_readers_first(lowered: Lowered, kept: set[Value]) -> list[Thunk]:

@@ -18,6 +18,7 @@ from .codegen.text import Function
 from .fastpath.glue.folds import serves
 from .target import can_emit
 
+MOST_INLINED = 16  # elements
 Axis = tuple[int, int, int]
 """The size of an axis, and the distances in bytes of neighbours in the source and in the result."""
 
@@ -110,7 +111,9 @@ def _write_function(module: Any, name: str, node: Node, nest: _Nest) -> str:
         write = write_adjacent_lines if adjacent else write_lines
         write(f, RowFold(node.op.decl.fold, source, out), lines)
     f.do("ret void")
-    return f.text(f"internal void @{name}(ptr %source, ptr %target) #1")
+    # LLVM keeps the elements of a short line in registers
+    kind = "alwaysinline #0" if not nest.outer and rows * count <= MOST_INLINED else "#1"
+    return f.text(f"internal void @{name}(ptr %source, ptr %target) {kind}")
 
 
 def _as_text(steps: Sequence[int]) -> tuple[str, str]:

@@ -36,6 +36,8 @@ class Buffer(NamedTuple):
         strides: in elements, for the outer then the inner dimensions; 0 where it does not vary.
         param: its index in the table of data pointers; None for memory private to a row.
         offset: of the first element from the data pointer, in elements.
+        is_updated: whether other kernels of the graph write single elements of it: a vector that is loaded soon
+            afterwards waits until they are in the cache.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Buffer(NamedTuple):
     strides: Dims
     param: int | None = None
     offset: Dim = 0
+    is_updated: bool = False
 
 
 class Store(NamedTuple):

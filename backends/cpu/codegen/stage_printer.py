@@ -169,7 +169,7 @@ class StagePrinter:
 
     def write(self) -> None:
         """Write a stage that keeps no dimensions."""
-        window = _window_rows.find_window(self) if self.has_index_maps and self.reduces else None
+        window = _window_rows.find_window(self) if self.reduces else None
         if window is not None:
             items, values = window.items, window.write()
         else:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .stage_printer import StagePrinter
 
 MOST_ELEMENTS = 128
+MOST_UPDATED = 16  # elements that are loaded one by one where a vector would wait for the last of them
 MOST_INSTRUCTIONS = 1024  # of all elements: LLVM takes long for more, and spills registers
 
 
@@ -73,7 +74,7 @@ def find_window(stage: StagePrinter) -> Window | None:
     if stage.count * sum(cost_without_reads(r.value) for r in stage.reduces) > MOST_INSTRUCTIONS:
         return None
     window = Window(stage)
-    return window if window.find_positions() else None
+    return window if window.find_positions() and (window.positions or window.reads_updated) else None
 
 
 class Window:
@@ -100,6 +101,18 @@ class Window:
             return True
         return name is not None and any(self.stage.uses[name].strides)
 
+    @property
+    def reads_updated(self) -> bool:
+        """Whether the window is of elements that were just written one by one, and few."""
+        names = [
+            e.payload if e.op == "load" else e.payload.buffer
+            for e in self.varying
+            if e.op in ("load", "gather")
+        ]
+        return self.stage.count <= MOST_UPDATED and any(
+            self.stage.uses[name].buffer.is_updated for name in names
+        )
+
     def find_positions(self) -> bool:
         """Find the positions of all reads; return whether each is affine and can be in bounds, and the folds short."""
         stage = self.stage
@@ -116,7 +129,7 @@ class Window:
                 if self._last_first(one, axis) < 0:
                     return False
             self.positions[e] = known
-        return bool(self.positions)
+        return True
 
     def _last_first(self, position: Position, axis: IndexedAxis) -> int:
         """Return the largest position along an axis that the lowest element of the window may have."""
@@ -233,7 +246,9 @@ class Window:
                 elements.append(known[r.value])
         for x, elements in zip(self.items, values, strict=True):
             type_ = REGISTER[x.state[x.picks]]
-            result.append(f.op(f"extractelement <1 x {type_}> {fold_row(f, x, elements)}, i64 0"))
+            result.append(
+                f.op(f"extractelement <1 x {type_}> {fold_row(f, x, elements, self.reads_updated)}, i64 0")
+            )
         return result
 
     def _write_base(self, e: Expr, firsts: Sequence[str]) -> str:
@@ -251,4 +266,6 @@ class Window:
             strides = [s + step * axis.stride for s, step in zip(strides, position.steps, strict=True)]
         offset = sum(s * at for s, at in zip(strides, point, strict=True)) * use.buffer.dtype.itemsize
         base = bases.get(e, use.base)
-        return self.f.load_vector(e.dtype, self.f.address(base, str(offset)) if offset else base)
+        # LLVM joins loads of integers that are compared to vectors, but not volatile ones
+        kind = "volatile " if self.reads_updated and e.dtype.kind in "iu" else ""
+        return self.f.load_vector(e.dtype, self.f.address(base, str(offset)) if offset else base, kind)

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from ..... import lazy
 from .....operators.scalar_ir.expr import Expr
 from .....operators.scalar_ir.fold import Fold
-from .....registry.dtypes import DType, bool_, int32
+from .....registry.dtypes import DType, bool_, int32, int64
 from ..elementwise import lanes_below
 from ..nodes import EMIT
-from ..text import REGISTER, Function, Module
-from .reducers import FloatSum, Reducer, RowFold, State, is_count, make_reducer
+from ..text import MOSTLY_FIRST, REGISTER, Function, Module
+from .reducers import FloatSum, IndexReducer, Reducer, RowFold, State, is_count, make_reducer
 
 _masks = lazy.Module(".backends.cpu.codegen.folds.masks")
 _EXTREMA = {"maximum": "ogt", "minimum": "olt"}  # and the comparison that holds for the better one
@@ -66,7 +66,7 @@ def block_reducer(fold: Fold, dtype: DType, count: int | None = None) -> Reducer
     return Reducer(fold, dtype) if isinstance(result, FloatSum) else result
 
 
-def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
+def fold_row(f: Function, item: Reducer, values: Sequence[str], is_stable: bool = False) -> str:
     """Fold the elements of a row, each of which is a vector with one element of each of several rows.
 
     The order is that of one block of a row. Partial results are joined as soon as they are there: few are in registers.
@@ -75,8 +75,13 @@ def fold_row(f: Function, item: Reducer, values: Sequence[str]) -> str:
         f: the function.
         item: a reducer of a single block.
         values: the elements.
+        is_stable: whether the element that is picked is likely to be that of the last call.
     """
     lanes, node = row_lanes(item.dtype, len(values)), item.fold.node(item.dtype)
+    if node in _EXTREMA and item.picks and item.dtype is bool_ and f.lanes == 1 and len(values) < 64:
+        return _find_bit(f, values, node == "maximum")
+    if isinstance(item, IndexReducer) and item.dtype.kind == "f" and is_stable and f.lanes == 1:
+        return _predict_position(f, item, values)
     if node in _EXTREMA and item.picks:
         return _find_position(f, item.dtype, values, "gt" if node == "maximum" else "lt")
     if node in _EXTREMA and item.dtype.kind == "f":
@@ -151,6 +156,41 @@ def _find_position(f: Function, dtype: DType, values: Sequence[str], compare: st
     for is_nan, at_nan in nans:
         at = choose(is_nan, positions, at_nan, at)
     return f.op(f"sext {positions} {at} to {f.vec('i64')}")
+
+
+def _find_bit(f: Function, values: Sequence[str], is_set: bool) -> str:
+    """Return the position, i64, of the first true of some bools, or of the first false; 0 if there is none."""
+    bits = "0"
+    for number, x in enumerate(values):
+        is_true = f.op(f"extractelement <1 x i1> {x}, i64 0")
+        bit = f.op(
+            f"select i1 {is_true}, i64 {1 << number if is_set else 0}, i64 {0 if is_set else 1 << number}"
+        )
+        bits = f.op(f"or i64 {bits}, {bit}")
+    f.module.declare("llvm.cttz.i64", "i64", "i64", "i1")
+    is_found = f.op(f"icmp ne i64 {bits}, 0")
+    first = f.op(f"call i64 @llvm.cttz.i64(i64 {f.op(f'select i1 {is_found}, i64 {bits}, i64 1')}, i1 true)")
+    return f.broadcast(first, "i64")
+
+
+def _predict_position(f: Function, item: IndexReducer, values: Sequence[str]) -> str:
+    """Return the same for floats, one after the other, by branches: what follows begins before they are compared."""
+    vec, i1, i64 = f.vec(REGISTER[item.dtype]), f.vec("i1"), f.vec("i64")
+    stays = "ole" if item.fold.node(item.dtype) == "maximum" else "oge"
+    best, result = values[0], f.splat(0, int64)
+    for number, x in enumerate(values[1:], 1):
+        before, better, end = f.block, f.fresh("better"), f.fresh("end")
+        condition = f.op(f"extractelement {i1} {f.op(f'fcmp {stays} {vec} {x}, {best}')}, i64 0")
+        f.do(f"br i1 {condition}, label %{end}, label %{better}, {MOSTLY_FIRST}")
+        f.label(better)
+        is_better = item.is_better(f, best, x)  # unless the best one is a NaN
+        value = f.op(f"select {i1} {is_better}, {vec} {x}, {vec} {best}")
+        position = f.op(f"select {i1} {is_better}, {i64} {f.splat(number, int64)}, {i64} {result}")
+        f.jump(end)
+        f.label(end)
+        best = f.op(f"phi {vec} [ {best}, %{before} ], [ {value}, %{better} ]")
+        result = f.op(f"phi {i64} [ {result}, %{before} ], [ {position}, %{better} ]")
+    return result
 
 
 class RowState:

@@ -1,0 +1,84 @@
+"""Folds of short rows whose elements the loop around them writes one by one."""
+
+import numpy as np
+import pytest
+import tandem as td
+
+FOLDS = ("argmax", "argmin", "amax", "amin", "sum", "prod", "any", "all", "mean")
+DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")
+STEPS = 40
+
+
+def draw(dtype, size, rng):
+    if dtype.startswith("float"):
+        return rng.choice([np.nan, -np.inf, np.inf, 0.0, -0.0, *np.arange(-3.0, 4.0)], size).astype(dtype)
+    return rng.integers(0, 2 if dtype == "bool" else 5, size).astype(dtype)
+
+
+def check(body, carry, items):
+    """A compiled loop has the carries and results of the body called step by step."""
+    step, results = td.jit(body), []
+    expected = carry
+    for number in range(len(items)):
+        expected, result = step(expected, items[number])
+        results.append(result.numpy())
+    final, stacked = td.jit(lambda carry, items: td.scan(body, carry, items))(carry, items)
+    np.testing.assert_array_equal(stacked.numpy(), np.stack(results))
+    for one, two in zip(final, expected, strict=True):
+        assert one.numpy().tobytes() == two.numpy().tobytes()
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_in_place_fold_as_copies(dtype, fold):
+    rng = np.random.default_rng(0)
+    for size in (2, 3, 8, 16, 17):
+        positions = td.asarray(rng.integers(0, size, STEPS))
+
+        def body(carry, x, positions=positions):
+            row, number = carry
+            result = getattr(td, fold)(row)
+            return (row.at[positions[number]].set(x), number + 1), result
+
+        check(body, (td.asarray(draw(dtype, size, rng)), td.asarray(0)), td.asarray(draw(dtype, STEPS, rng)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_positions_of_extrema_choose_what_is_written(dtype):
+    rng = np.random.default_rng(1)
+    for size in (2, 5, 16):
+
+        def body(carry, x):
+            (row,) = carry
+            worst, is_known = td.argmin(row), (row == x).any()
+            chosen = td.where(is_known, td.argmax(row == x), worst)
+            return (row.at[chosen].set(x),), chosen
+
+        check(body, (td.asarray(draw(dtype, size, rng)),), td.asarray(draw(dtype, STEPS, rng)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_rows_of_tables_are_updated(dtype):
+    rng = np.random.default_rng(2)
+
+    def body(carry, x):
+        table, state = carry
+        best = td.argmax(table[state])
+        following = (3 * state + best + 1) % 6
+        value = table[following].max() + x
+        return (table.at[state, best].set(value), following), best
+
+    check(body, (td.asarray(draw(dtype, (6, 4), rng)), td.asarray(2)), td.asarray(draw(dtype, STEPS, rng)))
+
+
+def test_programs_read_no_row_before_its_update():
+    rng = np.random.default_rng(3)
+
+    def body(carry, x):
+        row, counts = carry
+        chosen = td.argmax(row)
+        counts = counts.at[chosen].add(1)
+        row = row.at[chosen].add((x - row[chosen]) / counts[chosen])
+        return (row, counts), td.argmin(row) + 10 * td.argmax(counts)
+
+    check(body, (td.zeros(10), td.zeros(10)), td.asarray(rng.normal(size=200).astype(np.float32)))
