@@ -15,6 +15,7 @@ from ...operators.random import namespace
 from ...operators.random.typed_keys import Key
 from ...operators.shape.joining import concat
 from ...registry.dispatch.observers import draw_watches
+from ...registry.dispatch.state import DEFAULT, current
 from ...registry.dtypes import int64, uint32
 from ..autograd.recompute import note_draws
 from ..compiled import compile_when_hot
@@ -187,7 +188,8 @@ def _method(name: str) -> Function:
 
     def draw(self: Generator, *args: object, **kwargs: object) -> object:
         state = self._state
-        if stack.levels or replays.states or draw_watches.count or _is_traced(state):
+        is_plain = current() is DEFAULT  # then nothing is traced
+        if stack.levels or replays.states or draw_watches.count or (not is_plain and _is_traced(state)):
             return function(self.key(), *args, **kwargs)
         result, state[...] = hot(state, *args, **kwargs)
         return result

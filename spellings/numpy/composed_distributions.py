@@ -40,8 +40,10 @@ _NUMBERS = frozenset((int, float))
 
 def to_shape(size: Size, *parameters: TensorLike) -> tuple[int, ...]:
     """The shape of a result: a size, or what the parameters broadcast to."""
+    if type(size) is int:
+        return (size,)
     if size is None:
-        if all(type(value) in _NUMBERS for value in parameters):
+        if {type(value) for value in parameters} <= _NUMBERS:
             return ()
         return np.broadcast_shapes(*(spec_of(asarray(value)).shape for value in parameters))
     return (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)

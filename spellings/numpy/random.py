@@ -39,6 +39,15 @@ def _to_operand(value: TensorLike) -> Tensor:
     return value if type(value) in _NUMBERS else asarray(value)  # type: ignore[return-value]
 
 
+def _scale_and_shift(samples: Tensor, scale: TensorLike, loc: TensorLike = 0.0) -> Tensor:
+    """``samples * scale + loc``; a scale of 1 and a shift of 0 take no time."""
+    if type(scale) not in _NUMBERS or scale != 1:
+        samples = samples * _to_operand(scale)
+    if type(loc) not in _NUMBERS or loc != 0:
+        samples = samples + _to_operand(loc)
+    return samples
+
+
 def _to_seed(seed: object) -> int:
     if seed is None:
         return secrets.randbits(63)
@@ -63,7 +72,7 @@ class Generator(ComposedDistributions, _Generator):
         super().__init__(_to_seed(seed))
 
     def _draw(self, sampler: str, *args: Any, **options: Any) -> Tensor:  # noqa: ANN401
-        result: Tensor = getattr(super(ComposedDistributions, self), sampler)(*args, **options)
+        result: Tensor = getattr(_Generator, sampler)(self, *args, **options)
         return result
 
     def spawn(self, n_children: int) -> list[Generator]:
@@ -83,9 +92,8 @@ class Generator(ComposedDistributions, _Generator):
 
     def uniform(self, low: TensorLike = 0.0, high: TensorLike = 1.0, size: Size = None) -> Tensor:
         """Floats between two bounds."""
-        return self.random(to_shape(size, low, high)) * (_to_operand(high) - _to_operand(low)) + _to_operand(
-            low
-        )
+        samples = self._draw("uniform", to_shape(size, low, high), float64)
+        return _scale_and_shift(samples, _to_operand(high) - _to_operand(low), low)
 
     def integers(
         self,
@@ -96,9 +104,9 @@ class Generator(ComposedDistributions, _Generator):
         endpoint: bool = False,
     ) -> Tensor:
         """Integers from ``low`` to below ``high``, or from 0 to below ``low``; with ``endpoint``, including the end."""
-        low, high = (asarray(0), asarray(low)) if high is None else (asarray(low), asarray(high))
-        end = high + 1 if endpoint else high
-        return self._draw("randint", to_shape(size, low, high), low, end, as_dtype(dtype))
+        low, high = (0, low) if high is None else (low, high)
+        shape, end = to_shape(size, low, high), asarray(high)
+        return self._draw("randint", shape, asarray(low), end + 1 if endpoint else end, as_dtype(dtype))
 
     # -- choices -------------------------------------------------------------------------------------------------------
     def choice(
@@ -145,7 +153,7 @@ class Generator(ComposedDistributions, _Generator):
 
     def normal(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The normal distribution."""
-        return self.standard_normal(to_shape(size, loc, scale)) * _to_operand(scale) + _to_operand(loc)
+        return _scale_and_shift(self._draw("normal", to_shape(size, loc, scale), float64), scale, loc)
 
     def lognormal(self, mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: Size = None) -> Tensor:
         """Numbers whose logarithms have the normal distribution."""
@@ -161,25 +169,19 @@ class Generator(ComposedDistributions, _Generator):
 
     def exponential(self, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The exponential distribution of a mean."""
-        return self.standard_exponential(to_shape(size, scale)) * _to_operand(scale)
+        return _scale_and_shift(self._draw("exponential", to_shape(size, scale), float64), scale)
 
     def laplace(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Laplace distribution."""
-        return self._draw("laplace", to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
-            loc
-        )
+        return _scale_and_shift(self._draw("laplace", to_shape(size, loc, scale), float64), scale, loc)
 
     def logistic(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The logistic distribution."""
-        return self._draw("logistic", to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
-            loc
-        )
+        return _scale_and_shift(self._draw("logistic", to_shape(size, loc, scale), float64), scale, loc)
 
     def gumbel(self, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The Gumbel distribution."""
-        return self._draw("gumbel", to_shape(size, loc, scale), float64) * _to_operand(scale) + _to_operand(
-            loc
-        )
+        return _scale_and_shift(self._draw("gumbel", to_shape(size, loc, scale), float64), scale, loc)
 
     def standard_gamma(
         self,
@@ -195,7 +197,7 @@ class Generator(ComposedDistributions, _Generator):
 
     def gamma(self, shape: TensorLike, scale: TensorLike = 1.0, size: Size = None) -> Tensor:
         """The gamma distribution."""
-        return self.standard_gamma(shape, to_shape(size, shape, scale)) * _to_operand(scale)
+        return _scale_and_shift(self.standard_gamma(shape, to_shape(size, shape, scale)), scale)
 
     def beta(self, a: TensorLike, b: TensorLike, size: Size = None) -> Tensor:
         """The beta distribution."""

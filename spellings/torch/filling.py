@@ -23,8 +23,8 @@ def _draw(self: Tensor, name: str, generator: Generator | None) -> Tensor:
     """Random floats of the tensor's shape, and of its dtype."""
     if not self.dtype.is_inexact or self.dtype.kind == "c":
         raise DTypeError(f"{name}: the numbers are real floats, and the tensor is {self.dtype}")
-    sampler = getattr(generator or default_generator, name.rstrip("_"))
-    return move_to_device(sampler(self.shape, self.dtype), self.device)
+    drawn: Tensor = getattr(generator or default_generator, name.rstrip("_"))(self.shape, self.dtype)
+    return drawn if self.device == "cpu" else move_to_device(drawn, self.device)
 
 
 def uniform_(
@@ -36,7 +36,8 @@ def uniform_(
     >>> bool((torch.zeros(3).uniform_(2, 3) >= 2).all())
     True
     """
-    return self.copy_(_draw(self, "uniform_", generator) * (to - from_) + from_)
+    drawn = _draw(self, "uniform_", generator)
+    return self.copy_(drawn if (from_, to) == (0, 1) else drawn * (to - from_) + from_)
 
 
 def normal_(
@@ -48,7 +49,8 @@ def normal_(
     >>> torch.zeros(2).normal_(3.0, 0.0).tolist()
     [3.0, 3.0]
     """
-    return self.copy_(_draw(self, "normal_", generator) * std + mean)
+    drawn = _draw(self, "normal_", generator)
+    return self.copy_(drawn if (mean, std) == (0, 1) else drawn * std + mean)
 
 
 def log_normal_(

@@ -62,7 +62,7 @@ def set_rng_state(new_state: Tensor) -> None:
 # -- new tensors -------------------------------------------------------------------------------------------------------
 def _draw(
     sampler: str,
-    shape: Sequence[int],
+    shape: tuple[int, ...],
     generator: Generator | None,
     dtype: DTypeLike | None,
     device: str | None,
@@ -74,8 +74,10 @@ def _draw(
         raise DTypeError(
             f"{sampler}: random numbers of this distribution are floats, not {wanted}; pass a float dtype"
         )
-    drawn = getattr(generator or default_generator, sampler)(tuple(shape), wanted)
-    return finish(drawn if device is None else move_to_device(drawn, device), requires_grad, out)
+    drawn: Tensor = getattr(generator or default_generator, sampler)(shape, wanted)
+    if device is not None:
+        drawn = move_to_device(drawn, device)
+    return finish(drawn, requires_grad, out) if requires_grad or out is not None else drawn
 
 
 def rand(
