@@ -51,7 +51,7 @@ def convert_object(g: base.Globals, x: ptr, to: i64) -> ptr:
     """
     real = base.FLOAT64 if DOUBLE else g.default_float
     if rt_lists.is_list(x):
-        return rt_lists.tensor_of_list(g, x, base.WEAK_COMPLEX, real, to)
+        return rt_lists.tensor_of_list(g, x, True, real, to)
     weak = rt_operands.scalar_code(x)
     if weak >= 0:
         code = rt_lists.default_code(weak, real) if to == base.FOREIGN else to

@@ -53,7 +53,7 @@ def convert_value(g: base.Globals, value: ptr) -> ptr:
     """Return a tensor for an array or a scalar of NumPy or for nested lists of numbers; NULL for others."""
     result = rt_operands.to_tensor(g, value)
     if result == NULL and capi.type_of(value) == capi.PyList_Type:
-        result = rt_lists.tensor_of_list(g, value, base.WEAK_COMPLEX, g.default_float, base.FOREIGN)
+        result = rt_lists.tensor_of_list(g, value, True, g.default_float, base.FOREIGN)
     capi.PyErr_Clear()  # of a failed allocation
     return result
 

@@ -134,7 +134,7 @@ def convert_values(entry: ForwardEntry, values: ptr, made: ptr, count: i64, numb
         x, tensor = load(ptr, values, k * 8), ptr(0)
         if done and (entry.tensors >> k & 1) != 0:
             if rt_lists.is_list(x):
-                tensor = rt_lists.tensor_of_list(g, x, base.WEAK_COMPLEX, base.FLOAT64, base.FOREIGN)
+                tensor = rt_lists.tensor_of_list(g, x, True, base.FLOAT64, base.FOREIGN)
                 done = tensor != NULL
             elif numbers and x != capi.Py_None:
                 code = rt_operands.scalar_code(x)

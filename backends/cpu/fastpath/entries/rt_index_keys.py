@@ -19,7 +19,7 @@ def convert_item(g: base.Globals, x: ptr) -> ptr:
         code = rt_operands.array_code(g, x)
         return rt_operands.tensor_of_array(g, x) if code >= base.BOOL and code <= base.UINT64 else ptr(0)
     if kind == capi.PyList_Type:
-        return rt_lists.tensor_of_list(g, x, base.WEAK_INT, g.default_float, base.FOREIGN)
+        return rt_lists.tensor_of_list(g, x, False, g.default_float, base.FOREIGN)
     if kind in (g.tensor, capi.PyLong_Type, capi.PySlice_Type) or x in (capi.Py_None, capi.Py_Ellipsis):
         return NULL
     code = rt_operands.scalar_type_code(g, x)
