@@ -72,6 +72,7 @@ class Derivative:
         self.called = CallName(name)
         self.twin: Specialization | None = None
         self.is_plain = self.is_single = False
+        self.pull: Pull | None = None  # of calls without other leaves than parameters
         self.tensor_keys: tuple[tuple[int, int], ...] = ()
         self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)

@@ -128,7 +128,7 @@ def specialize_joint(
     nonzero_gradients = [gradient for gradient in gradients if gradient is not None]
     joint = copy_with_outputs(graph, [*output_tree.computed, *nonzero_gradients])
     split = partition(joint, len(output_tree.computed), len(graph.inputs) - count, as_recorded)
-    needed = _find_needed_parameters(graph.parameters, nonzero_gradients)
+    needed = _find_needed_parameters(split.forward.parameters, joint.outputs[len(output_tree.computed) :])
     forward = _make_forward_program(graph, output_tree, count)
     specialization = make_specialization(fn, bound, call, forward, split.forward, output_tree)
     specialization.writes = collect_writes(trace, memories)

@@ -191,9 +191,14 @@ class GradientVariants(Variants):
             first: the index of the first result.
         """
         edges = [edge_of(values[index + 1], values[index + 1]._meta) for index in derivative.indices]
-        pull = partial(self._compute_gradients, specialization, derivative.static_leaves(specialization))
+        pull = derivative.pull
+        if pull is None:
+            pull = partial(self._compute_gradients, specialization, derivative.static_leaves(specialization))
+            if not derivative.fixed:
+                derivative.pull = pull
         node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
-        node.store_residuals(values[1:], derivative.holds, derivative.shown)
+        if derivative.holds:
+            node.store_residuals(values[1:], derivative.holds, derivative.shown)
         for number in derivative.roots:
             require_grad(values[first + number], AutogradMeta(node, number))
         if derivative.is_single:
