@@ -595,6 +595,12 @@ def argpartition(
 ) -> Tensor:
     """The positions of the elements in the order of `partition`."""
 
+def argselect(
+    self: _TensorLike,
+    ranks: _TensorLike,
+) -> Tensor:
+    """The positions of the elements at ranks in sorted order: ``take_along_axis(argsort(self)..."""
+
 @overload
 def argsort(
     self: _TensorLike,

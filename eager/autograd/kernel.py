@@ -19,10 +19,10 @@ from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ...registry.dispatch.state import state
 from ...registry.operator import Operator
-from ...registry.values import describe
+from ...registry.values import TensorBase, describe
 from ..layers.level_stack import stack
 from ..tensor.dunders import by_name
-from ..tensor.results import flat, map_results
+from ..tensor.results import contains, flat, map_results
 from ..tensor.tensor import EAGER, Tensor, require_grad
 from .alias_sets import check_unshared
 from .autograd_meta import TRACING, AutogradMeta
@@ -83,7 +83,9 @@ def edges_of(
                 edges.append(edge_of(value, meta))
     for argument in derivative.uncovered:
         value = value_at(argument, args, kwargs)
-        if any(meta_of(item) is not None for item in flat(value)):
+        if isinstance(value, (TensorBase, tuple, list)) and any(
+            meta_of(item) is not None for item in flat(value)
+        ):
             return mask | 1 << len(derivative.arguments), edges
     return mask, edges
 
@@ -213,6 +215,8 @@ def _run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: 
 
 def _copy_returned_arguments(out: object, args: Args) -> object:
     """Replace results that are arguments of the call by aliases of them."""
+    if isinstance(out, TensorBase):
+        return out._alias() if contains(args, out) else out  # type: ignore[attr-defined]
     given = {id(item) for item in flat(args)}
     return map_results(lambda item, _: item._alias() if id(item) in given else item, out)
 
@@ -223,8 +227,8 @@ def attach(node: Node, out: object, written: Args = ()) -> object:
     Native twin: backends/cpu/fastpath/runtime/rt_record.py:attach
     """
     constant = node.constant if isinstance(node, ContextNode) else ()
-    for index, item in enumerate(flat(out)):
-        if type(item) not in EAGER or any(item is target for target in written):
+    for index, item in enumerate((out,) if isinstance(out, TensorBase) else flat(out)):
+        if type(item) not in EAGER or (written and any(item is target for target in written)):
             continue
         dtype = item.dtype
         if dtype.is_inexact and index not in constant:

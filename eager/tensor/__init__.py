@@ -22,6 +22,7 @@ layouts.py: functions and kernels of sparse and quantized tensors, which load at
 methods.py: the methods of Tensor.
 printing.py: ``repr`` and ``str`` of tensors.
 queries.py: ``array``, and NumPy's functions that ask about tensors or print them.
+recorded_gathers.py: ``x[key]`` of tensors that require gradients, for positions and masks.
 results.py: map over the results of an operator.
 storage.py: Storage, the memory that tensors share.
 tensor.py: the class Tensor, with the protocols of NumPy and DLPack.

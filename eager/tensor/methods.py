@@ -43,6 +43,7 @@ _integer_writes = lazy.Module(".eager.tensor.integer_writes")
 _namespace = lazy.Module(".eager.tensor.interop.array_namespace")
 _numpy_protocols = lazy.Module(".eager.tensor.interop.numpy_protocols")
 _printing = lazy.Module(".eager.tensor.printing")
+_recorded_gathers = lazy.Module(".eager.tensor.recorded_gathers")
 
 
 # -- indexing ----------------------------------------------------------------------------------------------------------
@@ -53,16 +54,9 @@ def getitem(self: Tensor, index: object) -> Tensor:
 
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:subscript
     """
-    if self._meta is not None and self.shape and _is_list(index):
-        elements: Tensor = functions["td::take"](self, index, 0)  # whose recorded calls are compiled when hot
-    else:
-        elements = indexing.getitem(self, index)
+    selected = _recorded_gathers.select(self, index) if self._meta is not None else None
+    elements: Tensor = indexing.getitem(self, index) if selected is None else selected
     return elements
-
-
-def _is_list(index: object) -> bool:
-    """Whether an index is one tensor of positions."""
-    return type(index) is Tensor and bool(index.shape) and index.dtype.is_integer
 
 
 def setitem(self: Tensor, index: object, value: object) -> None:

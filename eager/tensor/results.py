@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...registry.values import TensorBase
@@ -13,9 +13,22 @@ if TYPE_CHECKING:
 
 def flat(out: object) -> list[Any]:
     """Flatten the results of a call; items that are not tensors are included."""
-    if isinstance(out, (tuple, list)):
-        return [item for part in out for item in flat(part)]
-    return [out]
+    if not isinstance(out, (tuple, list)):
+        return [out]
+    items: list[Any] = []
+    for part in out:
+        if isinstance(part, (tuple, list)):
+            items += flat(part)
+        else:
+            items.append(part)
+    return items
+
+
+def contains(values: Sequence[object], item: object) -> bool:
+    """Whether nested tuples and lists hold an object."""
+    return any(
+        value is item or (isinstance(value, (tuple, list)) and contains(value, item)) for value in values
+    )
 
 
 def map_results(change: Callable[[Any, int], object], out: object, start: int = 0) -> Any:

@@ -33,11 +33,12 @@ def is_list(x: ptr) -> bool:
 def measure_list(state: ListState, g: base.Globals, x: capi.PyVarObject) -> bool:
     """Find the shape of nested lists by their first items; return whether they have one that is not empty."""
     state.rank = 0
-    item: capi.PyVarObject = x
+    item: ptr = x
     while is_list(item):
-        if state.rank == MOST_AXES or item.size == 0:
+        size = capi.PyVarObject(item).size
+        if state.rank == MOST_AXES or size == 0:
             return False
-        store(i64, state.dims, state.rank * 8, item.size)
+        store(i64, state.dims, state.rank * 8, size)
         state.rank += 1
         item = load(ptr, capi.sequence_items(item), 0)
     state.kind, state.tensor, state.axes = i64(base.FOREIGN), i64(base.FOREIGN), state.rank
