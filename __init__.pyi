@@ -585,7 +585,7 @@ def argpartition(
     kth: Sequence[_b.int] | _b.int,
     axis: _b.int | None = -1,
 ) -> Tensor:
-    """The positions of the elements in the order of `partition`."""
+    """The positions that put the smaller elements in front of the kth and the others behind it."""
 
 @overload
 def argpartition(
@@ -593,7 +593,7 @@ def argpartition(
     kth: Sequence[_b.int] | _b.int,
     dim: _b.int | None = -1,
 ) -> Tensor:
-    """The positions of the elements in the order of `partition`."""
+    """The positions that put the smaller elements in front of the kth and the others behind it."""
 
 def argselect(
     self: _TensorLike,

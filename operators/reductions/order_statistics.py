@@ -16,11 +16,12 @@ from ..elementwise.comparison import eq, logical_not
 from ..elementwise.selection import where
 from ..indexing.take import take_along_axis
 from ..shape.repeating import roll
+from ..shape.splitting import slice_axis
 from ..shape.views import reshape
 from .extrema import running_max, take_at
 from .folds import argmax
 from .selection import find_rank
-from .sorting import argsort, argtopk
+from .sorting import FEW_OF, argsort, argtopk
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -64,7 +65,11 @@ def kthvalue(self: Tensor, k: int, axis: int, *, keepdims: bool) -> tuple[Tensor
     shape = spec_of(self).shape
     along = normalize_axis("kthvalue", axis, len(shape))
     _check_count("kthvalue", k, 1, shape[along])
-    return take_at(self, find_rank(self, k - 1, along), along, keepdims)
+    if k * FEW_OF <= shape[along]:
+        position = slice_axis(argtopk(self, k, axis=along, descending=False), along, k - 1, k)
+    else:
+        position = find_rank(self, k - 1, along)
+    return take_at(self, position, along, keepdims)
 
 
 @composite(

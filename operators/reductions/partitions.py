@@ -1,4 +1,4 @@
-"""lexsort, partition, argpartition and sort_complex."""
+"""lexsort, partition, argpartition and sort_complex, which sort completely, but for some calls of argpartition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..declare.derivatives import NotDifferentiable
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
-from ..elementwise.casting import cast, stop_gradient
+from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, gt, isnan, logical_and, logical_or, lt
 from ..elementwise.complex_parts import imag, real
 from ..indexing.take import take_along_axis
@@ -29,7 +29,7 @@ _ARGS = """Args:
     axis: the axis; None: the tensor is flattened first.
 
 Returns:
-    A new tensor{dtype}. Elements on one side of one position keep their order; for several all are sorted.
+    A new tensor{result}
 
 Raises:
     OutOfBoundsError: a position or the axis is out of bounds.
@@ -87,18 +87,11 @@ def _check_partition(name: str, self: Tensor, kth: tuple[int, ...], axis: int | 
     return flat, along
 
 
-def _divides(flat: Tensor, kth: tuple[int, ...], axis: int) -> bool:
-    """Whether the elements are divided by one of them; otherwise all are sorted."""
-    size = spec_of(flat).shape[axis]
-    return size >= LEAST_SELECTED and len({position % size for position in kth}) == 1
-
-
-def _divide(flat: Tensor, kth: tuple[int, ...], axis: int) -> Tensor:
-    """The positions of the elements before the kth in sorted order, equal to it, and behind it, each in their order."""
-    is_float = spec_of(flat).dtype.is_inexact
-    bound = take_along_axis(flat, find_rank(flat, kth[0] % spec_of(flat).shape[axis], axis), axis)
+def _divide(flat: Tensor, rank: int, axis: int) -> Tensor:
+    """The positions of the elements before that of a rank, equal to it, and behind it, each in their order."""
+    bound = take_along_axis(flat, find_rank(flat, rank, axis), axis)
     before, behind = lt(flat, bound), gt(flat, bound)
-    if is_float:  # NaN is the largest number
+    if spec_of(flat).dtype.is_inexact:  # NaN is the largest number
         before = logical_or(before, logical_and(isnan(bound), eq(flat, flat)))
         behind = logical_or(behind, logical_and(isnan(flat), eq(bound, bound)))
     return argsort(1 + cast(behind, int8) - cast(before, int8), axis=axis)
@@ -108,7 +101,7 @@ def _divide(flat: Tensor, kth: tuple[int, ...], axis: int) -> Tensor:
     "partition(Tensor self, int[] kth, int? axis=-1) -> Tensor",
     doc=make_docstring(
         "The elements, with those smaller than the kth in front of it and the others behind it.",
-        _ARGS.format(dtype=""),
+        _ARGS.format(result=". All of it is sorted, as in JAX."),
         "td.partition(td.asarray([3, 1, 2]), 1) -> [1, 2, 3]",
     ),
     reference="references.numpy_functions.partition",
@@ -120,16 +113,16 @@ def _divide(flat: Tensor, kth: tuple[int, ...], axis: int) -> Tensor:
 )
 def partition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor:
     flat, along = _check_partition("partition", self, kth, axis)
-    if not _divides(flat, kth, along):
-        return sort(flat, axis=along)
-    return take_along_axis(flat, _divide(stop_gradient(flat), kth, along), along)
+    return sort(flat, axis=along)
 
 
 @composite(
     "argpartition(Tensor self, int[] kth, int? axis=-1) -> Tensor",
     doc=make_docstring(
-        "The positions of the elements in the order of `partition`.",
-        _ARGS.format(dtype=" of int64"),
+        "The positions that put the smaller elements in front of the kth and the others behind it.",
+        _ARGS.format(
+            result=" of int64. Equal elements keep their order, and so may those on one side of the position."
+        ),
         "td.argpartition(td.asarray([3, 1, 2]), 1) -> [1, 2, 0]",
     ),
     reference="references.numpy_functions.argpartition",
@@ -142,7 +135,10 @@ def partition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor:
 )
 def argpartition(self: Tensor, kth: tuple[int, ...], axis: int | None) -> Tensor:
     flat, along = _check_partition("argpartition", self, kth, axis)
-    return _divide(flat, kth, along) if _divides(flat, kth, along) else argsort(flat, axis=along)
+    size = spec_of(flat).shape[along]
+    if size < LEAST_SELECTED or len({position % size for position in kth}) > 1:
+        return argsort(flat, axis=along)
+    return _divide(flat, kth[0] % size, along)
 
 
 @composite(

@@ -28,7 +28,7 @@ from ..shape.splitting import slice_axis
 from ..shape.views import broadcast_to, reshape
 from .extrema import take_at
 from .folds import any, sum
-from .selection import LEAST_SELECTED, find_rank, select
+from .selection import find_rank, select
 from .sorting import sort
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _CONTINUOUS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-_MOST_SELECTED = 8  # quantiles; for more of them the elements are sorted
+_LEAST_SELECTED = 4096  # elements of rows of which one quantile is found faster by rank than by sorting
 _METHODS = (
     *("linear", "lower", "higher", "midpoint", "nearest"),
     *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
@@ -145,14 +145,14 @@ def _interpolate(low: Tensor, high: Tensor, position: Tensor, method: str) -> Te
 
 def _pick(rows: Tensor, positions: list[Tensor]) -> tuple[list[Tensor], Tensor]:
     """The elements at positions in sorted order along the last axis, and whether a row has a NaN."""
-    count, size = rows.shape[-1], positions[0].shape[-1]
-    if count >= LEAST_SELECTED and size <= _MOST_SELECTED:
+    count, last = rows.shape[-1], len(rows.shape) - 1
+    if count >= _LEAST_SELECTED and positions[0].shape[-1] == 1:
         values = select(rows, concat(positions, -1))
-        parts = [values[..., start : start + size] for start in range(0, size * len(positions), size)]
+        parts = [slice_axis(values, last, at, at + 1) for at in range(len(positions))]
         return parts, any(isnan(rows), -1, keepdims=True)
     ordered = sort(rows)
-    last = slice_axis(ordered, len(ordered.shape) - 1, count - 1, count)  # NaN is sorted last
-    return [take_along_axis(ordered, position) for position in positions], isnan(last)
+    largest = slice_axis(ordered, last, count - 1, count)  # NaN is sorted last
+    return [take_along_axis(ordered, position) for position in positions], isnan(largest)
 
 
 def _quantile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError
-from ...registry.dtypes import DEFAULT_INT, REAL, bool_, int64, is_half
+from ...registry.dtypes import REAL, bool_, int64, is_half
 from ...registry.values import TensorSpec
 from ..creation.creation import full
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ORDERED = (bool_, *REAL)
 LEAST_SELECTED = 100
-"""The length of lines from which selection is faster than to sort, which short lines do with vectors."""
+"""The length of lines from which an element is found faster by rank than by sorting positions."""
 
 
 def _shape_rule(self: TensorSpec, ranks: TensorSpec) -> TensorSpec:
@@ -37,7 +37,7 @@ def _shape_rule(self: TensorSpec, ranks: TensorSpec) -> TensorSpec:
         raise ShapeError(f"argselect: takes rows and ranks for all or for each, not {spec} and {given}")
     if not spec.shape[-1] and given.size:
         raise ShapeError(f"argselect: the last axis of {spec} has no elements")
-    return TensorSpec((*spec.shape[:-1], given.shape[-1]), DEFAULT_INT, spec.device)
+    return TensorSpec((*spec.shape[:-1], given.shape[-1]), int64, spec.device)
 
 
 def _kernel(xp: ArrayModule, self: Array, ranks: Array) -> Array:
@@ -50,7 +50,7 @@ def _kernel(xp: ArrayModule, self: Array, ranks: Array) -> Array:
 
 def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, ranks: Tensor) -> Batched:
     rows = ensure_batch_axis(self, in_dims[0], info.batch_size)
-    if in_dims[1] is not None:
+    if in_dims[1] is not None:  # ranks for all rows of an example become those of each row
         given = reshape(
             ranks, (info.batch_size, *(1 for _ in rows.shape[len(ranks.shape) :]), *ranks.shape[1:])
         )

@@ -133,12 +133,12 @@ def _topk_batched(
     return info.call(self, k, axis=along, **options), 0
 
 
-_FEW_OF = 8  # a heap selects at most one in so many elements; otherwise all are sorted
+FEW_OF = 8  # a heap selects at most one in so many elements; otherwise all are sorted
 
 
 def _selects(is_descending: bool, self: TensorSpec, k: int, *, axis: int, descending: bool) -> bool:
     """Whether the loop of one order computes a call by a heap of the selected elements."""
-    return descending == is_descending and k * _FEW_OF <= self.shape[axis]
+    return descending == is_descending and k * FEW_OF <= self.shape[axis]
 
 
 argtopk = array_op(

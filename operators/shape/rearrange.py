@@ -239,12 +239,12 @@ def expand(self: Tensor, shape: tuple[int, ...]) -> Tensor:
 def squeeze(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
     own = spec_of(self).shape
     if axis is None:
-        return reshape(self, [size for size in own if size != 1]) if 1 in own else self
+        return reshape(self, tuple(size for size in own if size != 1)) if 1 in own else self
     gone = normalize_axes("squeeze", axis, len(own))
     for axis_ in gone:
         if own[axis_] != 1:
             raise ShapeError(f"squeeze: axis {axis_} of shape {own} has length {own[axis_]}, not 1")
-    return reshape(self, [size for at, size in enumerate(own) if at not in gone])
+    return reshape(self, tuple(size for at, size in enumerate(own) if at not in gone))
 
 
 @_view(
@@ -313,7 +313,7 @@ def expand_dims(self: Tensor, axis: tuple[int, ...]) -> Tensor:
     rank = len(own) + len(axis)
     new = normalize_axes("expand_dims", axis, rank)
     sizes = iter(own)
-    return reshape(self, [1 if at in new else next(sizes) for at in range(rank)])
+    return reshape(self, tuple(1 if at in new else next(sizes) for at in range(rank)))
 
 
 @_view(

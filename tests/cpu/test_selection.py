@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tandem as td
+from tandem.backends.cpu.native_kernels import rt_selection as rt
 
 KINDS = {
     "normal": lambda rng, n: rng.normal(size=n) * 100,
@@ -52,26 +53,49 @@ def test_argselect_takes_ranks_of_each_row():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_partition_divides_long_lines(kind):
+def test_argpartition_divides_long_lines(kind):
     for n, kth in ((100, 0), (1000, 617), (1000, -1), (9001, 4500)):
         x = draw(kind, "float64", n)
-        for f in (td.partition, td.jit(lambda x, kth=kth: td.partition(x, kth))):
-            result = (f(td.asarray(x), kth) if f is td.partition else f(td.asarray(x))).numpy()
-            np.testing.assert_array_equal(np.sort(result), np.sort(x))
-            at, ordered = kth % n, np.sort(x)
-            np.testing.assert_array_equal(result[at], ordered[at])
-            np.testing.assert_array_equal(np.sort(result[:at]), ordered[:at])
-        order = td.argpartition(td.asarray(x), kth).numpy()
-        np.testing.assert_array_equal(x[order], result)
-        assert np.array_equal(np.sort(order), np.arange(n))
+        at, ordered = kth % n, np.sort(x)
+        for f in (td.argpartition, td.jit(td.argpartition, static_argnums=1)):
+            order = f(td.asarray(x), kth).numpy()
+            assert np.array_equal(np.sort(order), np.arange(n))
+            np.testing.assert_array_equal(x[order][at], ordered[at])
+            np.testing.assert_array_equal(np.sort(x[order][:at]), ordered[:at])
+        np.testing.assert_array_equal(td.partition(td.asarray(x), kth).numpy(), ordered)
+
+
+def make_misleading(n):
+    """Numbers whose smallest are where `find_key` draws its samples, so that each round leaves most of them."""
+    values, labels, rank, seed, by_pivot = np.full(n, np.inf), np.arange(n), n // 2, n, False
+    for _ in range(rt.MOST_POOR + 2):
+        count, at = len(labels), []
+        for i in range(rt.LARGE):
+            seed = (seed * 6364136223846793005 + 1442695040888963407) % 2**64
+            start = i * count // rt.LARGE
+            at.append(start + (seed >> 33) % ((i + 1) * count // rt.LARGE - start))
+        new = [label for label in labels[at] if np.isinf(values[label])]
+        values[new] = np.arange(len(new)) + np.isfinite(values).sum()
+        sample = np.sort(values[labels[at]])
+        high = sample[rank * rt.LARGE // count + (0 if by_pivot else rt.MARGIN)]
+        labels, by_pivot = labels[values[labels] > high], True
+        rank -= count - len(labels)
+    return np.where(np.isinf(values), n + np.arange(n), values)
+
+
+def test_lines_are_sorted_where_samples_mislead():
+    n = 50_000
+    x, ranks = make_misleading(n), np.asarray([n // 2, 5, n - 1])
+    order = np.argsort(x, kind="stable")
+    assert np.array_equal(argselect(td.asarray(x), td.asarray(ranks)).numpy(), order[ranks])
 
 
 @pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind != "signed zeros"]
 )  # NumPy: inf - inf is NaN
 def test_quantiles_of_long_lines_are_numpys(kind):
-    x = draw(kind, "float64", 2000).reshape(200, 10)
-    for q in (0.5, [0.0, 0.1, 0.9, 1.0]):
+    x = draw(kind, "float64", 15_000).reshape(5000, 3)
+    for q in (0.5, 0.37, [1.0], [0.0, 0.1, 0.9, 1.0], []):
         for name in ("quantile", "nanquantile"):
             for axis in (0, None):
                 result = getattr(td, name)(td.asarray(x), np.asarray(q), axis).numpy()
@@ -79,7 +103,7 @@ def test_quantiles_of_long_lines_are_numpys(kind):
 
 
 def test_median_has_the_derivative_of_its_elements():
-    x = np.random.default_rng(0).permutation(1000).astype(np.float64)
-    wanted = np.where((x == 499) | (x == 500), 0.5, 0.0)
+    x = np.random.default_rng(0).permutation(5000).astype(np.float64)
+    wanted = np.where((x == 2499) | (x == 2500), 0.5, 0.0)
     for f in (td.grad(td.median), td.jit(td.grad(td.median))):
         assert np.array_equal(f(td.asarray(x)).numpy(), wanted)

@@ -15,14 +15,16 @@ def draw(dtype, size, rng):
     return rng.integers(0, 2 if dtype == "bool" else 5, size).astype(dtype)
 
 
-def check(body, carry, items):
-    """A compiled loop has the carries and results of the body called step by step."""
+def check(body, carry, items, is_exact=True):
+    """A compiled loop has the carries and results of the body called step by step; zeros may differ in sign."""
     step, results = td.jit(body), []
     expected = carry
     for number in range(len(items)):
         expected, result = step(expected, items[number])
         results.append(result.numpy())
     final, stacked = td.jit(lambda carry, items: td.scan(body, carry, items))(carry, items)
+    if is_exact:
+        assert stacked.numpy().tobytes() == np.stack(results).tobytes()
     np.testing.assert_array_equal(stacked.numpy(), np.stack(results))
     for one, two in zip(final, expected, strict=True):
         assert one.numpy().tobytes() == two.numpy().tobytes()
@@ -40,7 +42,8 @@ def test_rows_in_place_fold_as_copies(dtype, fold):
             result = getattr(td, fold)(row)
             return (row.at[positions[number]].set(x), number + 1), result
 
-        check(body, (td.asarray(draw(dtype, size, rng)), td.asarray(0)), td.asarray(draw(dtype, STEPS, rng)))
+        row, items = td.asarray(draw(dtype, size, rng)), td.asarray(draw(dtype, STEPS, rng))
+        check(body, (row, td.asarray(0)), items, fold not in ("amax", "amin"))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -3,6 +3,8 @@
 A step of a loop that folds ``x[i : i + 8]``, or the block of 5 x 5 elements at ``(i, j)``, could load rows of it as
 vectors, and join the halves of these. The elements are loaded and combined one by one instead, in the same order, which
 takes about as many instructions; and in a loop over neighbouring positions an instruction computes several windows.
+
+Short rows that are updated element by element are read so, too: a vector would wait for the last of these stores.
 """
 
 from __future__ import annotations
@@ -84,6 +86,7 @@ class Window:
         items: the reducer of each fold.
         varying: the expressions that are not the same at all points.
         positions: for each read at positions that vary, the position along each indexed axis.
+        reads_updated: whether the elements are few and were just written one by one.
     """
 
     def __init__(self, stage: StagePrinter):
@@ -94,6 +97,7 @@ class Window:
         for e in stage.exprs:
             if self._varies(e):
                 self.varying.add(e)
+        self.reads_updated = self._reads_updated()
 
     def _varies(self, e: Expr) -> bool:
         name = {"load": e.payload, "gather": getattr(e.payload, "buffer", "")}.get(e.op)
@@ -101,20 +105,16 @@ class Window:
             return True
         return name is not None and any(self.stage.uses[name].strides)
 
-    @property
-    def reads_updated(self) -> bool:
-        """Whether the window is of elements that were just written one by one, and few."""
-        names = [
-            e.payload if e.op == "load" else e.payload.buffer
+    def _reads_updated(self) -> bool:
+        buffers = [
+            self.stage.uses[e.payload if e.op == "load" else e.payload.buffer].buffer
             for e in self.varying
             if e.op in ("load", "gather")
         ]
-        return self.stage.count <= MOST_UPDATED and any(
-            self.stage.uses[name].buffer.is_updated for name in names
-        )
+        return self.stage.count <= MOST_UPDATED and any(buffer.is_updated for buffer in buffers)
 
     def find_positions(self) -> bool:
-        """Find the positions of all reads; return whether each is affine and can be in bounds, and the folds short."""
+        """Find the positions of reads at indices; return whether all may be affine, in bounds, and folds short."""
         stage = self.stage
         orders = [r.value.dtype for r in stage.reduces if is_ordered(r.fold, r.value.dtype)]
         if any(stage.count > block_length(dtype) for dtype in orders):

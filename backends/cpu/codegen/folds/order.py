@@ -29,6 +29,7 @@ MAX_LANES = 64
 BLOCK_DEPTH = 16  # elements of a block per lane, and rows of a block of columns
 # (maximum number of rows, rows of a block): with few blocks errors average out less, so blocks are shorter.
 SHORT_BLOCKS = ((64, 4), (256, 8))
+MOST_PREDICTED = 10  # floats; of more, wrong predictions cost more than right ones save
 BUFFERED_BLOCKS = 3  # blocks that are buffered before they are folded
 
 
@@ -78,10 +79,11 @@ def fold_row(f: Function, item: Reducer, values: Sequence[str], is_stable: bool 
         is_stable: whether the element that is picked is likely to be that of the last call.
     """
     lanes, node = row_lanes(item.dtype, len(values)), item.fold.node(item.dtype)
-    if node in _EXTREMA and item.picks and item.dtype is bool_ and f.lanes == 1 and len(values) < 64:
-        return _find_bit(f, values, node == "maximum")
-    if isinstance(item, IndexReducer) and item.dtype.kind == "f" and is_stable and f.lanes == 1:
-        return _predict_position(f, item, values)
+    if isinstance(item, IndexReducer) and f.lanes == 1:
+        if item.dtype is bool_ and len(values) < int64.bits:
+            return _find_bit(f, values, node == "maximum")
+        if item.dtype.kind == "f" and is_stable and len(values) <= MOST_PREDICTED:
+            return _predict_position(f, item, values)
     if node in _EXTREMA and item.picks:
         return _find_position(f, item.dtype, values, "gt" if node == "maximum" else "lt")
     if node in _EXTREMA and item.dtype.kind == "f":
@@ -174,7 +176,7 @@ def _find_bit(f: Function, values: Sequence[str], is_set: bool) -> str:
 
 
 def _predict_position(f: Function, item: IndexReducer, values: Sequence[str]) -> str:
-    """Return the same for floats, one after the other, by branches: what follows begins before they are compared."""
+    """Return the position, i64, of the best of some floats by branches, so that what follows begins earlier."""
     vec, i1, i64 = f.vec(REGISTER[item.dtype]), f.vec("i1"), f.vec("i64")
     stays = "ole" if item.fold.node(item.dtype) == "maximum" else "oge"
     best, result = values[0], f.splat(0, int64)
