@@ -56,7 +56,9 @@ def _with_weights(function: Quantile, limit: int, skips_nan: bool) -> Quantile:
                 f"{function.__name__}: weights need method='inverted_cdf', not {method!r}"
             )
         fractions = asarray(q).astype(float64) / limit
-        result = _find_weighted(function.__name__, asarray(a), fractions, axis, keepdims, asarray(weights), skips_nan)
+        result = _find_weighted(
+            function.__name__, asarray(a), fractions, axis, keepdims, asarray(weights), skips_nan
+        )
         return result if out is None else out.copy_(result)
 
     return find_quantiles
