@@ -97,9 +97,12 @@ class Argument(NamedTuple):
     @property
     def is_write(self) -> bool:
         """Whether the operator writes into the argument."""
-        if self.type.alias is None and self.type.element is None:
-            return False
-        return any(alias.is_write for alias in self.type.aliases())
+        part: Type | None = self.type
+        while part is not None:
+            if part.alias is not None and part.alias.is_write:
+                return True
+            part = part.element
+        return False
 
 
 class Return(NamedTuple):

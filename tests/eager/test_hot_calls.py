@@ -402,10 +402,13 @@ def test_transposed_and_copied_results_are_compiled(name):
     function, args = getattr(td, name), (x, second, *([] if name == "tile" else [1]))
     with config.override(hot_composites=10**9, hot_calls=10**9):
         first = function(*args)
+    stub = native_layer.stubs().kernels[function.operator]
+    if stub.hot_calls is not None:
+        stub.hot_calls.rejected_kinds = 0  # calls of other tests that could not be compiled
     for _ in range(5):
         hot = function(*args)
     assert bits([first]) == bits([hot]) and first.strides == hot.strides
-    assert COMPILED in native_layer.stubs().kernels[function.operator].hot_calls.counts.values()
+    assert COMPILED in stub.hot_calls.counts.values()
 
 
 @pytest.mark.parametrize("dtype", [td.float32, td.float64])
