@@ -215,10 +215,7 @@ def _run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: 
 
 def _copy_returned_arguments(out: object, args: Args) -> object:
     """Replace results that are arguments of the call by aliases of them."""
-    if isinstance(out, TensorBase):
-        return out._alias() if contains(args, out) else out  # type: ignore[attr-defined]
-    given = {id(item) for item in flat(args)}
-    return map_results(lambda item, _: item._alias() if id(item) in given else item, out)
+    return map_results(lambda item, _: item._alias() if contains(args, item) else item, out)
 
 
 def attach(node: Node, out: object, written: Args = ()) -> object:
@@ -227,8 +224,8 @@ def attach(node: Node, out: object, written: Args = ()) -> object:
     Native twin: backends/cpu/fastpath/runtime/rt_record.py:attach
     """
     constant = node.constant if isinstance(node, ContextNode) else ()
-    for index, item in enumerate((out,) if isinstance(out, TensorBase) else flat(out)):
-        if type(item) not in EAGER or (written and any(item is target for target in written)):
+    for index, item in enumerate(flat(out)):
+        if type(item) not in EAGER or any(item is target for target in written):
             continue
         dtype = item.dtype
         if dtype.is_inexact and index not in constant:

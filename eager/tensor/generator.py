@@ -166,7 +166,9 @@ def _take_key(state: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _is_traced(state: Tensor) -> bool:
-    """Whether a draw reads and writes another tensor than a generator's state."""
+    """Whether a draw reads and writes another tensor than a generator's state; traces change the dispatch state."""
+    if current() is DEFAULT:
+        return False
     for lifter in state_lifters:  # noqa: SIM110 - a generator takes three times as long
         if lifter(state) is not state:
             return True
@@ -188,8 +190,7 @@ def _method(name: str) -> Function:
 
     def draw(self: Generator, *args: object, **kwargs: object) -> object:
         state = self._state
-        is_plain = current() is DEFAULT  # then nothing is traced
-        if stack.levels or replays.states or draw_watches.count or (not is_plain and _is_traced(state)):
+        if stack.levels or replays.states or draw_watches.count or _is_traced(state):
             return function(self.key(), *args, **kwargs)
         result, state[...] = hot(state, *args, **kwargs)
         return result

@@ -31,9 +31,8 @@ def select(x: Tensor, key: Any) -> Tensor | None:
     if type(key) is not Tensor or not key.shape:
         return None
     if key.dtype.is_integer:
-        return gathers.take(
-            x, key, 0
-        )  # whose recorded calls are compiled when hot, for each number of positions
+        # recorded calls of `take` are compiled when hot, for each number of positions
+        return gathers.take(x, key, 0)
     if key.dtype is not bool_ or key.shape not in (x.shape[:1], x.shape) or policies[0]:
         return None
     if len(key.shape) > 1:

@@ -24,7 +24,7 @@ def _draw(self: Tensor, name: str, generator: Generator | None) -> Tensor:
     if not self.dtype.is_inexact or self.dtype.kind == "c":
         raise DTypeError(f"{name}: the numbers are real floats, and the tensor is {self.dtype}")
     drawn: Tensor = getattr(generator or default_generator, name.rstrip("_"))(self.shape, self.dtype)
-    return drawn if self.device == "cpu" else move_to_device(drawn, self.device)
+    return move_to_device(drawn, self.device)
 
 
 def uniform_(

@@ -75,9 +75,7 @@ def _draw(
             f"{sampler}: random numbers of this distribution are floats, not {wanted}; pass a float dtype"
         )
     drawn: Tensor = getattr(generator or default_generator, sampler)(shape, wanted)
-    if device is not None:
-        drawn = move_to_device(drawn, device)
-    return finish(drawn, requires_grad, out) if requires_grad or out is not None else drawn
+    return finish(move_to_device(drawn, device), requires_grad, out)
 
 
 def rand(
