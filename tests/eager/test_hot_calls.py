@@ -6,7 +6,7 @@ import tandem as td
 from optable import arrays_of, generator, replace, samples_of, table, to_tensors
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.fastpath.entries.rt_kernels import KernelEntry
+from tandem.backends.cpu.fastpath.entries.rt_kernels import SAMPLE_MASK, KernelEntry
 from tandem.backends.cpu.fastpath.glue.kernels import is_compilable
 from tandem.backends.cpu.fastpath.glue.patch_points import TargetCallable
 from tandem.eager import hot_calls as hot_calls_module
@@ -17,6 +17,7 @@ from tandem.nn.recurrent import gru_cell, lstm_cell, run_layer
 from tandem.registry.function import functions
 from tandem.registry.operator import Operator
 
+ENOUGH = SAMPLE_MASK + 3  # after many calls in other tests only one of SAMPLE_MASK + 1 reaches Python
 CHOSEN = ("layer_norm", "cross_entropy", "max.dim", "gather", "std")
 COMPOSITES = {name: op for name, op in table().items() if is_compilable(op) and op.decl.samples}
 
@@ -384,7 +385,7 @@ def test_contiguous_views_of_intermediates_are_compiled(name):
     with config.override(hot_composites=10**9, hot_calls=10**9):
         first = f(x)
     function = td.linalg.solve if name == "solve" else getattr(td, name)
-    for _ in range(5):
+    for _ in range(ENOUGH):
         hot = f(x)
     one, two = (leaves(value) for value in (first, hot))
     assert bits(one) == bits(two) and type(first) is type(hot)
@@ -403,9 +404,7 @@ def test_transposed_and_copied_results_are_compiled(name):
     with config.override(hot_composites=10**9, hot_calls=10**9):
         first = function(*args)
     stub = native_layer.stubs().kernels[function.operator]
-    if stub.hot_calls is not None:
-        stub.hot_calls.rejected_kinds = 0  # calls of other tests that could not be compiled
-    for _ in range(5):
+    for _ in range(ENOUGH):
         hot = function(*args)
     assert bits([first]) == bits([hot]) and first.strides == hot.strides
     assert COMPILED in stub.hot_calls.counts.values()
