@@ -6,6 +6,7 @@ rt_asarray.py: ``asarray``
 rt_assign.py: ``x[key] = value``, ``basic_put``
 rt_attributes.py: ``x.shape``, ``x.item()``, ``float(x)`` and other reads of the array
 rt_cached_views.py: views of one tensor, and lists of them, whose layouts are kept
+rt_view_steps.py: recorded calls of composites of views, as calls of view operators
 rt_copies.py: strided copies; ``copy.copy(x)`` and ``copy.deepcopy(x)``
 rt_counts.py: ``bincount``
 rt_elementwise.py: elementwise operators, ``cast``, ``astype``

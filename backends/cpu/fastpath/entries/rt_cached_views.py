@@ -7,6 +7,9 @@ serves views that are declared by a rule, and composites of views, as inline cac
 Operators that return a list of views have an entry with the same keys. The layouts of a list are the bytes of a `bytes`
 object: a call holds it, so that Python code that runs meanwhile may replace the one in the slot. A list of the
 operator's stub owns these objects.
+
+A call of a composite that autograd records repeats the calls of view operators that the first one made, its *steps*
+(rt_view_steps.py). They are found when the first recorded call of a slot has run in Python.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from ..compiler.structs import Struct, array, sizeof
 from ..runtime import capi, rt_entry, rt_keys, rt_layouts, rt_operands, rt_record
 from ..runtime import rt_base as base
 from ..runtime.rt_entry import Outcome
-from . import rt_views
+from . import rt_view_steps, rt_views
 
 LISTS: i64 = dsl.template(0)  # 1: the operators return lists of views
 SLOTS = 64  # layouts that an operator remembers; a power of two
@@ -43,6 +46,13 @@ class LayoutKey(Struct):
 
     length: i64  # of the key in integers; 0: free
     key: ptr = array(rt_keys.MAX_KEY)
+    steps: ptr  # address of the list item that refers to the steps; None: not known yet, False: Python runs the call
+
+
+class ViewEntry(base.OperatorEntry):
+    """The data of the entry of one operator."""
+
+    find_steps: ptr  # of a composite: returns the steps of a recorded call, given the source and the result
 
 
 class CachedList(LayoutKey):
@@ -58,7 +68,7 @@ LIST_SLOT_SIZE = sizeof(CachedList)
 
 
 @rt_entry.entry
-def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+def cached_view(entry: ViewEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry: one tensor, then integers, booleans, None and sequences of them, by position or by name."""
     g = entry.globals_
     if unlikely(count < 1 or count > MOST_ARGUMENTS):
@@ -70,11 +80,20 @@ def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, 
     key = stack(rt_keys.MAX_KEY * 8)
     length = write_key(entry, source_array, args, count, kwnames, key)
     history = base.has_history(g, source, flags)
-    if unlikely(length == rt_keys.INVALID or (history and (LISTS != 0 or kwnames != NULL))):
+    is_composite = history and entry.find_steps != NULL
+    if unlikely(length == rt_keys.INVALID or (history and kwnames != NULL and not is_composite)):
         return Outcome.FALL_BACK
     slot: LayoutKey = find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
-        return call_and_remember(entry, args, count, kwnames, key, length)
+        return call_and_remember(entry, args, count, kwnames, key, length, is_composite)
+    if unlikely(is_composite):
+        steps = load(ptr, slot.steps, 0)
+        if unlikely(steps == capi.Py_None):
+            return call_and_remember(entry, args, count, kwnames, key, length, is_composite)
+        if unlikely(steps == capi.Py_False):
+            return Outcome.FALL_BACK
+        entry.calls += 1
+        return rt_view_steps.run_steps(source, steps, LISTS)
     entry.calls += 1
     if LISTS:
         return make_views(g, source, source_array, slot)
@@ -136,28 +155,53 @@ def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
 # A call without a cached layout --------------------------------------------------------------------------------------
 @noinline
 def call_and_remember(
-    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64
+    entry: ViewEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64, is_composite: bool
 ) -> ptr:
     """Let Python run the call, and remember the layout of its result, or those of its results."""
     source: base.TensorObject = load(ptr, args, 0)
     source_array = source.array
     capi.incref(source_array)  # Python code may replace the tensor's array
     result = base.call_miss(entry, args, count, kwnames)
-    if result == source and LISTS == 0 and source.array == source_array:
-        identity = find_slot(entry.variants, key, length)
-        write_slot_key(identity, key, length)
-        Layout(identity + LAYOUT).rank = SOURCE
-    elif (
-        likely(result != NULL) and source.array == source_array and are_views(entry.globals_, result, source)
-    ):
-        slot = find_slot(entry.variants, key, length)
-        if LISTS:
-            remember_list(entry.globals_, slot, result, source_array, key, length)
-        else:
-            write_slot_key(slot, key, length)
-            write_layout(entry.globals_, slot + LAYOUT, base.TensorObject(result).array, source_array)
+    if likely(result != NULL) and source.array == source_array:
+        result = remember(entry, source, source_array, result, key, length, is_composite)
     capi.decref(source_array)
     return result
+
+
+@native
+def remember(
+    entry: ViewEntry, source: ptr, source_array: ptr, result: ptr, key: ptr, length: i64, is_composite: bool
+) -> ptr:
+    """Overwrite the slot of a key, and return the result of its call; on failure NULL, the result released."""
+    is_source = result == source and LISTS == 0
+    if not is_source and not are_views(entry.globals_, result, source):
+        return result
+    steps = capi.new_ref(capi.Py_None)
+    if unlikely(is_composite):
+        capi.decref(steps)
+        steps = capi.PyObject_Vectorcall(entry.find_steps, stack_of(source, result), 2, NULL)
+        if unlikely(steps == NULL):
+            capi.decref(result)
+            return NULL
+    slot = find_slot(entry.variants, key, length)
+    if LISTS:
+        remember_list(entry.globals_, slot, result, source_array, key, length, steps)
+        return result
+    if is_source:
+        Layout(slot + LAYOUT).rank = SOURCE
+    else:
+        write_layout(entry.globals_, slot + LAYOUT, base.TensorObject(result).array, source_array)
+    write_slot_key(slot, key, length)
+    put_item(LayoutKey(slot).steps, steps)
+    return result
+
+
+@native
+def put_item(item: ptr, value: ptr) -> None:
+    """Replace an item of a list, whose reference it steals; Python code may run at the end."""
+    before = load(ptr, item, 0)
+    store(ptr, item, 0, value)
+    capi.decref(before)
 
 
 @native
@@ -247,17 +291,25 @@ def are_views(g: ptr, result: ptr, source: ptr) -> bool:
 
 @native
 def remember_list(
-    g: ptr, slot: CachedList, result: capi.PyVarObject, source_array: capi.Ndarray, key: ptr, length: i64
+    g: ptr,
+    slot: CachedList,
+    result: capi.PyVarObject,
+    source_array: capi.Ndarray,
+    key: ptr,
+    length: i64,
+    steps: ptr,
 ) -> None:
     """Overwrite a slot; the GIL is held, and no Python code runs before all of it is written."""
     layouts: capi.PyBytes = capi.PyBytes_FromStringAndSize(NULL, result.size * LAYOUT_SIZE)
     if unlikely(layouts == NULL):
         capi.PyErr_Clear()
+        capi.decref(steps)
         return
     for k in range(result.size):
         view: base.TensorObject = capi.item(result, k)
         write_layout(g, layouts + capi.PyBytes.items + k * LAYOUT_SIZE, view.array, source_array)
     write_slot_key(slot, key, length)
-    before = load(ptr, slot.item, 0)
-    store(ptr, slot.item, 0, layouts)
+    before = load(ptr, slot.steps, 0)
+    store(ptr, slot.steps, 0, steps)
+    put_item(slot.item, layouts)
     capi.decref(before)

@@ -8,6 +8,7 @@ from ..... import lazy
 from .....eager.tensor.tensor import Tensor
 from .....eager.tensor.weak_scalars import is_function
 from .....registry.dtypes import default_float, default_stamp
+from .....registry.function import functions
 from ..runtime import capi
 from ..runtime import rt_base as rt
 from .structs import OperatorStruct, StructMemory, find_writer
@@ -15,7 +16,48 @@ from .stubs import ColdCallable, Stub
 
 loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
 rt_cached_views = lazy.Module(".backends.cpu.fastpath.entries.rt_cached_views")
+rt_view_steps = lazy.Module(".backends.cpu.fastpath.entries.rt_view_steps")
 plans = lazy.Module(".backends.cpu.native_kernels.plans")
+
+
+def find_steps(source: Tensor, result: Any) -> Any:
+    """Return the calls of view operators that lead from a tensor to a recorded result, see `rt_view_steps`.
+
+    Returns:
+        A tuple of programs; False if a result has another history.
+    """
+    views = result if isinstance(result, tuple) else (result,)
+    programs = tuple(_find_program(source, view) for view in views)
+    return False if None in programs else programs
+
+
+def _find_program(source: Tensor, view: Tensor) -> tuple[Any, ...] | None:
+    program: tuple[Any, ...] = ()
+    while view is not source:
+        call = None if view._meta is None else view._meta.view
+        if call is None or call.kwargs or len(call.args) > rt_view_steps.MOST_ARGUMENTS:
+            return None
+        program = (functions[call.derivative.op.name], call.args[1:], *program)
+        view = call.base
+    return program
+
+
+def make_slots(size: int, *items: int) -> StructMemory:
+    """Return memory for the slots of an entry.
+
+    Args:
+        size: bytes of a slot.
+        items: the fields of a slot that refer to an item of a list, each of a list of its own, which the memory keeps.
+    """
+    slots = rt_cached_views.SLOTS
+    result = StructMemory(slots * size)
+    for field in items:
+        owned = [None] * slots
+        result.kept.append(owned)
+        address = capi.PyList(id(owned)).items
+        for slot in range(slots):
+            result.set(slot * size + field, address + 8 * slot)
+    return result
 
 
 class ViewStub(Stub):
@@ -31,7 +73,8 @@ class ViewStub(Stub):
 
     def more_fields(self) -> dict[str, Any]:
         """Return the class of the struct and values of its fields, where it is not an `OperatorEntry`."""
-        return {}
+        is_composite = self.operator.decl.kind == "composite"
+        return {"layout": rt_cached_views.ViewEntry} | ({"find_steps": find_steps} if is_composite else {})
 
     def find_slots(self, record: OperatorStruct) -> StructMemory:
         """Return the memory for the layouts of a struct."""
@@ -39,24 +82,19 @@ class ViewStub(Stub):
 
     def make_slots(self) -> StructMemory:
         """Return memory for the layouts."""
-        return StructMemory(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE)
+        return make_slots(rt_cached_views.SLOT_SIZE, rt_cached_views.LayoutKey.steps)
 
 
 class ViewListStub(ViewStub):
     """The native entry of an operator that returns a list of views."""
 
     def make_slots(self) -> StructMemory:
-        """Return memory for the keys, and keep a list that owns the layouts with it."""
-        slots, size = rt_cached_views.SLOTS, rt_cached_views.LIST_SLOT_SIZE
-        result, owned = StructMemory(slots * size), [None] * slots
-        result.kept.append(owned)
-        items = capi.PyList(id(owned)).items
-        for slot in range(slots):
-            result.set(slot * size + rt_cached_views.CachedList.item, items + 8 * slot)
-        return result
+        """Return memory for the keys, and keep the lists that own the layouts and the steps with it."""
+        items = rt_cached_views.CachedList.item, rt_cached_views.LayoutKey.steps
+        return make_slots(rt_cached_views.LIST_SLOT_SIZE, *items)
 
 
-class LoopStub(ViewListStub):
+class LoopStub(ViewStub):
     """The native entry of an operator that declares a native kernel; it remembers plans of calls."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -99,6 +137,10 @@ class LoopStub(ViewListStub):
         if key not in self._slots:
             self._slots[key] = self.make_slots()
         return self._slots[key]
+
+    def make_slots(self) -> StructMemory:
+        """Return memory for the keys, and keep the list that owns the plans with it."""
+        return make_slots(rt_cached_views.LIST_SLOT_SIZE, rt_cached_views.CachedList.item)
 
     def make_plan(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the plan of a call, see `rt_loops.LoopPlan`.

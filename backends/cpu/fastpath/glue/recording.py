@@ -48,8 +48,14 @@ def make_recorder(op: Operator, kind: str) -> Callable[..., Any]:
 _recorders: dict[tuple[Operator, str], tuple[OperatorDerivative, Recorder]] = {}
 
 
+_BY_STEPS = Recorder(None, None)  # of composites: the entry calls views, which record themselves
+
+
 def find_recorder(op: Operator, kind: str) -> Recorder | None:
     """Return the recorder of an operator; None if autograd does not record its calls as one node."""
+    if kind == "steps":
+        table = op.table
+        return _BY_STEPS if table[DispatchKey.AutogradCPU].fn is table[DispatchKey.CPU].fn else None
     derivative = derivative_of(op)
     if not kind or op.table[DispatchKey.AutogradCPU].fn is not kernel.autograd:
         return None

@@ -306,11 +306,11 @@ class Recorder(NamedTuple):
     """Records calls on tensors that require gradients.
 
     Attributes:
-        call: the Python function, of the arguments and the result.
+        call: the Python function, of the arguments and the result; None if the entry calls operators that record.
         recording: the struct by which machine code does it; None if it cannot.
     """
 
-    call: Callable[..., Any]
+    call: Callable[..., Any] | None
     recording: StructMemory | None
 
 

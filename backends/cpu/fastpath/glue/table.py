@@ -95,13 +95,13 @@ ELEMENTWISE = Service("elementwise", recorder="elementwise", make=make_elementwi
 INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
 REDUCTION = Service("reduction", recorder="reduction", make=make_fold_variant, is_served=_has_fold)
 VIEW = Service("cached_view", stub=ViewStub)
-COMPOSITE_VIEW = VIEW._replace(recorder="", calls_views=True)
+COMPOSITE_VIEW = VIEW._replace(recorder="steps", calls_views=True)
 NATIVE_KERNEL = Service(
     "loop_call",
     is_served=lambda op, dtype: op.decl.native.dtypes is None or dtype in op.decl.native.dtypes,
     stub=LoopStub,
 )
-VIEW_LIST = Service("cached_views", calls_views=True, recorder="", stub=ViewListStub)
+VIEW_LIST = Service("cached_views", calls_views=True, recorder="steps", stub=ViewListStub)
 
 
 def _takes_tensors_only(op: Operator) -> bool:
