@@ -130,7 +130,7 @@ class Pass:
     def _deliver_list(self, edges: tuple[Edge | None, ...], gradients: Iterable[Tensor | None]) -> None:
         """Deliver the gradients of a list of tensors.
 
-        Native twin: backends/cpu/fastpath/runtime/rt_backward.py:send_gradients
+        Native twin: backends/cpu/fastpath/runtime/rt_backward.py:send_list
         """
         for edge, gradient in zip(edges, gradients):
             if edge is not None and gradient is not None:

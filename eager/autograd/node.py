@@ -329,7 +329,10 @@ def _versions(value: object) -> object:
 
 
 def spec_deep(value: object) -> object:
-    """The spec of a value; of a tuple of them a tuple."""
+    """The spec of a value; of a tuple of them a tuple.
+
+    Native twin: backends/cpu/fastpath/runtime/rt_saved.py:specs_of
+    """
     return tuple(map(spec_of, value)) if isinstance(value, tuple) else spec_of(value)
 
 

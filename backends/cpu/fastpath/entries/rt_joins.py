@@ -27,11 +27,21 @@ def join(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     items = capi.sequence_items(tensors)
     if unlikely(items == NULL or tensors.size < 1):
         return Outcome.FALL_BACK
-    history = rt_record.is_recorded(g, flags, items, tensors.size)
-    tensor = rt_entry.finish(entry, join_arrays(g, items, tensors.size, axis, flags))
-    if unlikely(history):
-        return rt_record.record_call(entry, stack_of(tensors, axis, tensor), 2)
-    return tensor
+    if unlikely(rt_record.is_recorded(g, flags, items, tensors.size)):
+        return join_recorded(entry, tensors, axis, flags)
+    return rt_entry.finish(entry, join_arrays(g, items, tensors.size, axis, flags))
+
+
+@dsl.noinline
+def join_recorded(entry: base.OperatorEntry, sequence: ptr, axis: ptr, flags: i64) -> ptr:
+    """Return the recorded result, or an `Outcome`; a tuple holds the tensors, since Python code may change a list."""
+    tensors: capi.PyVarObject = capi.PySequence_Tuple(sequence)
+    if unlikely(tensors == NULL):
+        return tensors
+    array = join_arrays(entry.globals_, tensors + capi.PyTuple.items, tensors.size, axis, flags)
+    result = rt_record.record_call(entry, stack_of(tensors, axis, rt_entry.finish(entry, array)), 2)
+    capi.decref(tensors)
+    return result
 
 
 @native

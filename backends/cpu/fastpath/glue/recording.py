@@ -74,14 +74,14 @@ def find_recorder(op: Operator, kind: str) -> Recorder | None:
 def make_recording_struct(derivative: OperatorDerivative, kind: str) -> StructMemory | None:
     """Return the struct by which machine code records an operator's calls; None if only Python can."""
     indices = [argument.position for argument in derivative.arguments]
-    listed = any(argument.is_list for argument in derivative.arguments)
-    if listed or None in indices or len(indices) > rt.MOST or (derivative.is_view and kind != "bound"):
+    if None in indices or len(indices) > rt.MOST or (derivative.is_view and kind != "bound"):
         return None
     if (
         derivative.uncovered and derivative.op.schema.namespace != "td"
     ):  # tandem's own are integers and booleans
         return None
-    result = StructMemory(rt.Recording, op=derivative.op, count=len(indices))
+    listed = sum(1 << k for k, argument in enumerate(derivative.arguments) if argument.is_list)
+    result = StructMemory(rt.Recording, op=derivative.op, count=len(indices), listed=listed)
     for number, index in enumerate(indices):
         result.set(rt.Recording.indices + 8 * number, index or 0)
     if derivative.is_view:
@@ -138,7 +138,9 @@ def _find_residual(
     if kind not in (ARGUMENT, ARGUMENT_SPEC):
         return None
     argument = derivative.op.schema.positional[where]
-    if argument.type.core == "Tensor" and not argument.type.is_list:
+    if argument.type.core == "Tensor" and argument.type.is_list:
+        return (saved.SAVE_SPECS, where) if kind == ARGUMENT_SPEC else None
+    if argument.type.core == "Tensor":
         return (saved.SAVE_VALUE if kind == ARGUMENT else saved.SAVE_SPEC), where
     if kind == ARGUMENT and derivative.op.name == "td::basic_index":
         return saved.SAVE_TUPLE, where

@@ -7,7 +7,7 @@ calls them, so their own entries serve these calls. Any other node is returned t
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, stack_of, store, unlikely
 from ..compiler.structs import Struct, at
 from . import capi, rt_arguments, rt_operands, rt_record, rt_saved
 from . import rt_base as base
@@ -132,13 +132,31 @@ def are_known(entry: BackwardEntry, rules: capi.PyVarObject, edges: capi.PyVarOb
     for k in range(rules.size):
         rule: RuleObject = capi.item(rules, k)
         edge: EdgeObject = capi.item(edges, k)
-        if capi.type_of(rule) != entry.rule or rule.is_list != capi.Py_False:
+        if capi.type_of(rule) != entry.rule:
             return False
-        if not capi.is_tuple(edge) or edge.size != 4 or not capi.is_tuple(edge.shape):
+        is_known = is_edge(edge) if likely(rule.is_list == capi.Py_False) else are_edges(edge)
+        if not is_known:
             return False
         if rule.fn == capi.Py_None and rule.constant not in (entry.globals_.one, entry.minus):
             return False
         if not are_indices(rule.indices, count):
+            return False
+    return True
+
+
+@native
+def is_edge(edge: EdgeObject) -> bool:
+    return capi.is_tuple(edge) and edge.size == 4 and capi.is_tuple(edge.shape)
+
+
+@noinline
+def are_edges(edges: capi.PyVarObject) -> bool:
+    """Return whether an object is a tuple of edges and None."""
+    if not capi.is_tuple(edges):
+        return False
+    for k in range(edges.size):
+        edge = capi.item(edges, k)
+        if edge != capi.Py_None and not is_edge(edge):
             return False
     return True
 
@@ -222,22 +240,52 @@ def release_saved(g: base.Globals, node: rt_record.NodeObject) -> None:
 def send_gradients(
     entry: ptr, args: ptr, rules: capi.PyVarObject, edges: ptr, saved: ptr, gradient: ptr
 ) -> bool:
-    """Compute the gradients of all arguments and deliver each; return false with an exception set.
-
-    Python twin: eager/autograd/engine.py:Pass._deliver_list
-    """
+    """Compute the gradients of all arguments and deliver each; return false with an exception set."""
     for k in range(rules.size):
-        edge = capi.item(edges, k)
-        result = apply_rule(capi.item(rules, k), saved, gradient)
-        if likely(result != capi.Py_None and result != NULL):
-            result = fit_gradient(entry, edge, result)
+        edge, rule = capi.item(edges, k), RuleObject(capi.item(rules, k))
+        result = apply_rule(rule, saved, gradient)
         if unlikely(result == NULL):
             return False
-        sent = result == capi.Py_None or deliver(entry, args, edge, result)
-        capi.decref(result)
+        if unlikely(rule.is_list != capi.Py_False and result != capi.Py_None):
+            sent = send_list(entry, args, edge, result)
+        else:
+            sent = send(entry, args, edge, result)
         if unlikely(not sent):
             return False
     return True
+
+
+@native
+def send(entry: ptr, args: ptr, edge: ptr, gradient: ptr) -> bool:
+    """Deliver a gradient, unless it is None; steals `gradient`. Return false with an exception set."""
+    if likely(gradient != capi.Py_None):
+        gradient = fit_gradient(entry, edge, gradient)
+        if unlikely(gradient == NULL):
+            return False
+        sent = deliver(entry, args, edge, gradient)
+    else:
+        sent = True
+    capi.decref(gradient)
+    return sent
+
+
+@noinline
+def send_list(entry: ptr, args: ptr, edges: capi.PyVarObject, gradients: ptr) -> bool:
+    """Deliver the gradients of a list of tensors; steals `gradients`. Return false with an exception set.
+
+    Python twin: eager/autograd/engine.py:Pass._deliver_list
+    """
+    given: capi.PyVarObject = capi.PySequence_Tuple(gradients)
+    capi.decref(gradients)
+    if unlikely(given == NULL):
+        return False
+    sent = True
+    for k in range(edges.size):
+        edge = capi.item(edges, k)
+        if edge != capi.Py_None and k < given.size:
+            sent = sent and send(entry, args, edge, capi.new_ref(capi.item(given, k)))
+    capi.decref(given)
+    return sent
 
 
 @native

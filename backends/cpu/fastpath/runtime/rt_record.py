@@ -52,6 +52,7 @@ class Recording(Struct):
 
     op: ptr
     count: i64
+    listed: i64  # which of these arguments are tuples of tensors, as bits
     indices: ptr = array(3)  # of the tensors that have rules
     rules: ptr = array(8)  # RuleSet for each set of them (as bits); NULL leaves it to Python
     follow: ptr  # the listener for results that are views, or NULL
@@ -143,10 +144,32 @@ def tracked_set(g: base.Globals, recording: Recording, values: ptr, count: i64, 
         x: base.TensorObject = load(ptr, values, index * 8)
         if unlikely(x == tensor):
             return -1
-        if capi.type_of(x) == g.tensor and x.keys == g.grad_keys:
+        if unlikely((recording.listed >> k) & 1 != 0):
+            tracked = has_tracked(g, capi.PyVarObject(x))
+            if unlikely(tracked < 0):
+                return -1
+            result |= tracked << k
+        elif capi.type_of(x) == g.tensor and x.keys == g.grad_keys:
             if unlikely(history_of(g, x) == NULL):
                 return -1
             result |= 1 << k
+    return result
+
+
+@native
+def has_tracked(g: base.Globals, tensors: capi.PyVarObject) -> i64:
+    """Return 1 if one of the tensors in a tuple requires gradients, else 0; -1 if only Python can tell."""
+    if not capi.is_tuple(tensors):
+        return -1
+    result: i64 = 0
+    for k in range(tensors.size):
+        x: base.TensorObject = capi.item(tensors, k)
+        if unlikely(capi.type_of(x) != g.tensor):
+            return -1
+        if x.keys == g.grad_keys:
+            if unlikely(history_of(g, x) == NULL):
+                return -1
+            result = 1
     return result
 
 
@@ -174,7 +197,22 @@ def make_edges(g: ptr, rules: rt_saved.RuleSet, values: ptr) -> ptr:
     """Return the edges as a tuple, or an `Outcome`."""
     edges = capi.PyTuple_New(rules.count)
     for k in range(rules.count if edges != NULL else 0):
-        edge = make_edge(g, load(ptr, values, load(i64, rules, rt_saved.RuleSet.indices + k * 8) * 8))
+        x = load(ptr, values, load(i64, rules, rt_saved.RuleSet.indices + k * 8) * 8)
+        edge = make_edge(g, x) if likely(not capi.is_tuple(x)) else make_list_of_edges(g, x)
+        if unlikely(i64(edge) <= 0):
+            capi.decref(edges)
+            return edge
+        capi.set_item(edges, k, edge)
+    return edges
+
+
+@noinline
+def make_list_of_edges(g: base.Globals, tensors: capi.PyVarObject) -> ptr:
+    """Return a tuple of edges, or an `Outcome`: None for a tensor that requires no gradients."""
+    edges = capi.PyTuple_New(tensors.size)
+    for k in range(tensors.size if edges != NULL else 0):
+        x: base.TensorObject = capi.item(tensors, k)
+        edge = make_edge(g, x) if x.keys == g.grad_keys else capi.new_ref(capi.Py_None)
         if unlikely(i64(edge) <= 0):
             capi.decref(edges)
             return edge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack_of, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack_of, store, unlikely
 from ..compiler.structs import Struct, array
 from . import capi, rt_operands
 from . import rt_base as base
@@ -33,8 +33,16 @@ class RuleSet(Struct):
 
 
 # What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them; a tuple
-# without tensors
-SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE = 0, 1, 2, 3, 4, 5
+# without tensors; the specs of the tensors in a tuple
+SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE, SAVE_SPECS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+)
 
 
 @native
@@ -79,8 +87,9 @@ def save_value(
         return make_spec(g, array)
     x = load(ptr, values, index * 8)
     if kind == SAVE_SPEC:
-        source = rt_operands.plain_array(g, x, base.RECORD)
-        return make_spec(g, source) if likely(source != NULL) else ptr(Outcome.FALL_BACK)
+        return spec_of(g, x)
+    if kind == SAVE_SPECS:
+        return specs_of(g, x)
     if kind == SAVE_INTEGERS:
         return save_integers(x)
     if likely(capi.type_of(x) == g.tensor):
@@ -122,6 +131,31 @@ def save_integers(x: capi.PyVarObject) -> ptr:
         if capi.type_of(capi.item(x, k)) != capi.PyLong_Type:
             return Outcome.FALL_BACK
     return capi.new_ref(x)
+
+
+@native
+def spec_of(g: ptr, x: ptr) -> ptr:
+    """Return the spec of a tensor, or an `Outcome`."""
+    source = rt_operands.plain_array(g, x, base.RECORD)
+    return make_spec(g, source) if likely(source != NULL) else ptr(Outcome.FALL_BACK)
+
+
+@noinline
+def specs_of(g: ptr, tensors: capi.PyVarObject) -> ptr:
+    """Return the specs of the tensors in a tuple, or an `Outcome`.
+
+    Python twin: eager/autograd/node.py:spec_deep
+    """
+    if not capi.is_tuple(tensors):
+        return Outcome.FALL_BACK
+    specs = capi.PyTuple_New(tensors.size)
+    for k in range(tensors.size if specs != NULL else 0):
+        spec = spec_of(g, capi.item(tensors, k))
+        if unlikely(i64(spec) <= 0):
+            capi.decref(specs)
+            return spec
+        capi.set_item(specs, k, spec)
+    return specs
 
 
 @native
