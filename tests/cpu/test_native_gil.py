@@ -52,7 +52,8 @@ class Ticks:
 def assert_releases_gil(call):
     with Ticks() as ticks:
         free = ticks.rate(lambda: time.sleep(0.1))
-        assert ticks.rate(call) > 0.1 * free
+        # other processes may take the processor meanwhile; a call that holds the GIL lets no tick through
+        assert any(ticks.rate(call) > 0.1 * free for _ in range(5))
 
 
 def counted(steps):
