@@ -25,7 +25,7 @@ from ...registry.native_type import accept_entry, add_buffer_protocol
 from ...registry.operator import Operator
 from ...registry.values import MAX_RANK, to_device_name
 from ..autograd.autograd_meta import mark_detached, requires_grad_
-from . import dunders, inplace, layouts
+from . import complex_parts, dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
@@ -136,18 +136,6 @@ def transpose_matrices(self: Tensor) -> Tensor:
     if rank < 2:
         raise ShapeAttributeError(f"x.mT needs at least two axes, and the shape is {self.shape}")
     return permute(self, (*range(rank - 2), rank - 1, rank - 2))
-
-
-@accept_entry("read_part", "real")
-def real_part(self: Tensor) -> Tensor:
-    """The real part of each element; the tensor itself if they are real."""
-    return by_name("real")(self) if self.dtype.kind == "c" else self
-
-
-@accept_entry("read_part", "imag", "zeros_like")
-def imaginary_part(self: Tensor) -> Tensor:
-    """The imaginary part of each element; 0 for real elements."""
-    return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
 
 
 def detach(self: Tensor) -> Tensor:
@@ -342,10 +330,14 @@ PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "T": reverse_axes,
     "mT": transpose_matrices,
     "at": at,
-    "imag": imaginary_part,
-    "real": real_part,
+    "imag": complex_parts.imaginary_part,
+    "real": complex_parts.real_part,
 }
-SETTERS: dict[str, Function] = {"shape": set_shape}
+SETTERS: dict[str, Function] = {
+    "shape": set_shape,
+    "imag": complex_parts.set_imaginary_part,
+    "real": complex_parts.set_real_part,
+}
 
 
 def operator_methods() -> dict[str, OperatorFunction[Tensor]]:
@@ -397,7 +389,7 @@ def written_methods() -> dict[str, Any]:
     for load, names in lazy.loaders(MODULES_OF_METHODS):
         result.update(attach_module(load, names))
     for name, getter in PROPERTIES.items():
-        result[name] = property(getter, doc=getter.__doc__)
+        result[name] = property(getter, SETTERS.get(name), doc=getter.__doc__)
     return result
 
 

@@ -3479,6 +3479,8 @@ class TensorMethods(TensorBase):
     @property
     def imag(self) -> Tensor:
         """The imaginary part of each element; 0 for real elements."""
+    @imag.setter
+    def imag(self, value: _TensorLike) -> None: ...
     def index_put(
         self,
         indices: Sequence[Tensor],
@@ -3826,6 +3828,8 @@ class TensorMethods(TensorBase):
     @property
     def real(self) -> Tensor:
         """The real part of each element; the tensor itself if they are real."""
+    @real.setter
+    def real(self, value: _TensorLike) -> None: ...
     def register_hook(
         self,
         hook: Hook,

@@ -206,7 +206,8 @@ def format_property(name: str, member: property) -> str:
     doc = _first_line(member.__doc__ or "")
     text = f'    @property\n    def {name}(self) -> {result}:\n        """{doc}"""\n'
     if member.fset is not None:
-        text += f"    @{name}.setter\n    def {name}(self, value: {result}) -> None: ...\n"
+        value = [*inspect.signature(member.fset).parameters.values()][1].annotation
+        text += f"    @{name}.setter\n    def {name}(self, value: {_qualify_names(value)}) -> None: ...\n"
     return text
 
 

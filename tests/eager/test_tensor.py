@@ -293,3 +293,34 @@ def test_import_is_light():
     code = "import sys, tandem; print(len({'scipy', 'networkx', 'llvmlite', 'rich', 'matplotlib'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=True)
     assert run.stdout.strip() == "0"
+
+
+def test_parts_of_complex_elements_are_assigned():
+    z = td.asarray(np.array([[1 + 2j, 3 + 4j]]))
+    z.real = 5
+    z.imag = td.asarray([1.0, 2.0])
+    z.real += 1
+    z[0].imag = [7, np.inf]
+    assert z.tolist() == [[6 + 7j, complex(6, np.inf)]]
+    for value in (z, np.ones((3, 2))):
+        with pytest.raises((td.errors.DTypeError, td.errors.ShapeError)):
+            z.real = value
+    x = td.ones(2)
+    x.real = [3, 4]
+    assert x.tolist() == [3.0, 4.0]
+    with pytest.raises(td.errors.DTypeError, match="no imaginary part"):
+        x.imag = 0
+
+
+def test_parts_are_assigned_under_jit_and_keep_gradients():
+    def f(x):
+        z = td.complex(x, x * 2)
+        z.real = x * 3
+        return (td.abs(z) ** 2).sum()
+
+    x = td.asarray([1.0, -2.0])
+    for function in (td.grad(f), td.jit(td.grad(f))):
+        assert function(x).tolist() == [26.0, -52.0]
+    leaf = x.clone().requires_grad_()
+    f(leaf).backward()
+    assert leaf.grad.tolist() == [26.0, -52.0]

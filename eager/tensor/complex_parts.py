@@ -1,0 +1,58 @@
+"""``x.real`` and ``x.imag``: copies of the parts of complex elements, and assignments to the parts, as in NumPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import DTypeError
+from ...registry.native_type import accept_entry
+from .construct import asarray
+from .dunders import by_name
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...registry.types import TensorLike
+
+
+@accept_entry("read_part", "real")
+def real_part(self: Tensor) -> Tensor:
+    """The real part of each element; the tensor itself if they are real."""
+    return by_name("real")(self) if self.dtype.kind == "c" else self
+
+
+@accept_entry("read_part", "imag", "zeros_like")
+def imaginary_part(self: Tensor) -> Tensor:
+    """The imaginary part of each element; 0 for real elements."""
+    return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
+
+
+def set_real_part(self: Tensor, value: TensorLike) -> None:
+    """Assign the real part of each element.
+
+    Raises:
+        DTypeError: the value is complex.
+    """
+    if self.dtype.kind == "c":
+        value = by_name("complex")(_as_part(self, value), imaginary_part(self))
+    self[...] = value
+
+
+def set_imaginary_part(self: Tensor, value: TensorLike) -> None:
+    """Assign the imaginary part of each element.
+
+    Raises:
+        DTypeError: the value is complex, or the elements are real.
+    """
+    if self.dtype.kind != "c":
+        raise DTypeError(f"elements of {self.dtype} have no imaginary part to assign to")
+    self[...] = by_name("complex")(real_part(self), _as_part(self, value))
+
+
+def _as_part(self: Tensor, value: TensorLike) -> Tensor:
+    """A value as a tensor of the dtype of the parts."""
+    part = asarray(value)
+    if part.dtype.kind == "c":
+        raise DTypeError(
+            f"a part of elements of {self.dtype} is assigned complex numbers; take their real or imag"
+        )
+    return part.astype(real_part(self).dtype)
