@@ -46,7 +46,7 @@ _ROWS = """
     floordiv 2 iuf same floor_divide ~              remainder 2 iuf same remainder ~
     fmod 2 iuf same fmod ~                          pow 2 iufc same - ~
     minimum 2 biuf same minimum =                   maximum 2 biuf same maximum =
-    uniform_pow 2 iuf same - ~                      copysign 2 f same copysign =
+    uniform_pow 2 iufc same - ~                     copysign 2 f same copysign =
     atan2 2 f same arctan2 ~                        hypot 2 f same hypot ~
     nextafter 2 f same nextafter =
     neg 1 iufc same negative =                      abs 1 iufc real absolute r
@@ -302,8 +302,6 @@ def uniform_power(a: Expr, b: Expr) -> Expr:
     Products are those of repeated squaring, as ``jax.lax.integer_pow`` has them. Those of float32 are products of
     float64 numbers, rounded once.
     """
-    if a.dtype.kind not in "iuf":
-        return power(a, b)
     number = _constant_number(b)
     if number == 0:
         return const(1, a.dtype)
@@ -311,21 +309,24 @@ def uniform_power(a: Expr, b: Expr) -> Expr:
         return a
     if number == 2:
         return apply("mul", a, a)
-    if number == -1 and a.dtype.kind == "f":
+    if number == -1 and a.dtype.kind in "fc":
         return apply("truediv", 1, a)
     if number == 0.5:
         return apply("sqrt", a)
-    if isinstance(number, complex) or number is None:
+    if number is None:
         return apply("uniform_pow", a, b)
-    if number == 3 or (a.dtype in (dt.float32, dt.float64) and is_product(number)):
+    if isinstance(number, complex):
+        return apply("pow", a, b)
+    if number == 3 or (a.dtype in _WITH_PRODUCTS and is_product(number)):
         wide = cast(a, dt.float64) if a.dtype is dt.float32 else a
         product = multiply_repeatedly(wide, abs(int(number)))
         return cast(product if number > 0 else apply("truediv", 1, product), a.dtype)
-    return apply("uniform_pow", a, b)
+    return apply("pow" if a.dtype.kind == "c" else "uniform_pow", a, b)
 
 
 LARGEST_PRODUCT = 16
-"""Powers of float32 and float64 with a whole exponent up to this size are products."""
+"""Powers of floats and complex numbers with a whole exponent up to this size are products."""
+_WITH_PRODUCTS = (dt.float32, dt.float64, dt.complex64, dt.complex128)
 
 
 def is_product(number: float) -> bool:
@@ -344,10 +345,14 @@ def multiply_repeatedly(x: Any, count: int) -> Any:  # noqa: ANN401
 
 
 def _constant_number(x: Expr) -> Number | None:
-    """The value of a constant, with or without casts; None for other expressions."""
-    while x.op == "cast" and x.dtype.kind in "iuf":
+    """The value of a constant, with or without casts; None for other expressions.
+
+    A complex number without an imaginary part is a float.
+    """
+    while x.op == "cast" and x.dtype.kind in "iufc":
         x = x.args[0]
-    return x.payload if x.op == "const" else None
+    number: Number | None = x.payload if x.op == "const" else None
+    return number.real if isinstance(number, complex) and number.imag == 0 else number
 
 
 def select(condition: Expr, a: Operand, b: Operand) -> Expr:

@@ -60,6 +60,8 @@ _BY_EXPONENT: dict[float, Callable[[Array], Array]] = {
 
 def _uniform_pow(a: Array, b: Array) -> Array:
     """The power with one exponent for all elements; see ``expr.uniform_power``."""
+    if a.dtype.kind == "c":
+        return _uniform_complex_pow(a, b)
     if a.dtype.kind != "f":
         return _pow(a, b)
     number = float(np.ravel(b)[0])
@@ -70,6 +72,16 @@ def _uniform_pow(a: Array, b: Array) -> Array:
     product: Array = multiply_repeatedly(a.astype(np.float64), abs(int(number)))
     result: Array = product if number > 0 else 1 / product
     return result.astype(a.dtype)
+
+
+def _uniform_complex_pow(a: Array, b: Array) -> Array:
+    number = complex(np.ravel(b)[0])
+    if number in (0, 0.5):
+        return _BY_EXPONENT[number.real](a)
+    if number.imag or not is_product(number.real):
+        return _pow(a, b)
+    product: Array = multiply_repeatedly(a, abs(int(number.real)))
+    return product if number.real > 0 else 1 / product
 
 
 def _complex(real: Array, imag: Array) -> Array:

@@ -5,6 +5,7 @@ casts.py: conversions between dtypes
 checked_blocks.py: updates of many single elements
 columns.py: stages that reduce leading dimensions
 complex_nodes.py: nodes on complex numbers
+complex_powers.py: powers of complex numbers with one exponent
 consecutive.py: positions that count along the last dimension
 elementwise.py: eager loop of an elementwise operator
 folds/: reductions and scans

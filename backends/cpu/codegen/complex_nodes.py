@@ -20,6 +20,7 @@ from .text import PARTS, REGISTER, Function
 
 _ufunc_calls = lazy.Module(".backends.cpu.codegen.ufunc_calls")
 _FUNCTIONS = lazy.Functions(".backends.cpu.codegen.functions.complex_functions")
+_POWERS = lazy.Functions(".backends.cpu.codegen.complex_powers")
 _PARTWISE = ("add", "sub", "neg", "rint")
 _TESTS = {
     "eq": "and",
@@ -145,6 +146,10 @@ _WRITTEN: dict[str, Callable[..., str]] = {
     "conj": _conjugate,
     "abs": _FUNCTIONS.absolute,
     "exp": _FUNCTIONS.exponential_of,
+    "uniform_pow": _POWERS.uniform_power,
 }
-INEXACT = tuple(name for name in _WRITTEN if "c" not in NODES[name].exact)
-"""The nodes that are written out, and whose last bits may differ from those of NumPy's loops."""
+INEXACT = tuple(name for name in _WRITTEN if "c" not in NODES[name].exact and name != "uniform_pow")
+"""The nodes that are written out, and whose last bits may differ from those of NumPy's loops.
+
+A power with one exponent is a composition of others.
+"""

@@ -158,14 +158,14 @@ def _uniform_power_helper(module: Module, name: str, dtype: DType, lanes: int) -
         emit_exprs(f, [special], known)
         f.do(f"ret {vec} {known[special]}")
         f.label(other)
-    with f.when(_is_product(f, dtype, exponent)):
+    with f.when(is_product(f, dtype, exponent)):
         f.do(f"ret {vec} {_multiply(f, dtype, '%a', exponent)}")
         f.label(f.fresh("never"))
     f.do(f"ret {vec} {EMIT['pow'](f, dtype, '%a', '%b')}")
     return f.text(f"internal {vec} @{name}({vec} %a, {vec} %b) #0")
 
 
-def _is_product(f: Function, dtype: DType, exponent: str) -> str:
+def is_product(f: Function, dtype: DType, exponent: str) -> str:
     """Return whether a scalar exponent is whole and small, as ``expr.is_product`` does."""
     element = REGISTER[dtype]
     with f.width(1):

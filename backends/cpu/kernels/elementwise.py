@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from ....named_tuple import NamedTuple
 from ....operators.declare.declaration import Declaration
 from ....operators.declare.quiet import call_quietly
 from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, promoted_dtype
-from ....operators.scalar_ir.expr import Expr
+from ....operators.scalar_ir.expr import Expr, arg, const, uniform_power
 from ....operators.scalar_ir.nodes import instantiate, is_exact, order
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel, ufunc_of
-from ....registry.dtypes import default_stamp, float32
+from ....registry.dtypes import DType, default_stamp, float32
 from ....registry.operator import Operator
 
 _emitted = lazy.Module(".backends.cpu.kernels.node_functions")
@@ -88,7 +88,19 @@ def find_function(node: Expr) -> Callable[..., Any]:
     """Return the function of arrays for a node: the emitted loop if NumPy's last bits may differ from it."""
     if is_exact(node) or not config.flags.native:
         return ufunc_of(node)
+    if node.op == "uniform_pow" and node.dtype.kind == "c":
+        return partial(_raise_to_one_power, node.dtype)
     return _emitted.find_ufunc(node) or ufunc_of(node)
+
+
+def _raise_to_one_power(dtype: DType, x: Any, exponent: Any) -> Any:
+    """Return powers of complex numbers with one exponent, computed by the nodes that emitted code has."""
+    return _find_power_kernel(dtype, complex(np.ravel(exponent)[0]))(x)
+
+
+@lru_cache(maxsize=64)
+def _find_power_kernel(dtype: DType, exponent: complex) -> Callable[..., Any]:
+    return numpy_kernel(uniform_power(arg(0, dtype), const(exponent, dtype)), 1, find_function)
 
 
 def _ends_in_number(args: tuple[Any, ...]) -> bool:

@@ -51,7 +51,7 @@ EMIT: dict[str, Emit] = {
         for name, what in (("isnan", "nan"), ("isinf", "infinite"), ("isfinite", "finite"))
     },
     "sqrt": _called("complex_sqrt", "complex_sqrt"),
-    "pow": _called("complex_pow", "complex_power", typed=False),
+    **{name: _called("complex_pow", "complex_power", typed=False) for name in ("pow", "uniform_pow")},
     "add": _infix("+"),
     "sub": _infix("-"),
     "mul": _infix("*"),
