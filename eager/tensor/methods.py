@@ -333,7 +333,7 @@ PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "imag": complex_parts.imaginary_part,
     "real": complex_parts.real_part,
 }
-SETTERS: dict[str, Function] = {
+SETTERS: dict[str, Callable[[Any, Any], None]] = {
     "shape": set_shape,
     "imag": complex_parts.set_imaginary_part,
     "real": complex_parts.set_real_part,
