@@ -59,7 +59,7 @@ _ROWS = """
     exp 1 fc same exp ~                             exp2 1 f same exp2 ~
     expm1 1 fc same expm1 ~                         log 1 fc same log ~
     log2 1 fc same log2 ~                           log10 1 fc same log10 ~
-    log1p 1 fc same log1p ~                         sqrt 1 fc same sqrt =
+    log1p 1 fc same log1p ~                         sqrt 1 fc same sqrt r
     sin 1 fc same sin ~                             cos 1 fc same cos ~
     tan 1 fc same tan ~                             asin 1 fc same arcsin ~
     acos 1 fc same arccos ~                         atan 1 fc same arctan ~

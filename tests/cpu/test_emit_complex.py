@@ -113,7 +113,7 @@ def test_division_by_zero(dtype):
 def test_modules_name_the_loops_that_they_call():
     """Addresses are not in the text, whose object is stored on disk."""
     x = s.arg(0, dt.complex64)
-    for body in (s.apply("log", x), s.apply("sqrt", x + 1), s.apply("pow", x * x, x)):
+    for body in (s.apply("pow", x, x + 1), s.apply("pow", x * x, x)):
         module = Module(find_node_loop)
         write_loop(module, "loop", body, [dt.complex64], dt.complex64)
         assert module.imports

@@ -1,7 +1,7 @@
 """Emit nodes on complex numbers.
 
-The product, the quotient, the magnitude, the exponential, and nodes of which every implementation has the same bits are
-written out. For the others the inner loop of NumPy's ufunc is called on each vector.
+The arithmetic, the elementary functions, and nodes of which every implementation has the same bits are written out. For
+general powers the inner loop of NumPy's ufunc is called on each vector.
 
 The parts of a vector's numbers are in turn, as in memory, or split: all real parts, and then all imaginary ones. A node
 that computes parts apart then moves no lanes, but each load and store does.
@@ -12,6 +12,7 @@ Source: the split complex format of signal processing libraries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from .... import lazy
 from ....operators.scalar_ir.expr import NODES, Expr
@@ -20,6 +21,9 @@ from .text import PARTS, REGISTER, Function
 
 _ufunc_calls = lazy.Module(".backends.cpu.codegen.ufunc_calls")
 _FUNCTIONS = lazy.Functions(".backends.cpu.codegen.functions.complex_functions")
+_ELEMENTARY = (
+    "exp expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh".split()
+)
 _POWERS = lazy.Functions(".backends.cpu.codegen.complex_powers")
 _PARTWISE = ("add", "sub", "neg", "rint")
 _TESTS = {
@@ -145,7 +149,7 @@ _WRITTEN: dict[str, Callable[..., str]] = {
     "truediv": _quotient,
     "conj": _conjugate,
     "abs": _FUNCTIONS.absolute,
-    "exp": _FUNCTIONS.exponential_of,
+    **{name: partial(_FUNCTIONS.emit, name) for name in _ELEMENTARY},
     "uniform_pow": _POWERS.uniform_power,
 }
 INEXACT = tuple(name for name in _WRITTEN if "c" not in NODES[name].exact and name != "uniform_pow")

@@ -3,7 +3,7 @@
 NumPy's own functions differ from the emitted code in the last bits, and between elements if they have a vector loop and
 a scalar one. Python kernels therefore call these: one object holds the loop of each such node for float32 and float64.
 It is compiled once per machine and version, stored in the disk cache, and loaded at the first call that needs it.
-Some nodes on complex numbers are such nodes, too. Without native code NumPy's ufuncs are used.
+Most nodes on complex numbers are such nodes, too. Without native code NumPy's ufuncs are used.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ UFUNCS = (
     *((name, DTYPES) for name, row in NODES.items() if "f" not in row.exact),
     *((name, COMPLEX) for name in INEXACT),
 )
+# Those that are compiled as one object; each of the others, which are rarer, is one of its own.
+_TOGETHER = tuple(key for key in UFUNCS if key[1] is DTYPES or key[0] in ("mul", "truediv", "abs", "exp"))
 _MAKE_UFUNC = 1  # PyUFunc_FromFuncAndData in the table of NumPy's C functions
 _NO_IDENTITY, _ONE = -1, 1  # identity of a reduction with the ufunc
 _kept: list[Any] = []  # objects that ufuncs point into; they live as long as the process
@@ -43,7 +45,8 @@ def find_ufunc(node: Expr) -> Callable[..., Any] | None:
 @engine.KeepFirst
 def _make_ufunc_of(name: str, dtypes: tuple[DType, ...]) -> Callable[..., Any] | None:
     """Return the ufunc of a node; None if its code cannot be built."""
-    code = _compile_loops(((name, dtypes),) if cache.reason() else UFUNCS)
+    is_alone = cache.reason() or (name, dtypes) not in _TOGETHER
+    code = _compile_loops(((name, dtypes),) if is_alone else _TOGETHER)
     if code is None:
         return None
     nodes = _nodes_of(name, dtypes)
@@ -57,7 +60,7 @@ def _nodes_of(name: str, dtypes: tuple[DType, ...]) -> list[Expr]:
 
 @engine.KeepFirst
 def _compile_loops(ufuncs: tuple[tuple[str, tuple[DType, ...]], ...]) -> engine.Code | None:
-    """Return the loops of some ufuncs; of all if the disk cache is on."""
+    """Return the loops of some ufuncs."""
     nodes = [node for key in ufuncs for node in _nodes_of(*key)]
     symbols = [loop_symbol(node) for node in nodes]
     return engine.build_once(f"functions {' '.join(symbols)}", lambda: ufunc_loops_ir(nodes), symbols)

@@ -1,4 +1,4 @@
-"""The magnitude and the exponential of complex numbers: accuracy, special values, and the same bits in each mode."""
+"""Elementary functions of complex numbers: accuracy, special values, and the same bits in each mode."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,11 @@ import tandem as td
 from kernel_harness import needs_native
 
 DTYPES = ["complex64", "complex128"]
+FUNCTIONS = {  # the worst error of a part in units in the last place that is accepted for complex128
+    **dict.fromkeys(("sqrt", "log", "log2", "log10", "sin", "cos", "sinh", "cosh", "atan", "atanh"), 4),
+    **dict.fromkeys(("asin", "acos", "asinh", "acosh", "tan", "tanh"), 8),
+}
+NUMPY_NAMES = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
 EXACT = np.longdouble
 
 
@@ -42,6 +47,44 @@ def test_abs_neither_overflows_nor_loses_digits(dtype, exponent):
     z.imag[::5] *= z.real.dtype.type(2.0**-15)
     x, y = parts_of(z)
     assert worst_error(td.abs(td.asarray(z)).numpy(), np.sqrt(x * x + y * y)) < 2.1
+
+
+def extended(name, z):
+    """NumPy's function of numbers in extended precision."""
+    with np.errstate(all="ignore"):
+        return getattr(np, NUMPY_NAMES.get(name, name))(z.astype(np.clongdouble))
+
+
+def draw_widely(dtype):
+    """Numbers of all sizes, near the unit circle, and near the branch points."""
+    rng, count = np.random.default_rng(1), 2000
+    low = -8 if dtype == "complex64" else -30
+    parts = rng.normal(size=(2, count)) * 10.0 ** rng.uniform(low, 1, (2, count))
+    wide = parts[0] + 1j * parts[1]
+    circle = (1 + 10.0 ** rng.uniform(-15, 0, count)) * np.exp(1j * rng.uniform(0, 2 * np.pi, count))
+    return np.concatenate([wide, circle, 1 + wide * 1e-3, wide * 1e-3 - 1, wide * 1e-3 + 1j]).astype(dtype)
+
+
+@needs_native
+@pytest.mark.skipif(np.finfo(EXACT).nmant < 63, reason="there is no extended precision")
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_functions_are_accurate(dtype, name):
+    z = draw_widely(dtype)
+    result, exact = getattr(td, name)(td.asarray(z)).numpy(), extended(name, z)
+    bound = 1 if dtype == "complex64" else FUNCTIONS[name]
+    assert worst_error(result.real, exact.real) < bound
+    assert worst_error(result.imag, exact.imag) < bound
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_digits_do_not_cancel_near_zero(dtype):
+    z = draw(dtype, 1.0, 500) * 1e-12
+    square = z.astype(np.clongdouble) ** 2 / 2
+    for function, exact in ((td.log1p, z - square), (td.expm1, z + square)):
+        result = function(td.asarray(z)).numpy()
+        assert max(worst_error(result.real, exact.real), worst_error(result.imag, exact.imag)) < 2
 
 
 def special_values(dtype):
@@ -87,7 +130,28 @@ def bits(values):
 
 
 @needs_native
-@pytest.mark.parametrize("name", ["abs", "exp"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_values_are_those_of_c(dtype, name):
+    z = special_values(dtype)
+    with np.errstate(all="ignore"):
+        expected = extended(name, z).astype(dtype)
+    result = getattr(td, name)(td.asarray(z)).numpy()
+    for part in ("real", "imag"):
+        one, two = getattr(result, part), getattr(expected, part)
+        is_free = np.isinf(two) & np.isnan(expected.imag if part == "real" else expected.real)  # its sign
+        np.testing.assert_allclose(
+            np.where(is_free, abs(one), one),
+            np.where(is_free, abs(two), two),
+            rtol=1e-5 if dtype == "complex64" else 1e-13,
+            atol=10 * np.finfo(dtype).smallest_subnormal,
+        )
+        known = (two == 0) & (one == 0) & np.isfinite(z) & ~np.isnan(result) & np.isfinite(result)
+        assert (np.signbit(one)[known] == np.signbit(two)[known]).all()
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["abs", "exp", "expm1", "log1p", *FUNCTIONS])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_all_modes_and_positions_have_the_same_bits(dtype, name):
     function = getattr(td, name)
@@ -107,3 +171,10 @@ def test_all_modes_and_positions_have_the_same_bits(dtype, name):
 def test_derivatives(dtype):
     z = td.asarray(draw(dtype, 1.0, 5))
     td.check_grads(lambda z: td.real(td.exp(z) * z) + td.abs(z), (z.astype(td.complex128),), order=2)
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["expm1", "log1p", *FUNCTIONS])
+def test_functions_call_no_other_library(name):
+    z = td.asarray(draw("complex128", 1.0, 9))
+    assert "ufunc_" not in td.jit(getattr(td, name)).lower(z).llvm_ir()

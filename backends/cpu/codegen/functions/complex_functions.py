@@ -1,13 +1,15 @@
-"""Functions of vectors of complex numbers.
+"""Functions of vectors of complex numbers, as formulas of their real and imaginary parts in float64 registers.
 
-Worst errors of each part in units in the last place: abs 1.2; exp 0.6 for complex64, 2 for complex128. The parts of
-special values are those of C99's ``cabs`` and ``cexp``.
+Worst errors of each part in units in the last place: abs 1.2; exp 0.6 for complex64, 2 for complex128; the others 1 and
+4, where no digits cancel. The parts of special values are those of C99, Annex G.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from ..... import lazy
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from .. import libm
@@ -16,6 +18,12 @@ from . import exponential, trigonometry
 from .pairs import Arithmetic
 from .table import any_lane, narrow, widen
 from .values import Value, fma, magnitude, square_root, where
+
+Parts = tuple[Value, Value]
+
+_circular = lazy.Functions(".backends.cpu.codegen.functions.complex_circular")
+_inverse = lazy.Functions(".backends.cpu.codegen.functions.complex_inverse")
+_logarithm = lazy.Functions(".backends.cpu.codegen.functions.complex_logarithm")
 
 # Squares of numbers in these limits neither overflow nor lose digits; others are scaled first: (upper limit, factor),
 # (lower limit, factor).
@@ -40,38 +48,8 @@ def absolute(f: Function, part: DType, z: str) -> str:
     return where(size.equals(math.inf) | b.equals(math.inf), size.constant(math.inf), root).register
 
 
-def exponential_of(f: Function, part: DType, z: str) -> str:
-    """Return e**z: a call of a function of one vector."""
-    name = f"exp_complex_{REGISTER[part]}_{f.lanes}" + "_split" * f.is_split
-    if name not in f.module.parts:
-        f.module.helper(name, _exponential(f.module, name, part, f.lanes, f.is_split))
-    pairs = f"<{2 * f.lanes} x {REGISTER[part]}>"
-    return f.op(f"call {pairs} @{name}({pairs} {z})")
-
-
-def _exponential(module: Module, name: str, part: DType, lanes: int, is_split: bool) -> str:
-    """Return the text of the function: e**x * (cos(y) + i sin(y)); libm's sine and cosine for huge y."""
-    f = Function(module, lanes)
-    f.is_split = is_split
-    element, arithmetic = REGISTER[part], Arithmetic(part is dt.float64)
-    pairs = f"<{2 * lanes} x {element}>"
-    x, y = (widen(f, part, register) for register in f.split_parts(element, "%z"))
-
-    def write_return(sine: Value, cosine: Value) -> None:
-        parts = [narrow(f, part, value) for value in _scale_circle(arithmetic, x, y, sine, cosine)]
-        f.do(f"ret {pairs} {f.join_parts(element, *parts)}")
-
-    sine, cosine = trigonometry.sin_and_cos(arithmetic, y)
-    huge = magnitude(y) >= trigonometry.LARGEST
-    with f.when(any_lane(huge)):
-        exact = [Value(f, dt.float64, libm.call_lanes(f, n, dt.float64, y.register)) for n in ("sin", "cos")]
-        write_return(where(huge, exact[0], sine), where(huge, exact[1], cosine))
-        f.label(f.fresh("never"))
-    write_return(sine, cosine)
-    return f.text(f"internal {pairs} @{name}({pairs} %z) #0")
-
-
-def _scale_circle(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> tuple[Value, Value]:
+# -- functions that are called -----------------------------------------------------------------------------------------
+def _scale_circle(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
     """Return the parts of e**x * (cosine + i sine), also where x or y is zero, infinite or NaN."""
     if m.exact:  # e**x may overflow where the product does not
         is_far = magnitude(x) > _HALVED
@@ -86,3 +64,59 @@ def _scale_circle(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value)
     vanishes = x.equals(-math.inf) & is_unknown
     imag = where(y.equals(0.0), y, imag)
     return where(vanishes, 0.0, real), where(vanishes, 0.0, imag)
+
+
+_PERIODIC: dict[str, tuple[Callable[..., Parts], bool]] = {
+    "exp": (_scale_circle, False),
+    **{name: (getattr(_circular, name), False) for name in ("expm1", "sinh", "cosh", "tanh")},
+    **{name: (getattr(_circular, name), True) for name in ("sin", "cos", "tan")},
+}
+"""Formulas of the parts, and the sine and cosine of one of them: of the real part, or of the imaginary one."""
+_PLAIN: dict[str, Callable[..., Parts]] = {
+    **{name: getattr(_logarithm, name) for name in ("sqrt", "log", "log2", "log10", "log1p")},
+    **{name: getattr(_inverse, name) for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
+}
+"""Formulas of the parts."""
+
+
+def emit(name: str, f: Function, part: DType, z: str) -> str:
+    """Return a call of a function of one vector."""
+    helper = f"{name}_complex_{REGISTER[part]}_{f.lanes}" + "_split" * f.is_split
+    if helper not in f.module.parts:
+        f.module.helper(helper, _write_helper(f.module, helper, name, part, f.lanes, f.is_split))
+    pairs = f"<{2 * f.lanes} x {REGISTER[part]}>"
+    return f.op(f"call {pairs} @{helper}({pairs} {z})")
+
+
+def _write_helper(module: Module, helper: str, name: str, part: DType, lanes: int, is_split: bool) -> str:
+    f = Function(module, lanes)
+    f.is_split = is_split
+    element, m = REGISTER[part], Arithmetic(part is dt.float64)
+    pairs = f"<{2 * lanes} x {element}>"
+    x, y = (widen(f, part, register) for register in f.split_parts(element, "%z"))
+
+    def write_return(parts: Parts) -> None:
+        f.do(f"ret {pairs} {f.join_parts(element, *[narrow(f, part, value) for value in parts])}")
+
+    if name in _PERIODIC:
+        _write_periodic(f, m, name, x, y, write_return)
+    else:
+        write_return(_PLAIN[name](m, x, y))
+    return f.text(f"internal {pairs} @{helper}({pairs} %z) #0")
+
+
+def _write_periodic(
+    f: Function, m: Arithmetic, name: str, x: Value, y: Value, write_return: Callable[[Parts], None]
+) -> None:
+    """Write a function of a sine and a cosine; those of huge angles are libm's."""
+    formula, of_real = _PERIODIC[name]
+    angle = x if of_real else y
+    sine, cosine = trigonometry.sin_and_cos(m, angle)
+    huge = magnitude(angle) >= trigonometry.LARGEST
+    with f.when(any_lane(huge)):
+        exact = [
+            Value(f, dt.float64, libm.call_lanes(f, n, dt.float64, angle.register)) for n in ("sin", "cos")
+        ]
+        write_return(formula(m, x, y, where(huge, exact[0], sine), where(huge, exact[1], cosine)))
+        f.label(f.fresh("never"))
+    write_return(formula(m, x, y, sine, cosine))

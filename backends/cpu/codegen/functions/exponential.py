@@ -127,7 +127,7 @@ def is_beyond_exp2(m: Arithmetic, x: Value) -> Value:
     return (magnitude(x) < 1022.0) ^ True
 
 
-def _quarter_expm1(m: Arithmetic, x: Value, is_positive: bool = True) -> Pair:
+def quarter_expm1(m: Arithmetic, x: Value, is_positive: bool = True) -> Pair:
     """Return (e**x - 1) / 4 for x from 0, or -50, to 710.8, with a small relative error also near 0."""
     r, n = _reduce_argument(m, Pair(x))
     quarter = _table_power(n) * power_of_two((n >> 4) - 2)
@@ -151,12 +151,12 @@ def _limited(x: Value, most: float) -> Value:
 
 def expm1(m: Arithmetic, x: Value) -> Value:
     """Return e**x - 1."""
-    return _unless_tiny(x, _quarter_expm1(m, clamp(x, -50.0, 710.0), is_positive=False).value * 4.0)
+    return _unless_tiny(x, quarter_expm1(m, clamp(x, -50.0, 710.0), is_positive=False).value * 4.0)
 
 
 def sinh(m: Arithmetic, x: Value) -> Value:
     """Return (E + E / (E + 1)) / 2 for E = exp(|x|) - 1."""
-    quarter = _quarter_expm1(m, _limited(x, 710.8))
+    quarter = quarter_expm1(m, _limited(x, 710.8))
     ratio = m.quotient(quarter, m.sum(quarter.hi, x.constant(0.25)).plus(quarter.lo))
     value = m.ordered_total(quarter, ratio.times(0.25)).value * 2.0
     return _unless_tiny(x, with_sign(value, x))
@@ -174,6 +174,6 @@ def cosh(m: Arithmetic, x: Value) -> Value:
 def tanh(m: Arithmetic, x: Value) -> Value:
     """Return E / (E + 2) for E = exp(2 * |x|) - 1."""
     size = _limited(x, 22.0)
-    quarter = _quarter_expm1(m, size + size)
+    quarter = quarter_expm1(m, size + size)
     ratio = m.divide(quarter, m.sum(quarter.hi, x.constant(0.5)).plus(quarter.lo))
     return _unless_tiny(x, with_sign(ratio, x))

@@ -1,0 +1,91 @@
+"""Hyperbolic and trigonometric functions of complex numbers, from the sine and the cosine of one part."""
+
+from __future__ import annotations
+
+import math
+
+from . import exponential
+from .exponential import quarter_expm1
+from .pairs import Arithmetic
+from .values import Value, fma, magnitude, where, with_sign
+
+Parts = tuple[Value, Value]
+_FAR = 700.0  # beyond which the hyperbolic functions are halves of the square of e**(x / 2)
+_STEADY = 350.0  # beyond which tanh is 1 or -1, and its imaginary part vanishes
+
+
+def _hyperbolic(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
+    """Return s, c and a factor with sinh(x) = s * factor and cosh(x) = c * factor."""
+    size = magnitude(x)
+    is_far = size > _FAR
+    half = where(is_far, size * 0.5, size)
+    quarter = quarter_expm1(m, where(half > 710.0, 710.0, half))
+    power = m.sum(quarter.hi, x.constant(0.25)).plus(quarter.lo)  # e**half / 4
+    inverse = 1.0 / power.value
+    sine = fma(quarter.value * 0.25, inverse, quarter.value) * 2.0
+    cosine = fma(inverse, 0.0625, power.value) * 2.0
+    whole = power.value * 4.0
+    sine, cosine = where(is_far, whole * 0.5, sine), where(is_far, whole * 0.5, cosine)
+    return with_sign(where(size < 2.0**-28, size, sine), x), cosine, where(is_far, whole, 1.0)
+
+
+def _is_unknown(x: Value) -> Value:
+    """Return the lanes of infinities and NaN."""
+    return (x - x).is_nan()
+
+
+def sinh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return the hyperbolic sine: its parts are those of x times cos(y) and times sin(y)."""
+    s, c, factor = _hyperbolic(m, x)
+    real, imag = s * cosine * factor, c * sine * factor
+    real = where(_is_unknown(y), where(x.equals(0.0), x, where(magnitude(x).equals(math.inf), x, real)), real)
+    return real, where(y.equals(0.0), y, imag)
+
+
+def cosh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return the hyperbolic cosine, from those of x times cos(y) and times sin(y)."""
+    s, c, factor = _hyperbolic(m, x)
+    real, imag = c * cosine * factor, s * sine * factor
+    real = where(_is_unknown(y) & magnitude(x).equals(math.inf), math.inf, real)
+    one = x.constant(1.0)
+    zero = where(x.equals(0.0), x * with_sign(one, y), with_sign(one, x) * y)
+    return real, where(imag.is_nan() & (x.equals(0.0) | y.equals(0.0)), zero, imag)
+
+
+def tanh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return (sinh(x) cosh(x) + i sin(y) cos(y)) / (sinh(x)**2 + cos(y)**2)."""
+    size = magnitude(x)
+    s, c, _ = _hyperbolic(m, with_sign(where(size > _STEADY, _STEADY, size), x))
+    inverse = 1.0 / fma(s, s, cosine * cosine)
+    real, imag = s * c * inverse, sine * cosine * inverse
+    is_infinite, is_unknown = size.equals(math.inf), _is_unknown(y)
+    real = where(x.equals(0.0), x, where(is_infinite, with_sign(x.constant(1.0), x), real))
+    sign = where(is_unknown, y, sine * cosine)
+    imag = where((size > _STEADY) & (is_unknown ^ True) | is_infinite, with_sign(x.constant(0.0), sign), imag)
+    return real, where(y.equals(0.0), y, imag)
+
+
+def sin(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return the sine: -i times the hyperbolic sine of i z."""
+    imag, real = sinh(m, y, x, sine, cosine)
+    return real, imag
+
+
+def cos(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return the cosine: the hyperbolic cosine of i z."""
+    real, imag = cosh(m, y, x, sine, cosine)
+    return real, -imag
+
+
+def tan(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return the tangent: -i times the hyperbolic tangent of i z."""
+    imag, real = tanh(m, y, x, sine, cosine)
+    return real, imag
+
+
+def expm1(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return e**z - 1: (e**x - 1) cos(y) + (cos(y) - 1) and e**x sin(y); no digits of cos(y) - 1 cancel."""
+    drop = where(cosine > 0.0, -(sine * sine) / (cosine + 1.0), cosine - 1.0)
+    real = fma(exponential.expm1(m, x), cosine, drop)
+    imag = exponential.exp_anywhere(m, x) * sine
+    return real, where(y.equals(0.0), y, imag)
