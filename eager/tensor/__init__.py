@@ -5,6 +5,7 @@ attributes.py: attributes of tensors as PyTorch names them, and small methods.
 deletion.py: deleted tensors, whose memory was donated or freed.
 construct.py: ``asarray``, ``from_dlpack`` and moves between devices.
 conversions.py: conversions to a dtype as methods: ``x.float()``.
+complex_parts.py: ``x.real`` and ``x.imag``.
 copied_writes.py: functional updates as writes into a copy
 copies.py: pickling and copying.
 dunders.py: the special methods of arithmetic, comparison, round, divmod and iteration.

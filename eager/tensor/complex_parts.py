@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 @accept_entry("read_part", "real")
-def real_part(self: Tensor) -> Tensor:
+def _get_real(self: Tensor) -> Tensor:
     """The real part of each element; the tensor itself if they are real."""
     return by_name("real")(self) if self.dtype.kind == "c" else self
 
 
 @accept_entry("read_part", "imag", "zeros_like")
-def imaginary_part(self: Tensor) -> Tensor:
+def _get_imag(self: Tensor) -> Tensor:
     """The imaginary part of each element; 0 for real elements."""
     return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
 
 
-def set_real_part(self: Tensor, value: TensorLike) -> None:
+def _set_real(self: Tensor, value: TensorLike) -> None:
     """Assign the real part of each element.
 
     Raises:
         DTypeError: the value is complex.
     """
     if self.dtype.kind == "c":
-        value = by_name("complex")(_as_part(self, value), imaginary_part(self))
+        value = by_name("complex")(_as_part(self, value), _get_imag(self))
     self[...] = value
 
 
-def set_imaginary_part(self: Tensor, value: TensorLike) -> None:
+def _set_imag(self: Tensor, value: TensorLike) -> None:
     """Assign the imaginary part of each element.
 
     Raises:
@@ -45,7 +45,7 @@ def set_imaginary_part(self: Tensor, value: TensorLike) -> None:
     """
     if self.dtype.kind != "c":
         raise DTypeError(f"elements of {self.dtype} have no imaginary part to assign to")
-    self[...] = by_name("complex")(real_part(self), _as_part(self, value))
+    self[...] = by_name("complex")(_get_real(self), _as_part(self, value))
 
 
 def _as_part(self: Tensor, value: TensorLike) -> Tensor:
@@ -55,4 +55,8 @@ def _as_part(self: Tensor, value: TensorLike) -> Tensor:
         raise DTypeError(
             f"a part of elements of {self.dtype} is assigned complex numbers; take their real or imag"
         )
-    return part.astype(real_part(self).dtype)
+    return part.astype(_get_real(self).dtype)
+
+
+real = property(_get_real, _set_real, doc=_get_real.__doc__)
+imag = property(_get_imag, _set_imag, doc=_get_imag.__doc__)

@@ -45,6 +45,7 @@ MODULES_OF_METHODS: dict[str, str] = {
         "is_sparse map_ mH ndimension nelement new_empty new_full new_ones new_tensor new_zeros numel "
         "reshape_as retains_grad stride _version view view_as"
     ),
+    ".eager.tensor.complex_parts": "imag real",
     ".eager.tensor.deletion": "delete is_deleted",
     ".eager.tensor.forwards": (
         "det digamma erfinv index_put index_put_ inverse lgamma logit masked_select matrix_power pinverse select xlogy"

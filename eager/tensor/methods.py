@@ -25,7 +25,7 @@ from ...registry.native_type import accept_entry, add_buffer_protocol
 from ...registry.operator import Operator
 from ...registry.values import MAX_RANK, to_device_name
 from ..autograd.autograd_meta import mark_detached, requires_grad_
-from . import complex_parts, dunders, inplace, layouts
+from . import dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
 from .copies import deepcopy, rebuild, reduce_ex, shallow_copy
@@ -330,14 +330,8 @@ PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "T": reverse_axes,
     "mT": transpose_matrices,
     "at": at,
-    "imag": complex_parts.imaginary_part,
-    "real": complex_parts.real_part,
 }
-SETTERS: dict[str, Callable[[Any, Any], None]] = {
-    "shape": set_shape,
-    "imag": complex_parts.set_imaginary_part,
-    "real": complex_parts.set_real_part,
-}
+SETTERS: dict[str, Function] = {"shape": set_shape}
 
 
 def operator_methods() -> dict[str, OperatorFunction[Tensor]]:
@@ -389,7 +383,7 @@ def written_methods() -> dict[str, Any]:
     for load, names in lazy.loaders(MODULES_OF_METHODS):
         result.update(attach_module(load, names))
     for name, getter in PROPERTIES.items():
-        result[name] = property(getter, SETTERS.get(name), doc=getter.__doc__)
+        result[name] = property(getter, doc=getter.__doc__)
     return result
 
 

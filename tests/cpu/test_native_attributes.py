@@ -38,6 +38,7 @@ def native_functions():
     """The names of functions of one tensor, and the objects with their entries."""
     td.ones(2) * 2  # installs the native layer
     for name in ATTRIBUTES:
+        getattr(td.Tensor, name)  # loads its module
         function = vars(td.Tensor)[name].fget
         yield f".{name}", function
     for name in METHODS:
