@@ -111,7 +111,8 @@ def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk) -> boo
         return False
     if isinstance(step, NodeThunk):
         return step.reads.count(source) == 1
-    return source not in step.params or reads_what_it_writes(step, source, update.out)
+    in_order = lowered.device == "cpu"
+    return source not in step.params or reads_what_it_writes(step, source, update.out, in_order)
 
 
 def _result_values(lowered: Lowered) -> list[Value]:
@@ -195,7 +196,9 @@ def _is_dead_before(
     if not isinstance(step, KernelThunk):
         return False
     return last_read < writers[out] or (
-        last_read == writers[out] and out in step.params and reads_what_it_writes(step, source, out)
+        last_read == writers[out]
+        and out in step.params
+        and reads_what_it_writes(step, source, out, lowered.device == "cpu")
     )
 
 

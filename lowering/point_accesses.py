@@ -1,7 +1,7 @@
 """Whether a kernel may write a result over the memory of a value that it reads.
 
 Each point of a kernel reads before it writes. So the result may take over the memory if no point reads an element that
-another point writes.
+another point writes; or, where the points run in order, that an earlier point writes.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from .layout import contiguous
 from .thunks import KernelThunk
 
 
-def reads_what_it_writes(step: KernelThunk, source: Value, out: Value) -> bool:
-    """Whether no point of a kernel reads an element of ``source`` that another point writes in ``out``.
+def reads_what_it_writes(step: KernelThunk, source: Value, out: Value, in_order: bool) -> bool:
+    """Whether no point of a kernel reads an element of ``source`` that another point writes in ``out`` before.
 
     Args:
         step: the kernel.
         source: a value that it reads.
         out: the result that would be stored in the memory of ``source``.
+        in_order: whether points along one dimension run one after another, as those of the CPU.
     """
     if len(step.kernel.stages) != 1:
         return False
     (stage,), kernel = step.kernel.stages, step.kernel
     own = [b for b in kernel.buffers if b.param is not None and step.params[b.param] in (source, out)]
-    if _are_same_elements(kernel, stage, own):
+    if _are_same_elements(kernel, stage, own) or (in_order and _reads_ahead(kernel, stage, own)):
         return True
     is_one_point = all(size == 1 for size in (*kernel.outer, *kernel.inner))
     return _reads_before_writing(stage, {b.name for b in own}) and (
@@ -68,6 +69,25 @@ def _are_same_elements(kernel: FusedKernel, stage: Stage, own: Sequence[Buffer])
     sizes = zip((*kernel.outer, *kernel.inner), own[0].strides, strict=True)
     is_distinct = all(size == 1 or stride for size, stride in sizes)
     return len(axes) == 1 and is_distinct and not names & _find_plain(stage)
+
+
+def _reads_ahead(kernel: FusedKernel, stage: Stage, own: Sequence[Buffer]) -> bool:
+    """Whether the points are in a row, and each reads only elements that it or a later point writes.
+
+    So do those of ``a.at[:-1].set(a[1:] + a[:-1])``: a vector of points reads its elements before it writes them.
+    """
+    names = {b.name for b in own}
+    is_row = kernel.inner != () and all(size == 1 for size in (*kernel.outer, *kernel.inner[:-1]))
+    if not is_row or any(name in names for name, _ in find_indexed(stage)):
+        return False
+    written = {statement.buffer for statement in stage.body if isinstance(statement, Store)}
+    writes = [b.offset for b in own if b.name in written]
+    reads = [b.offset for b in own if b.name not in written]
+    strides = {b.strides[-1] for b in own}
+    if len(strides) != 1 or not all(type(n) is int for n in (*strides, *reads, *writes)):
+        return False
+    is_ahead = bool(writes and reads) and min(reads) >= max(writes) and min(strides) > 0
+    return is_ahead and _reads_before_writing(stage, names)
 
 
 def find_indexed(stage: Stage) -> Iterator[tuple[str, tuple[IndexedAxis, ...]]]:
