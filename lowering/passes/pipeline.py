@@ -23,6 +23,7 @@ hoist_invariants = lazy.Functions(".lowering.passes.licm").hoist_invariants
 prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
 hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
+put_into_joins = lazy.Functions(".lowering.passes.put_into_joins").put_into_joins
 write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
 write_short_sorts = lazy.Functions(".lowering.passes.short_sorts").write_short_sorts
 sink_updates = lazy.Functions(".lowering.passes.sink_updates").sink_updates
@@ -189,6 +190,9 @@ def _is_needed(run: Pass, graph: Graph) -> bool:
     if run is sink_updates:
         operators = {node.op.name for node in graph.nodes}
         return "td::where" in operators and not operators.isdisjoint(("td::index_put", "td::basic_put"))
+    if run is put_into_joins:
+        operators = {node.op.name for node in graph.nodes}
+        return operators.issuperset(("td::concat", "td::basic_put"))
     if run is sink_selects:
         return any(node.op.name == "td::where" and node.outputs[0].spec.size == 1 for node in graph.nodes)
     if run is sink_permutes:
@@ -221,6 +225,7 @@ PASSES: tuple[Pass, ...] = (
     canonicalize_views,
     sink_permutes,
     merge_common_subexpressions,
+    put_into_joins,
     write_short_dots,
     write_short_sorts,
     sink_updates,
