@@ -11,7 +11,7 @@ from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
 from ..declare.shape_rules import result_dtype, spec_of
 from .casting import astype
-from .comparison import eq, isnan, lt
+from .comparison import eq, isnan, logical_and, logical_not, lt, signbit
 from .complex_parts import imag, real
 from .selection import where
 from .trigonometry import atan2, sin
@@ -45,7 +45,10 @@ Raises:
 )
 def angle(self: Tensor) -> Tensor:
     x = astype(self, result_dtype("float", spec_of(self).dtype), copy=False)
-    return atan2(imag(x), real(x))
+    if spec_of(x).dtype in COMPLEX:
+        return atan2(imag(x), real(x))
+    is_left = logical_and(signbit(x), logical_not(isnan(x)))  # -0.0 too
+    return where(is_left, math.pi, where(isnan(x), x, 0.0))
 
 
 # -- sinc --------------------------------------------------------------------------------------------------------------
