@@ -69,7 +69,7 @@ def is_ufunc_alone(body: Expr) -> bool:
 
     Loops of sums do, which do not copy strided operands first.
     """
-    is_served = calls_ufunc(body) or (body.op in (*_PARTWISE, "conj") and body.dtype in PARTS)
+    is_served = calls_ufunc(body) or (body.op in ("add", "sub", "conj") and body.dtype in PARTS)
     return is_served and all(a.op in ("arg", "const") for a in body.args)
 
 
