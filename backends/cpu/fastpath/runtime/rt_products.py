@@ -127,10 +127,22 @@ def multiply_halves(a: ptr, b: ptr, c: ptr, call: rt_gemm.ProductCall) -> None:
 @native
 def widen(source: ptr, to: ptr, rows: i64, columns: i64, over: i64, step: i64) -> None:
     """Copy a matrix of 16-bit floats as float32."""
+    if columns == 1:
+        rows, columns, step = 1, rows, over
     for i in range(rows):
-        for p in range(columns):
-            value = rt_halves.load_half(source + i * over + p * step)
-            store(f32, to, (i * columns + p) * rt_gemm.ISIZE, value)
+        if step == rt_gemm.ESIZE:
+            widen_row(source + i * over, to + i * columns * rt_gemm.ISIZE, columns)
+        else:
+            for p in range(columns):
+                value = rt_halves.load_half(source + i * over + p * step)
+                store(f32, to, (i * columns + p) * rt_gemm.ISIZE, value)
+
+
+@native
+def widen_row(source: ptr, to: ptr, count: i64) -> None:
+    """Copy contiguous 16-bit floats as float32; of a constant step LLVM makes vectors."""
+    for p in range(count):
+        store(f32, to, p * rt_gemm.ISIZE, rt_halves.load_half(source + p * rt_gemm.ESIZE))
 
 
 @noinline
