@@ -80,16 +80,16 @@ def cached_view(entry: ViewEntry, args: ptr, count: i64, kwnames: ptr, flags: i6
     key = stack(rt_keys.MAX_KEY * 8)
     length = write_key(entry, source_array, args, count, kwnames, key)
     history = base.has_history(g, source, flags)
-    is_composite = history and entry.find_steps != NULL
-    if unlikely(length == rt_keys.INVALID or (history and kwnames != NULL and not is_composite)):
+    by_steps = history and entry.find_steps != NULL
+    if unlikely(length == rt_keys.INVALID or (history and kwnames != NULL and not by_steps)):
         return Outcome.FALL_BACK
     slot: LayoutKey = find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
-        return call_and_remember(entry, args, count, kwnames, key, length, is_composite)
-    if unlikely(is_composite):
+        return call_and_remember(entry, args, count, kwnames, key, length, by_steps)
+    if unlikely(by_steps):
         steps = load(ptr, slot.steps, 0)
         if unlikely(steps == capi.Py_None):
-            return call_and_remember(entry, args, count, kwnames, key, length, is_composite)
+            return call_and_remember(entry, args, count, kwnames, key, length, by_steps)
         if unlikely(steps == capi.Py_False):
             return Outcome.FALL_BACK
         entry.calls += 1
@@ -155,7 +155,7 @@ def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
 # A call without a cached layout --------------------------------------------------------------------------------------
 @noinline
 def call_and_remember(
-    entry: ViewEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64, is_composite: bool
+    entry: ViewEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64, by_steps: bool
 ) -> ptr:
     """Let Python run the call, and remember the layout of its result, or those of its results."""
     source: base.TensorObject = load(ptr, args, 0)
@@ -163,21 +163,21 @@ def call_and_remember(
     capi.incref(source_array)  # Python code may replace the tensor's array
     result = base.call_miss(entry, args, count, kwnames)
     if likely(result != NULL) and source.array == source_array:
-        result = remember(entry, source, source_array, result, key, length, is_composite)
+        result = remember(entry, source, source_array, result, key, length, by_steps)
     capi.decref(source_array)
     return result
 
 
 @native
 def remember(
-    entry: ViewEntry, source: ptr, source_array: ptr, result: ptr, key: ptr, length: i64, is_composite: bool
+    entry: ViewEntry, source: ptr, source_array: ptr, result: ptr, key: ptr, length: i64, by_steps: bool
 ) -> ptr:
     """Overwrite the slot of a key, and return the result of its call; on failure NULL, the result released."""
     is_source = result == source and LISTS == 0
     if not is_source and not are_views(entry.globals_, result, source):
         return result
     steps = capi.new_ref(capi.Py_None)
-    if unlikely(is_composite):
+    if unlikely(by_steps):
         capi.decref(steps)
         steps = capi.PyObject_Vectorcall(entry.find_steps, stack_of(source, result), 2, NULL)
         if unlikely(steps == NULL):

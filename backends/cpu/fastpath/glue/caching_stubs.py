@@ -32,6 +32,7 @@ def find_steps(source: Tensor, result: Any) -> Any:
 
 
 def _find_program(source: Tensor, view: Tensor) -> tuple[Any, ...] | None:
+    """Return the calls that lead from a tensor to one view; None if its history is another one."""
     program: tuple[Any, ...] = ()
     while view is not source:
         call = None if view._meta is None else view._meta.view

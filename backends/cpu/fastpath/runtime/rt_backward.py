@@ -146,6 +146,7 @@ def are_known(entry: BackwardEntry, rules: capi.PyVarObject, edges: capi.PyVarOb
 
 @native
 def is_edge(edge: EdgeObject) -> bool:
+    """Return whether an object is an `Edge`, as far as its parts are read."""
     return capi.is_tuple(edge) and edge.size == 4 and capi.is_tuple(edge.shape)
 
 
