@@ -101,7 +101,22 @@ def special_values(dtype):
         limits.tiny,
         limits.smallest_subnormal,
     ]
-    values += [80.0, 100.0, 150.0, -95.0, -110.0, 709.5, 715.0, -740.0, 1e10, -(2.0**31)]
+    values += [
+        80.0,
+        100.0,
+        150.0,
+        -95.0,
+        -110.0,
+        709.5,
+        715.0,
+        -740.0,
+        1e10,
+        -(2.0**31),
+        30.0,
+        351.0,
+        360.0,
+        -1421.0,
+    ]
     grid = np.empty((len(values), len(values)), dtype)
     grid.real, grid.imag = np.asarray(values)[:, None], np.asarray(values)
     return grid.reshape(-1)

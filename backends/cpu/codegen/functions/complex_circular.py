@@ -7,26 +7,22 @@ import math
 from . import exponential
 from .exponential import quarter_expm1
 from .pairs import Arithmetic
-from .values import Value, fma, magnitude, where, with_sign
+from .values import Parts, Value, fma, magnitude, where, with_sign
 
-Parts = tuple[Value, Value]
-_FAR = 700.0  # beyond which the hyperbolic functions are halves of the square of e**(x / 2)
-_STEADY = 350.0  # beyond which tanh is 1 or -1, and its imaginary part vanishes
+_STEADY = 22.0  # beyond which tanh is 1 or -1, and its imaginary part is sin(y) cos(y) / sinh(x)**2
+_LAST = 375.0  # beyond which that is 0
 
 
 def _hyperbolic(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
-    """Return s, c and a factor with sinh(x) = s * factor and cosh(x) = c * factor."""
+    """Return sinh(x), cosh(x) and e**|x|; for large x factors of them, as ``exponential.multiply_rest`` takes them."""
     size = magnitude(x)
-    is_far = size > _FAR
-    half = where(is_far, size * 0.5, size)
-    quarter = quarter_expm1(m, where(half > 710.0, 710.0, half))
-    power = m.sum(quarter.hi, x.constant(0.25)).plus(quarter.lo)  # e**half / 4
+    part = exponential.take_part(m, size)
+    quarter = quarter_expm1(m, where(part > 710.0, 710.0, part))
+    power = m.sum(quarter.hi, x.constant(0.25)).plus(quarter.lo)  # e**part / 4
     inverse = 1.0 / power.value
     sine = fma(quarter.value * 0.25, inverse, quarter.value) * 2.0
     cosine = fma(inverse, 0.0625, power.value) * 2.0
-    whole = power.value * 4.0
-    sine, cosine = where(is_far, whole * 0.5, sine), where(is_far, whole * 0.5, cosine)
-    return with_sign(where(size < 2.0**-28, size, sine), x), cosine, where(is_far, whole, 1.0)
+    return with_sign(where(size < 2.0**-28, size, sine), x), cosine, power.value * 4.0
 
 
 def _is_unknown(x: Value) -> Value:
@@ -36,16 +32,16 @@ def _is_unknown(x: Value) -> Value:
 
 def sinh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
     """Return the hyperbolic sine: its parts are those of x times cos(y) and times sin(y)."""
-    s, c, factor = _hyperbolic(m, x)
-    real, imag = s * cosine * factor, c * sine * factor
+    s, c, power = _hyperbolic(m, x)
+    real, imag = (exponential.multiply_rest(m, x, power, value) for value in (s * cosine, c * sine))
     real = where(_is_unknown(y), where(x.equals(0.0), x, where(magnitude(x).equals(math.inf), x, real)), real)
     return real, where(y.equals(0.0), y, imag)
 
 
 def cosh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
     """Return the hyperbolic cosine, from those of x times cos(y) and times sin(y)."""
-    s, c, factor = _hyperbolic(m, x)
-    real, imag = c * cosine * factor, s * sine * factor
+    s, c, power = _hyperbolic(m, x)
+    real, imag = (exponential.multiply_rest(m, x, power, value) for value in (c * cosine, s * sine))
     real = where(_is_unknown(y) & magnitude(x).equals(math.inf), math.inf, real)
     one = x.constant(1.0)
     zero = where(x.equals(0.0), x * with_sign(one, y), with_sign(one, x) * y)
@@ -55,13 +51,13 @@ def cosh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts
 def tanh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
     """Return (sinh(x) cosh(x) + i sin(y) cos(y)) / (sinh(x)**2 + cos(y)**2)."""
     size = magnitude(x)
-    s, c, _ = _hyperbolic(m, with_sign(where(size > _STEADY, _STEADY, size), x))
-    inverse = 1.0 / fma(s, s, cosine * cosine)
-    real, imag = s * c * inverse, sine * cosine * inverse
-    is_infinite, is_unknown = size.equals(math.inf), _is_unknown(y)
-    real = where(x.equals(0.0), x, where(is_infinite, with_sign(x.constant(1.0), x), real))
-    sign = where(is_unknown, y, sine * cosine)
-    imag = where((size > _STEADY) & (is_unknown ^ True) | is_infinite, with_sign(x.constant(0.0), sign), imag)
+    s, c, _ = _hyperbolic(m, with_sign(where(size > _LAST, _LAST, size), x))
+    is_steady, is_infinite = size > _STEADY, size.equals(math.inf)
+    inverse = 1.0 / where(is_steady, s, fma(s, s, cosine * cosine))
+    real, imag = s * c * inverse, sine * cosine * inverse * where(is_steady, inverse, 1.0)
+    one = with_sign(x.constant(1.0), x)
+    real = where(x.equals(0.0), x, where(is_steady, where(is_infinite, one, one + (y - y)), real))
+    imag = where(is_infinite & _is_unknown(y), with_sign(x.constant(0.0), y), imag)
     return real, where(y.equals(0.0), y, imag)
 
 

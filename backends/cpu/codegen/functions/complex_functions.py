@@ -1,7 +1,8 @@
 """Functions of vectors of complex numbers, as formulas of their real and imaginary parts in float64 registers.
 
 Worst errors of each part in units in the last place: abs 1.2; exp 0.6 for complex64, 2 for complex128; the others 1 and
-4, where no digits cancel. The parts of special values are those of C99, Annex G.
+4, but 8 of tan, tanh and the inverse functions for complex128, and more where the terms of expm1 and log1p cancel. The
+parts of special values are those of C99, Annex G.
 """
 
 from __future__ import annotations
@@ -17,9 +18,7 @@ from ..text import REGISTER, Function, Module
 from . import exponential, trigonometry
 from .pairs import Arithmetic
 from .table import any_lane, narrow, widen
-from .values import Value, fma, magnitude, square_root, where
-
-Parts = tuple[Value, Value]
+from .values import Parts, Value, fma, magnitude, square_root, where
 
 _circular = lazy.Functions(".backends.cpu.codegen.functions.complex_circular")
 _inverse = lazy.Functions(".backends.cpu.codegen.functions.complex_inverse")
@@ -31,7 +30,6 @@ _SCALES = {
     dt.float32: ((2.0**62, 2.0**-70), (2.0**-50, 2.0**100)),
     dt.float64: ((2.0**500, 2.0**-600), (2.0**-480, 2.0**600)),
 }
-_HALVED = 700.0  # |x| beyond which e**x is computed as the square of e**(x / 2), in float64
 
 
 def absolute(f: Function, part: DType, z: str) -> str:
@@ -51,14 +49,8 @@ def absolute(f: Function, part: DType, z: str) -> str:
 # -- functions that are called -----------------------------------------------------------------------------------------
 def _scale_circle(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
     """Return the parts of e**x * (cosine + i sine), also where x or y is zero, infinite or NaN."""
-    if m.exact:  # e**x may overflow where the product does not
-        is_far = magnitude(x) > _HALVED
-        factor = exponential.exp_anywhere(m, where(is_far, x * 0.5, x))
-        again = where(is_far, factor, factor.constant(1.0))
-        real, imag = factor * cosine * again, factor * sine * again
-    else:
-        factor = exponential.exp_anywhere(m, x)
-        real, imag = factor * cosine, factor * sine
+    power = exponential.exp_anywhere(m, exponential.take_part(m, x))
+    real, imag = (exponential.multiply_rest(m, x, power, power * value) for value in (cosine, sine))
     is_unknown = (y - y).is_nan()  # infinite or NaN
     real = where(x.equals(math.inf) & is_unknown, math.inf, real)
     vanishes = x.equals(-math.inf) & is_unknown

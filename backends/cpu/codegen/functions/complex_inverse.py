@@ -10,9 +10,8 @@ import math
 from . import inverse, logarithm
 from .complex_logarithm import order, sqrt
 from .pairs import Arithmetic
-from .values import Value, fma, magnitude, where, with_sign
+from .values import Parts, Value, fma, magnitude, where, with_sign
 
-Parts = tuple[Value, Value]
 _FAR, _NEAR = (
     2.0**400,
     2.0**-300,

@@ -7,9 +7,7 @@ import math
 from . import inverse
 from .logarithm import log_pair
 from .pairs import Arithmetic, Pair
-from .values import Value, fma, magnitude, square_root, where, with_sign
-
-Parts = tuple[Value, Value]
+from .values import Parts, Value, fma, magnitude, square_root, where, with_sign
 
 # numbers beyond these limits are multiplied by a power of two, so that squares are normal numbers
 _LARGE, _SMALL = 2.0**500, 2.0**-480

@@ -30,6 +30,7 @@ _PRECISE = (
     0.5000000000000001,
 )  # fmt: skip
 _SHORT = (0.041666885208038525, 0.1666696026505313, 0.5000000000318011)
+_WHOLE = 700.0  # up to which e**x is one factor of a product
 _LARGEST = 708.0  # the exponentials of this and less are normal numbers
 
 
@@ -88,6 +89,26 @@ def exp_of(m: Arithmetic, x: Pair) -> Value:
 def exp_of_any(m: Arithmetic, x: Pair) -> Value:
     """Return e**x for x from -746 to 710, with the bits of ``exp_of`` in its range."""
     return _scaled_anywhere(m, *_reduce_argument(m, x))
+
+
+def take_part(m: Arithmetic, x: Value) -> Value:
+    """Return x, or the half or quarter of it of which e**x in float64 is the square or the fourth power.
+
+    It has to be multiplied by each power alone where another factor is so small that the product does not overflow.
+    """
+    if not m.exact:
+        return x
+    size = magnitude(x)
+    return where(size > 2 * _WHOLE, x * 0.25, where(size > _WHOLE, x * 0.5, x))
+
+
+def multiply_rest(m: Arithmetic, x: Value, power: Value, value: Value) -> Value:
+    """Multiply a value, which has one factor e**take_part(x), by the others of e**x."""
+    if not m.exact:
+        return value
+    size = magnitude(x)
+    again, more = where(size > _WHOLE, power, 1.0), where(size > 2 * _WHOLE, power, 1.0)
+    return value * again * more * more
 
 
 def exp(m: Arithmetic, x: Value) -> Value:

@@ -10,6 +10,7 @@ from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from ..text import REGISTER, Function
 
+Parts = tuple["Value", "Value"]  # the real and the imaginary part of complex numbers
 Operand = Any  # Value | int | float: Any, because of the reflected operators
 
 
