@@ -67,9 +67,10 @@ def _function(node: Node) -> ScalarFunction:
 
 
 def _has_scalar_second_operand(node: Node) -> bool:
-    """Whether the second of a node's two arguments is a Python number, constant or at run time."""
+    """Whether the second of a node's two arguments is a real Python number, constant or at run time."""
     last = node.args[-1]
-    return len(node.args) == 2 and (last.weak is not None if isinstance(last, Value) else True)
+    kind = last.weak if isinstance(last, Value) else type(last)
+    return len(node.args) == 2 and kind in (bool, int, float)
 
 
 def node_expr(node: Node, operands: list[Expr]) -> Expr:

@@ -110,7 +110,7 @@ class Declaration(NamedTuple):
         shape_rule: the shape and dtype rule: from the schema's arguments (tensors, specs, scalars) to one TensorSpec
             or a tuple of them.
         body: for elementwise kinds the scalar body, in :mod:`..scalar_ir`; for composites the body, in operators.
-        number_body: for binary elementwise kinds: the body for a Python number as second operand, where it differs.
+        number_body: for binary elementwise kinds: the body for a real Python number as second operand, if it differs.
         view: for views: the rule from the sizes, strides and offset of the tensor to those of the view, see
             :mod:`.view_spec`.
         kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
@@ -210,7 +210,7 @@ class Declaration(NamedTuple):
         return self.kind in ("unary", "binary", "comparison", "ternary")
 
     def body_with(self, number: bool) -> Callable[..., Any]:
-        """The scalar body for calls whose second operand is a Python number (``number``) or a tensor."""
+        """The scalar body for calls whose second operand is a real Python number (``number``), or any other."""
         chosen = self.number_body if number else None
         if chosen is None:
             chosen = self.body

@@ -321,7 +321,7 @@ def uniform_power(a: Expr, b: Expr) -> Expr:
         wide = cast(a, dt.float64) if a.dtype is dt.float32 else a
         product = multiply_repeatedly(wide, abs(int(number)))
         return cast(product if number > 0 else apply("truediv", 1, product), a.dtype)
-    return apply("pow" if a.dtype.kind == "c" else "uniform_pow", a, b)
+    return apply("uniform_pow", a, b)
 
 
 LARGEST_PRODUCT = 16

@@ -75,13 +75,14 @@ def _uniform_pow(a: Array, b: Array) -> Array:
 
 
 def _uniform_complex_pow(a: Array, b: Array) -> Array:
-    number = complex(np.ravel(b)[0])
+    """The power of complex numbers with one real exponent."""
+    number = float(np.real(np.ravel(b)[0]))
     if number in (0, 0.5):
-        return _BY_EXPONENT[number.real](a)
-    if number.imag or not is_product(number.real):
+        return _BY_EXPONENT[number](a)
+    if not is_product(number):
         return _pow(a, b)
-    product: Array = multiply_repeatedly(a, abs(int(number.real)))
-    return product if number.real > 0 else 1 / product
+    product: Array = multiply_repeatedly(a, abs(int(number)))
+    return product if number > 0 else 1 / product
 
 
 def _complex(real: Array, imag: Array) -> Array:

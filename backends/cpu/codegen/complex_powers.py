@@ -1,4 +1,4 @@
-"""Powers of complex numbers with one exponent for all lanes: products where the exponent is whole and small."""
+"""Powers of complex numbers with one real exponent for all lanes: products where the exponent is whole and small."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ from ....registry.dtypes import DType
 from .nodes import emit_expr, is_product
 from .text import PARTS, REGISTER, Function, Module
 
-_CASES = (
-    2.0,
-    1.0,
-    3.0,
-    4.0,
-    -1.0,
-    -2.0,
-    0.5,
-    0.0,
-)  # exponents with code of their own, the most frequent first
+# exponents with code of their own, the most frequent first
+_CASES = (2.0, 1.0, 3.0, 4.0, -1.0, -2.0, 0.5, 0.0)
 _COMPLEX = {PARTS[dtype]: dtype for dtype in (dt.complex64, dt.complex128)}
 
 
@@ -39,15 +31,15 @@ def _write_helper(module: Module, name: str, dtype: DType, lanes: int, is_split:
     f.is_split = is_split
     pairs, element = f.register_type(dtype), REGISTER[PARTS[dtype]]
     z, b = arg(0, dtype), arg(1, dtype)
-    real, imag = (f.op(f"extractelement {f.vec(element)} {x}, i64 0") for x in f.split_parts(element, "%b"))
-    with f.when(f.op(f"fcmp oeq {element} {imag}, 0.0")):
-        for number in _CASES:
-            with f.when(f.op(f"fcmp oeq {element} {real}, {number!r}")):
-                f.do(f"ret {pairs} {emit_expr(f, expr.uniform_power(z, const(number, dtype)), '%z')}")
-                f.label(f.fresh("never"))
-        with f.when(is_product(f, PARTS[dtype], real)):
-            f.do(f"ret {pairs} {_multiply(f, dtype, real)}")
+    real, _ = f.split_parts(element, "%b")
+    exponent = f.op(f"extractelement {f.vec(element)} {real}, i64 0")
+    for number in _CASES:
+        with f.when(f.op(f"fcmp oeq {element} {exponent}, {number!r}")):
+            f.do(f"ret {pairs} {emit_expr(f, expr.uniform_power(z, const(number, dtype)), '%z')}")
             f.label(f.fresh("never"))
+    with f.when(is_product(f, PARTS[dtype], exponent)):
+        f.do(f"ret {pairs} {_multiply(f, dtype, exponent)}")
+        f.label(f.fresh("never"))
     f.do(f"ret {pairs} {emit_expr(f, apply('pow', z, b), '%z', '%b')}")
     return f.text(f"internal {pairs} @{name}({pairs} %z, {pairs} %b) #0")
 

@@ -14,7 +14,7 @@ from ....named_tuple import NamedTuple
 from ....operators.declare.declaration import Declaration
 from ....operators.declare.quiet import call_quietly
 from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, promoted_dtype
-from ....operators.scalar_ir.expr import Expr, arg, const, uniform_power
+from ....operators.scalar_ir.expr import Expr, apply, arg, const, uniform_power
 from ....operators.scalar_ir.nodes import instantiate, is_exact, order
 from ....operators.scalar_ir.numpy_evaluation import numpy_kernel, ufunc_of
 from ....registry.dtypes import DType, default_stamp, float32
@@ -95,16 +95,19 @@ def find_function(node: Expr) -> Callable[..., Any]:
 
 def _raise_to_one_power(dtype: DType, x: Any, exponent: Any) -> Any:
     """Return powers of complex numbers with one exponent, computed by the nodes that emitted code has."""
-    return _find_power_kernel(dtype, complex(np.ravel(exponent)[0]))(x)
+    return _find_power_kernel(dtype, float(np.real(np.ravel(exponent)[0])))(x)
 
 
 @lru_cache(maxsize=64)
-def _find_power_kernel(dtype: DType, exponent: complex) -> Callable[..., Any]:
-    return numpy_kernel(uniform_power(arg(0, dtype), const(exponent, dtype)), 1, find_function)
+def _find_power_kernel(dtype: DType, exponent: float) -> Callable[..., Any]:
+    """Return the kernel of the powers with one real exponent."""
+    root = uniform_power(arg(0, dtype), const(exponent, dtype))
+    root = apply("pow", *root.args) if root.op == "uniform_pow" else root
+    return numpy_kernel(root, 1, find_function)
 
 
 def _ends_in_number(args: tuple[Any, ...]) -> bool:
-    return len(args) == 2 and not isinstance(args[1], Tensor)
+    return len(args) == 2 and not isinstance(args[1], (Tensor, complex))
 
 
 def _instantiate_body(decl: Declaration, name: str, args: tuple[Any, ...]) -> BodyInstance:

@@ -106,7 +106,8 @@ class ElementwisePlan:
         spec = decl.shape_rule(*known)
         computed = compute_dtype(name, decl.result, decl.dtypes, known)
         operands = operand_dtypes(decl, computed, len(args))
-        root = _instantiate_body(decl, operands, spec.dtype, len(args) == 2 and type(args[1]) in NUMBERS)
+        number = len(args) == 2 and type(args[1]) in NUMBERS and type(args[1]) is not complex
+        root = _instantiate_body(decl, operands, spec.dtype, number)
         self.arrays = [i for i, one in enumerate(args) if type(one) is CudaTensor]
         promoted = promoted_dtype(name, known)
         # a quotient of integers: the number has to be one of their dtype

@@ -31,7 +31,7 @@ class OperandDtypes(NamedTuple):
     bodies: tuple[DType, ...]  # what the operator's body takes
     inputs: tuple[DType, ...]  # what the operands are
     out: DType
-    ends_in_number: bool = False  # whether the second of two operands is a Python number
+    ends_in_number: bool = False  # whether the second of two operands is a real Python number
     number: int = 0  # operands that are all numbers: the code of the number that the result is
 
 
@@ -60,7 +60,8 @@ def resolve_dtypes(op: Operator, codes: tuple[int, ...]) -> OperandDtypes | None
         return _resolve_number_dtypes(op, bodies)
     weak = tuple(promoted if body is computed else body for body in bodies)
     inputs = tuple(weak[i] if code in WEAK_CODES else CODES[code] for i, code in enumerate(codes))
-    return OperandDtypes(bodies, inputs, out, len(codes) == 2 and codes[1] in WEAK_CODES)
+    ends_in_number = len(codes) == 2 and WEAK_CODES.get(codes[1], complex) is not complex
+    return OperandDtypes(bodies, inputs, out, ends_in_number)
 
 
 def _resolve_number_dtypes(op: Operator, bodies: tuple[DType, ...]) -> OperandDtypes | None:
