@@ -85,6 +85,21 @@ def _uniform_complex_pow(a: Array, b: Array) -> Array:
     return product if number > 0 else 1 / product
 
 
+def _log1p(x: Array) -> Array:
+    """NumPy's function; that of complex numbers loses the digits of small ones."""
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    return _complex(0.5 * np.log1p(x.real * (x.real + 2) + x.imag**2), np.arctan2(x.imag, x.real + 1))
+
+
+def _expm1(x: Array) -> Array:
+    """NumPy's function; that of complex numbers has NaN for the imaginary part of infinity."""
+    result = np.expm1(x)
+    if x.dtype.kind == "c":
+        result = _complex(result.real, np.where(x.imag == 0, x.imag, result.imag))
+    return result
+
+
 def _complex(real: Array, imag: Array) -> Array:
     real, imag = np.broadcast_arrays(real, imag)
     result = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
@@ -99,6 +114,8 @@ UFUNCS |= {
     "erfc": _erfc,
     "portable_erfc": _erfc,
     "erfinv": _erfinv,
+    "expm1": _expm1,
+    "log1p": _log1p,
     "pow": _pow,
     "uniform_pow": _uniform_pow,
     "select": np.where,

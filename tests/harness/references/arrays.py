@@ -164,3 +164,13 @@ def unique_values(x: Array, *, size: int | None = None) -> Array:
 def _comparable(x: Array) -> Array:
     """NumPy's functions do not sort bfloat16."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
+def log1p(x):
+    """NumPy's function, whose complex form loses the digits of small numbers."""
+    return np.log(x.astype(np.clongdouble) + 1).astype(x.dtype) if x.dtype.kind == "c" else np.log1p(x)
+
+
+def expm1(x):
+    """NumPy's function, whose complex form has other special values than C's exponential."""
+    return (np.exp(x.astype(np.clongdouble)) - 1).astype(x.dtype) if x.dtype.kind == "c" else np.expm1(x)
