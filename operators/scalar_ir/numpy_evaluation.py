@@ -89,15 +89,14 @@ def _log1p(x: Array) -> Array:
     """NumPy's function; that of complex numbers loses the digits of small ones."""
     if x.dtype.kind != "c":
         return np.log1p(x)
-    return _complex(0.5 * np.log1p(x.real * (x.real + 2) + x.imag**2), np.arctan2(x.imag, x.real + 1))
+    precise = 0.5 * np.log1p(x.real * (x.real + 2) + x.imag**2) + np.arctan2(x.imag, x.real + 1) * 1j
+    return np.where(np.isnan(x), np.log1p(x), precise)
 
 
 def _expm1(x: Array) -> Array:
     """NumPy's function; that of complex numbers has NaN for the imaginary part of infinity."""
     result = np.expm1(x)
-    if x.dtype.kind == "c":
-        result = _complex(result.real, np.where(x.imag == 0, x.imag, result.imag))
-    return result
+    return np.where(x.imag == 0, result.real + x.imag * 1j, result) if x.dtype.kind == "c" else result
 
 
 def _complex(real: Array, imag: Array) -> Array:

@@ -95,7 +95,8 @@ __device__ inline NAME complex_exp(NAME z) {
 
 __device__ inline NAME complex_expm1(NAME z) {
     const TYPE half = sinSUFFIX(z.im / 2);
-    return {expm1SUFFIX(z.re) * cosSUFFIX(z.im) - 2 * half * half, expSUFFIX(z.re) * sinSUFFIX(z.im)};
+    const TYPE imag = z.im == 0 ? z.im : expSUFFIX(z.re) * sinSUFFIX(z.im);
+    return {expm1SUFFIX(z.re) * cosSUFFIX(z.im) - 2 * half * half, imag};
 }
 """
 
@@ -116,7 +117,11 @@ __device__ inline TYPE log_of_magnitude(TYPE x, TYPE y) {
 __device__ inline NAME complex_log(NAME z) { return {log_of_magnitude(z.re, z.im), atan2SUFFIX(z.im, z.re)}; }
 __device__ inline NAME complex_log2(NAME z) { return complex_log(z) * (TYPE)1.4426950408889634; }
 __device__ inline NAME complex_log10(NAME z) { return complex_log(z) * (TYPE)0.4342944819032518; }
-__device__ inline NAME complex_log1p(NAME z) { return complex_log(NAME{z.re + 1, z.im}); }
+__device__ inline NAME complex_log1p(NAME z) {
+    const bool is_small = fabsSUFFIX(z.re) < 0.5 && fabsSUFFIX(z.im) < 0.5;
+    if (!is_small) return complex_log(NAME{z.re + 1, z.im});
+    return {log1pSUFFIX(z.re * (z.re + 2) + z.im * z.im) / 2, atan2SUFFIX(z.im, z.re + 1)};
+}
 """
 
 _SQRT = """\

@@ -113,8 +113,6 @@ def test_functions(launch, name, dtype):
     z = drawn(dtype, 3001)
     with np.errstate(all="ignore"):
         want = UFUNCS[name](z.astype(np.complex128))
-        if name == "log1p":  # NumPy's loses digits near 0, and so does this
-            want = np.log(z + 1)
     got = elementwise(launch, f"{name}_{dtype}", node(name, dtype).dtype, z)
     np.testing.assert_allclose(got, want.astype(got.dtype), rtol=TOLERANCE[dtype], atol=1e-300)
 
@@ -169,10 +167,10 @@ def test_operators(launch, name, dtype):
         b[::3] = np.round(b[::3].real * 3)
         a[5], b[5], a[6], b[6], b[8] = 0, 2, 0, -1, 0
     with np.errstate(all="ignore"):
-        wide = np.complex128 if name in ("mul", "truediv", "pow") else dtype.np
+        wide = np.complex128 if name in ("mul", "truediv", "pow", "uniform_pow") else dtype.np
         want = UFUNCS[name](a.astype(wide), b.astype(wide))
     got = elementwise(launch, f"{name}_{dtype}", node(name, dtype).dtype, a, b)
-    rtol = TOLERANCE[dtype] * (50 if name == "pow" and dtype is dt.complex128 else 1)
+    rtol = TOLERANCE[dtype] * (50 if "pow" in name and dtype is dt.complex128 else 1)
     with np.errstate(all="ignore"):
         want = want.astype(got.dtype)
     for x, y, one, other in zip(a, b, got, want):
