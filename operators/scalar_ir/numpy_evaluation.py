@@ -90,7 +90,7 @@ def _log1p(x: Array) -> Array:
     if x.dtype.kind != "c":
         return np.log1p(x)
     precise = 0.5 * np.log1p(x.real * (x.real + 2) + x.imag**2) + np.arctan2(x.imag, x.real + 1) * 1j
-    return np.where(np.isnan(x), np.log1p(x), precise)
+    return np.where((np.abs(x.real) < 0.5) & (np.abs(x.imag) < 0.5), precise, np.log1p(x))
 
 
 def _expm1(x: Array) -> Array:
