@@ -6,7 +6,7 @@ from ....operators.scalar_ir import expr
 from ....operators.scalar_ir.expr import apply, arg, const
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from .nodes import emit_expr, is_product
+from .nodes import count_factors, emit_expr, is_product
 from .text import PARTS, REGISTER, Function, Module
 
 # exponents with code of their own, the most frequent first
@@ -47,9 +47,7 @@ def _write_helper(module: Module, name: str, dtype: DType, lanes: int, is_split:
 def _multiply(f: Function, dtype: DType, exponent: str) -> str:
     """Return the product of ``expr.multiply_repeatedly``, or its inverse, in a loop over the bits of the exponent."""
     pairs, x, y = f.register_type(dtype), arg(0, dtype), arg(1, dtype)
-    number = f.op(f"fptosi {REGISTER[PARTS[dtype]]} {exponent} to i64")
-    negative = f.op(f"icmp slt i64 {number}, 0")
-    count = f.op(f"select i1 {negative}, i64 {f.op(f'sub i64 0, {number}')}, i64 {number}")
+    negative, count = count_factors(f, PARTS[dtype], exponent)
     first = [(pairs, "%z"), (pairs, "%z"), ("i1", "true")]
     with f.loop("0", str(expr.LARGEST_PRODUCT.bit_length()), "1", first) as loop:
         product, square, is_first = loop.carried

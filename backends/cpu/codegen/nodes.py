@@ -175,12 +175,17 @@ def is_product(f: Function, dtype: DType, exponent: str) -> str:
         return f.op(f"extractelement <1 x i1> {answer.register}, i64 0")
 
 
+def count_factors(f: Function, dtype: DType, exponent: str) -> tuple[str, str]:
+    """Return whether a whole scalar exponent is negative, and its size as i64."""
+    number = f.op(f"fptosi {REGISTER[dtype]} {exponent} to i64")
+    negative = f.op(f"icmp slt i64 {number}, 0")
+    return negative, f.op(f"select i1 {negative}, i64 {f.op(f'sub i64 0, {number}')}, i64 {number}")
+
+
 def _multiply(f: Function, dtype: DType, x: str, exponent: str) -> str:
     """Return a power with a whole scalar exponent: the product of ``expr.uniform_power``, in a loop over its bits."""
     base, vec = table.widen(f, dtype, x), f.vec("double")
-    number = f.op(f"fptosi {REGISTER[dtype]} {exponent} to i64")
-    negative = f.op(f"icmp slt i64 {number}, 0")
-    count = f.op(f"select i1 {negative}, i64 {f.op(f'sub i64 0, {number}')}, i64 {number}")
+    negative, count = count_factors(f, dtype, exponent)
     one = f.splat(1.0, dt.float64)
     with f.loop("0", str(LARGEST_PRODUCT.bit_length()), "1", [(vec, one), (vec, base.register)]) as loop:
         product, square = loop.carried

@@ -3,8 +3,8 @@
 Polynomials were interpolated at Chebyshev nodes with 60 digits. Scalar code and vectors use the same formulas. Those of
 exp, exp2, the logarithms, pow and atan2 hold for usual arguments; a vector with another one is computed by a function.
 
-complex_circular.py: expm1, sin, cos, tan, sinh, cosh, tanh of complex numbers
-complex_functions.py: functions of complex numbers as nodes of the scalar IR; abs, exp
+complex_circular.py: exp, expm1, sin, cos, tan, sinh, cosh, tanh of complex numbers
+complex_functions.py: functions of complex numbers as nodes of the scalar IR; abs
 complex_inverse.py: asin, acos, atan, asinh, acosh, atanh of complex numbers
 complex_logarithm.py: sqrt, log, log2, log10, log1p of complex numbers
 constants.py: tables of exponentials, logarithms, arctangents and coefficients of erf

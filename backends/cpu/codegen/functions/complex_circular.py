@@ -1,4 +1,4 @@
-"""Hyperbolic and trigonometric functions of complex numbers, from the sine and the cosine of one part."""
+"""Exponential, hyperbolic and trigonometric functions of complex numbers, from sine and cosine of one part."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ def _hyperbolic(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
 def _is_unknown(x: Value) -> Value:
     """Return the lanes of infinities and NaN."""
     return (x - x).is_nan()
+
+
+def exp(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
+    """Return the exponential: e**x times cos(y) and times sin(y)."""
+    power = exponential.exp_anywhere(m, exponential.take_part(m, x))
+    real, imag = (exponential.multiply_rest(m, x, power, power * value) for value in (cosine, sine))
+    real = where(x.equals(math.inf) & _is_unknown(y), math.inf, real)
+    vanishes = x.equals(-math.inf) & _is_unknown(y)
+    imag = where(y.equals(0.0), y, imag)
+    return where(vanishes, 0.0, real), where(vanishes, 0.0, imag)
 
 
 def sinh(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:

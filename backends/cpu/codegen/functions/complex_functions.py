@@ -15,7 +15,7 @@ from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from .. import libm
 from ..text import REGISTER, Function, Module
-from . import exponential, trigonometry
+from . import trigonometry
 from .pairs import Arithmetic
 from .table import any_lane, narrow, widen
 from .values import Parts, Value, fma, magnitude, square_root, where
@@ -47,20 +47,8 @@ def absolute(f: Function, part: DType, z: str) -> str:
 
 
 # -- functions that are called -----------------------------------------------------------------------------------------
-def _scale_circle(m: Arithmetic, x: Value, y: Value, sine: Value, cosine: Value) -> Parts:
-    """Return the parts of e**x * (cosine + i sine), also where x or y is zero, infinite or NaN."""
-    power = exponential.exp_anywhere(m, exponential.take_part(m, x))
-    real, imag = (exponential.multiply_rest(m, x, power, power * value) for value in (cosine, sine))
-    is_unknown = (y - y).is_nan()  # infinite or NaN
-    real = where(x.equals(math.inf) & is_unknown, math.inf, real)
-    vanishes = x.equals(-math.inf) & is_unknown
-    imag = where(y.equals(0.0), y, imag)
-    return where(vanishes, 0.0, real), where(vanishes, 0.0, imag)
-
-
 _PERIODIC: dict[str, tuple[Callable[..., Parts], bool]] = {
-    "exp": (_scale_circle, False),
-    **{name: (getattr(_circular, name), False) for name in ("expm1", "sinh", "cosh", "tanh")},
+    **{name: (getattr(_circular, name), False) for name in ("exp", "expm1", "sinh", "cosh", "tanh")},
     **{name: (getattr(_circular, name), True) for name in ("sin", "cos", "tan")},
 }
 """Formulas of the parts, and the sine and cosine of one of them: of the real part, or of the imaginary one."""

@@ -12,10 +12,8 @@ from .complex_logarithm import order, sqrt
 from .pairs import Arithmetic
 from .values import Parts, Value, fma, magnitude, where, with_sign
 
-_FAR, _NEAR = (
-    2.0**400,
-    2.0**-300,
-)  # beyond _FAR numbers are multiplied by _NEAR, and 1 does not count beside them
+# beyond _FAR numbers are multiplied by _NEAR, and 1 does not count beside them
+_FAR, _NEAR = 2.0**400, 2.0**-300
 
 
 def _take_ends(x: Value, y: Value) -> tuple[Value, Value, Value]:

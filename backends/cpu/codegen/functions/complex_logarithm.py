@@ -22,7 +22,7 @@ def order(x: Value, y: Value) -> Parts:
     return where(b > a, b, a), where(b > a, a, b)
 
 
-def find_scale(size: Value) -> Value:
+def _find_scale(size: Value) -> Value:
     """Return the power of two that brings a number into the limits."""
     return where(size > _LARGE, _SHRINK, where(size < _SMALL, _GROW, 1.0))
 
@@ -30,7 +30,7 @@ def find_scale(size: Value) -> Value:
 def sqrt(m: Arithmetic, x: Value, y: Value) -> Parts:
     """Return the square roots with a real part that is not negative."""
     size, _ = order(x, y)
-    factor = find_scale(size)
+    factor = _find_scale(size)
     half = where(size > _LARGE, 2.0**300, where(size < _SMALL, 2.0**-300, 1.0))  # the root of 1 / factor
     a, b = magnitude(x) * factor, magnitude(y) * factor
     root = square_root((a + square_root(fma(a, a, b * b))) * 0.5) * half
@@ -54,12 +54,19 @@ def _end_root(x: Value, y: Value, real: Value, imag: Value) -> Parts:
 
 def log(m: Arithmetic, x: Value, y: Value) -> Parts:
     """Return the principal logarithm."""
-    size, _ = order(x, y)
-    factor = find_scale(size)
-    a, b = x * factor, y * factor
-    square = _PRECISE.total(_PRECISE.product(a, a), _PRECISE.product(b, b))
+    return _log_of_sum(m, Pair(x), y)
+
+
+def _log_of_sum(m: Arithmetic, x: Pair, y: Value) -> Parts:
+    """Return the principal logarithm for a real part that is a sum."""
+    size, _ = order(x.hi, y)
+    factor = _find_scale(size)
+    a, b = x.times(factor), y * factor
+    square = _PRECISE.total(_PRECISE.product(a.hi, a.hi), _PRECISE.product(b, b))
+    if a.lo is not None:
+        square = _PRECISE.total(square, _PRECISE.product(a.hi + a.hi, a.lo))
     real = _half_logarithm(m, square, _find_shift(size))
-    return _end_logarithm(x, y, size, real), inverse.atan2_anywhere(m, y, x)
+    return _end_logarithm(x.hi, y, real), inverse.atan2_anywhere(m, y, x.hi)
 
 
 def _find_shift(size: Value) -> Value:
@@ -76,7 +83,7 @@ def _half_logarithm(m: Arithmetic, square: Pair, shift: Value) -> Value:
     return (whole.hi + (rest if whole.lo is None else whole.lo + rest)) * 0.5
 
 
-def _end_logarithm(x: Value, y: Value, size: Value, real: Value) -> Value:
+def _end_logarithm(x: Value, y: Value, real: Value) -> Value:
     """Return the logarithm of a magnitude, also of zero, an infinity or NaN."""
     a, b = magnitude(x), magnitude(y)
     real = where(a.equals(0.0) & b.equals(0.0), -math.inf, where(x.is_nan() | y.is_nan(), x + y, real))
@@ -98,11 +105,4 @@ def log10(m: Arithmetic, x: Value, y: Value) -> Parts:
 def log1p(m: Arithmetic, x: Value, y: Value) -> Parts:
     """Return log(1 + z), whose digits do not cancel near 0."""
     moved = _PRECISE.sum(x.constant(1.0), x)
-    u, low = moved.hi, where(magnitude(x) < 2.0**60, moved.low, 0.0)
-    size, _ = order(u, y)
-    factor = find_scale(size)
-    a, b, rest = u * factor, y * factor, low * factor
-    square = _PRECISE.total(_PRECISE.product(a, a), _PRECISE.product(b, b))
-    square = _PRECISE.total(square, _PRECISE.product(a + a, rest))
-    real = _half_logarithm(m, square, _find_shift(size))
-    return _end_logarithm(u, y, size, real), inverse.atan2_anywhere(m, y, u)
+    return _log_of_sum(m, Pair(moved.hi, where(magnitude(x) < 2.0**60, moved.low, 0.0)), y)
