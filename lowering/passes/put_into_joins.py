@@ -11,7 +11,7 @@ from itertools import accumulate
 from ...registry.dtypes import DType
 from ...registry.operator import find_operator
 from ...tracer.graph import Graph, Node, Value
-from .rewrite import Replacement, add_node, is_replaced, new_node, replace_each
+from .rewrite import Replacement, add_node, add_slice, is_replaced, new_node, replace_each
 
 _OPERATORS = ("td::concat", "td::basic_put", "td::basic_index", "td::reshape", "td::full")
 
@@ -97,9 +97,6 @@ def _make_part(node: Node, nodes: list[Node], axis: int, length: int) -> Value |
 
 def _slice(nodes: list[Node], source: str, axis: int, part: Value, first: int, last: int) -> Value:
     """The elements of a part from a position to another one."""
-    shape = part.shape
-    if (first, last) == (0, shape[axis]):
+    if (first, last) == (0, part.shape[axis]):
         return part
-    plan = tuple((first, last - first, 1) if at == axis else (0, size, 1) for at, size in enumerate(shape))
-    spec = part.spec._replace(shape=(*shape[:axis], last - first, *shape[axis + 1 :]))
-    return add_node(nodes, "td::basic_index", (part, plan), spec, source)
+    return add_slice(nodes, part, axis, first, source, last - first)

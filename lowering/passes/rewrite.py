@@ -66,11 +66,11 @@ def add_node(
     return nodes[-1].outputs[0]
 
 
-def add_slice(nodes: list[Node], value: Value, axis: int, number: int, source: str) -> Value:
-    """Append a read of the elements at one position along an axis, which stays, with length 1."""
+def add_slice(nodes: list[Node], value: Value, axis: int, start: int, source: str, length: int = 1) -> Value:
+    """Append a read of the elements at some positions along an axis, which stays."""
     shape = value.shape
-    plan = tuple((number, 1, 1) if at == axis else (0, size, 1) for at, size in enumerate(shape))
-    spec = value.spec._replace(shape=(*shape[:axis], 1, *shape[axis + 1 :]))
+    plan = tuple((start, length, 1) if at == axis else (0, size, 1) for at, size in enumerate(shape))
+    spec = value.spec._replace(shape=(*shape[:axis], length, *shape[axis + 1 :]))
     return add_node(nodes, "td::basic_index", (value, plan), spec, source)
 
 
