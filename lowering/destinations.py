@@ -108,8 +108,7 @@ class _Steps(StepTables):
             return True
         owned = update.source not in self.kept or update.source in self.lowered.donated
         is_dead = owned and self.readers[update.source][-1] <= position
-        in_order = self.lowered.device == "cpu"
-        return not is_dead or reads_what_it_writes(merged, update.source, update.out, in_order)
+        return not is_dead or reads_what_it_writes(merged, update.source, update.out, self.lowered.device)
 
     def _replace(self, start: int, producer: KernelThunk, position: int, merged: KernelThunk) -> None:
         """Put a kernel in the place of a copy, and remove the kernel that computed the copied intermediate."""

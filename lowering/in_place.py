@@ -111,8 +111,7 @@ def _may_take_over(lowered: Lowered, update: AliasCandidate, step: Thunk) -> boo
         return False
     if isinstance(step, NodeThunk):
         return step.reads.count(source) == 1
-    in_order = lowered.device == "cpu"
-    return source not in step.params or reads_what_it_writes(step, source, update.out, in_order)
+    return source not in step.params or reads_what_it_writes(step, source, update.out, lowered.device)
 
 
 def _result_values(lowered: Lowered) -> list[Value]:
@@ -198,7 +197,7 @@ def _is_dead_before(
     return last_read < writers[out] or (
         last_read == writers[out]
         and out in step.params
-        and reads_what_it_writes(step, source, out, lowered.device == "cpu")
+        and reads_what_it_writes(step, source, out, lowered.device)
     )
 
 

@@ -24,20 +24,20 @@ from .layout import contiguous
 from .thunks import KernelThunk
 
 
-def reads_what_it_writes(step: KernelThunk, source: Value, out: Value, in_order: bool) -> bool:
+def reads_what_it_writes(step: KernelThunk, source: Value, out: Value, device: str) -> bool:
     """Whether no point of a kernel reads an element of ``source`` that another point writes in ``out`` before.
 
     Args:
         step: the kernel.
         source: a value that it reads.
         out: the result that would be stored in the memory of ``source``.
-        in_order: whether points along one dimension run one after another, as those of the CPU.
+        device: where it runs; on the CPU the points along one dimension run one after another.
     """
     if len(step.kernel.stages) != 1:
         return False
     (stage,), kernel = step.kernel.stages, step.kernel
     own = [b for b in kernel.buffers if b.param is not None and step.params[b.param] in (source, out)]
-    if _are_same_elements(kernel, stage, own) or (in_order and _reads_ahead(kernel, stage, own)):
+    if _are_same_elements(kernel, stage, own) or (device == "cpu" and _reads_ahead(kernel, stage, own)):
         return True
     is_one_point = all(size == 1 for size in (*kernel.outer, *kernel.inner))
     return _reads_before_writing(stage, {b.name for b in own}) and (

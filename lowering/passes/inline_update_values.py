@@ -56,8 +56,8 @@ class _Steps(StepTables):
         merged, source = merge_producer(update, producer), update.updated.source
         if merged is None or math.prod((*merged.kernel.outer, *merged.kernel.inner)) != value.spec.size:
             return
-        in_order = self.lowered.device == "cpu"
-        if source in merged.params and not reads_what_it_writes(merged, source, update.updated.out, in_order):
+        out, device = update.updated.out, self.lowered.device
+        if source in merged.params and not reads_what_it_writes(merged, source, out, device):
             return
         self.steps[start], self.steps[position] = None, merged
         for read in reads:
