@@ -176,13 +176,13 @@ def remember(
     is_source = result == source and LISTS == 0
     if not is_source and not are_views(entry.globals_, result, source):
         return result
-    steps = capi.new_ref(capi.Py_None)
     if unlikely(by_steps):
-        capi.decref(steps)
         steps = capi.PyObject_Vectorcall(entry.find_steps, stack_of(source, result), 2, NULL)
-        if unlikely(steps == NULL):
-            capi.decref(result)
-            return NULL
+    else:
+        steps = capi.new_ref(capi.Py_None)
+    if unlikely(steps == NULL):
+        capi.decref(result)
+        return NULL
     slot = find_slot(entry.variants, key, length)
     if LISTS:
         remember_list(entry.globals_, slot, result, source_array, key, length, steps)

@@ -34,15 +34,7 @@ class RuleSet(Struct):
 
 # What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them; a tuple
 # without tensors; the specs of the tensors in a tuple
-SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE, SAVE_SPECS = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-)
+SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE, SAVE_SPECS = range(7)
 
 
 @native
