@@ -4277,6 +4277,14 @@ def vecmat(
 ) -> Tensor:
     """The products of conjugated vectors and matrices."""
 
+def view_part(
+    self: _TensorLike,
+    imaginary: _b.bool,
+    *,
+    copy: _b.bool | None = None,
+) -> Tensor:
+    """A view of the real or the imaginary parts of complex numbers, which `x.real` and `x.ima..."""
+
 def vsplit(
     self: _TensorLike,
     sections: _b.int | Sequence[_b.int],

@@ -213,10 +213,27 @@ class PartNode(Node):
     def gradients(self, given: dict[int, Tensor]) -> list[Any]:
         part = g = given[0]
         for select, _ in self._chain:
-            part = select(part)
+            part = _select_cotangent(select, part)
         if self.active is _PART:
             return [part]
-        mask = by_name("ones_like")(part)
+        mask = by_name("full_like")(part, 1 + 1j if part.dtype.kind == "c" else 1)
         for _, node in reversed(self._chain):
             mask = node.gradients({0: mask})[0]  # type: ignore[union-attr]
-        return [by_name("where")(mask == 0, g, 0), part]
+        return [_mask_out(g, mask), part]
+
+
+def _select_cotangent(select: Part, g: Tensor) -> Tensor:
+    """The cotangent of a view from that of its base.
+
+    A view of the parts of complex numbers reads conjugates, since cotangents are transposed, and not conjugated.
+    """
+    is_part = g.dtype.kind == "c" and select(g).dtype.kind != "c"
+    return select(by_name("conj")(g) if is_part else g)
+
+
+def _mask_out(g: Tensor, mask: Tensor) -> Tensor:
+    """A gradient with zeros where a mask is not 0, the real and the imaginary parts each by itself."""
+    where, real, imag = by_name("where"), by_name("real"), by_name("imag")
+    if g.dtype.kind != "c":
+        return where(mask == 0, g, 0)
+    return by_name("complex")(where(real(mask) == 0, real(g), 0), where(imag(mask) == 0, imag(g), 0))

@@ -308,6 +308,12 @@ def _invert_reshape(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tenso
     return call(by_name("reshape").operator, (new, tuple(whole.shape)), {})
 
 
+def _invert_part(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
+    imaginary = step.args[0]
+    kept = call(by_name("real" if imaginary else "imag").operator, (whole,), {})
+    return call(by_name("complex").operator, (kept, new) if imaginary else (new, kept), {})
+
+
 def _invert_detach(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
     if whole.requires_grad:
         raise UnsupportedError(
@@ -339,6 +345,7 @@ VIEW_INVERSES: dict[str, Callable[[Call, Tensor, Tensor, Step], Tensor]] = {
     "td::permute": _invert_permute,
     "td::reshape": _invert_reshape,
     "td::bitcast": lambda call, whole, new, step: call(step.op, (new, whole.dtype), {}),
+    "td::view_part": _invert_part,
     "td::contiguous": lambda call, whole, new, step: new,
     "td::stop_gradient": _invert_detach,
 }

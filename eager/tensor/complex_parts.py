@@ -1,4 +1,4 @@
-"""``x.real`` and ``x.imag``: copies of the parts of complex elements, and assignments to the parts, as in NumPy."""
+"""``x.real`` and ``x.imag``: views of the parts of complex elements, and assignments to them, as in NumPy."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from ...registry.types import TensorLike
 
 
-@accept_entry("read_part", "real")
+@accept_entry("read_real")
 def _get_real(self: Tensor) -> Tensor:
-    """The real part of each element; the tensor itself if they are real."""
-    return by_name("real")(self) if self.dtype.kind == "c" else self
+    """A view of the real part of each element; the tensor itself if they are real."""
+    return by_name("view_part")(self, False) if self.dtype.kind == "c" else self
 
 
-@accept_entry("read_part", "imag", "zeros_like")
+@accept_entry("read_imaginary", "zeros_like")
 def _get_imag(self: Tensor) -> Tensor:
-    """The imaginary part of each element; 0 for real elements."""
-    return by_name("imag")(self) if self.dtype.kind == "c" else by_name("zeros_like")(self)
+    """A view of the imaginary part of each element; 0 for real elements."""
+    return by_name("view_part")(self, True) if self.dtype.kind == "c" else by_name("zeros_like")(self)
 
 
 def _set_real(self: Tensor, value: TensorLike) -> None:
@@ -32,9 +32,7 @@ def _set_real(self: Tensor, value: TensorLike) -> None:
     Raises:
         DTypeError: the value is complex.
     """
-    if self.dtype.kind == "c":
-        value = by_name("complex")(_as_part(self, value), _get_imag(self))
-    self[...] = value
+    _get_real(self)[...] = _check_part(self, value) if self.dtype.kind == "c" else value
 
 
 def _set_imag(self: Tensor, value: TensorLike) -> None:
@@ -45,17 +43,17 @@ def _set_imag(self: Tensor, value: TensorLike) -> None:
     """
     if self.dtype.kind != "c":
         raise DTypeError(f"elements of {self.dtype} have no imaginary part to assign to")
-    self[...] = by_name("complex")(_get_real(self), _as_part(self, value))
+    _get_imag(self)[...] = _check_part(self, value)
 
 
-def _as_part(self: Tensor, value: TensorLike) -> Tensor:
-    """A value as a tensor of the dtype of the parts."""
+def _check_part(self: Tensor, value: TensorLike) -> Tensor:
+    """A value as a tensor; complex ones are refused."""
     part = asarray(value)
     if part.dtype.kind == "c":
         raise DTypeError(
             f"a part of elements of {self.dtype} is assigned complex numbers; take their real or imag"
         )
-    return part.astype(_get_real(self).dtype)
+    return part
 
 
 real = property(_get_real, _set_real, doc=_get_real.__doc__)

@@ -3478,7 +3478,7 @@ class TensorMethods(TensorBase):
         """The regularized upper incomplete gamma function: :func:`tandem.special.gammaincc`."""
     @property
     def imag(self) -> Tensor:
-        """The imaginary part of each element; 0 for real elements."""
+        """A view of the imaginary part of each element; 0 for real elements."""
     @imag.setter
     def imag(self, value: _TensorLike) -> None: ...
     def index_put(
@@ -3827,7 +3827,7 @@ class TensorMethods(TensorBase):
         """Fill the tensor with random integers: below one bound, from one to below the other, or ..."""
     @property
     def real(self) -> Tensor:
-        """The real part of each element; the tensor itself if they are real."""
+        """A view of the real part of each element; the tensor itself if they are real."""
     @real.setter
     def real(self, value: _TensorLike) -> None: ...
     def register_hook(

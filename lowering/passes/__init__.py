@@ -21,6 +21,7 @@ affine_gathers.py: gathers at positions that are affine functions of the point a
 inline_gathers.py: computing elements at integer positions where kernels read them
 inline_update_values.py: computing the values of updates at one position in the kernels that write them
 inline_reads.py: computing values at the points where kernels read them: slices, flips, rolls, pads
+complex_parts.py: parts of complex numbers as elementwise operators
 put_into_joins.py: updates of concatenations as concatenations
 rematerialize.py: recomputing intermediates that cost more to store
 """

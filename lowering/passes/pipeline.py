@@ -24,6 +24,7 @@ prune_control = lazy.Functions(".lowering.passes.loop_dce").prune_control
 hoist_products = lazy.Functions(".lowering.passes.loop_passes").hoist_products
 inline_calls = lazy.Functions(".lowering.passes.loop_passes").inline_calls
 put_into_joins = lazy.Functions(".lowering.passes.put_into_joins").put_into_joins
+compute_parts = lazy.Functions(".lowering.passes.complex_parts").compute_parts
 write_short_dots = lazy.Functions(".lowering.passes.short_dots").write_short_dots
 write_short_sorts = lazy.Functions(".lowering.passes.short_sorts").write_short_sorts
 sink_updates = lazy.Functions(".lowering.passes.sink_updates").sink_updates
@@ -190,6 +191,8 @@ def _is_needed(run: Pass, graph: Graph) -> bool:
     if run is sink_updates:
         operators = {node.op.name for node in graph.nodes}
         return "td::where" in operators and not operators.isdisjoint(("td::index_put", "td::basic_put"))
+    if run is compute_parts:
+        return any(node.op.name == "td::view_part" for node in graph.nodes)
     if run is put_into_joins:
         operators = {node.op.name for node in graph.nodes}
         return operators.issuperset(("td::concat", "td::basic_put"))
@@ -218,6 +221,7 @@ def _optimize_body(arg: object) -> object:
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     inline_calls,
+    compute_parts,
     remove_dead_code,
     sink_ranges,
     fold_constants,

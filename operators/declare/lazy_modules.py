@@ -109,6 +109,7 @@ LAZY_OPERATORS: dict[str, str] = {
     ".operators.remat": "checkpoint_name recompute_barrier",
     ".operators.shape.parts": ".chunk .split_with_sizes .narrow .unflatten .unfold .t block_diag",
     ".operators.shape.bitcast": "bitcast",
+    ".operators.shape.complex_view": "view_part",
     ".operators.shape.strided": ".as_strided",
     ".operators.shape.padding": ".pad",
     ".operators.shape.repeating": ".roll .repeat .tile",

@@ -6,6 +6,7 @@ rearrange.py: views composed of these: transpose, squeeze, flip, ...
 joining.py: concat, stack, unstack
 splitting.py: split and diff
 bitcast.py: bitcast, a view as elements of another dtype
+complex_view.py: view_part, the real or the imaginary parts of complex numbers
 strided.py: as_strided, a view with given sizes and strides
 repeating.py: roll, repeat, tile
 padding.py: pad, with the modes of NumPy

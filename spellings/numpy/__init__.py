@@ -112,11 +112,13 @@ from .memory import fromfile as fromfile
 from .memory import fromiter as fromiter
 from .memory import fromstring as fromstring
 from .memory import genfromtxt as genfromtxt
+from .memory import imag as imag
 from .memory import isfortran as isfortran
 from .memory import loadtxt as loadtxt
 from .memory import may_share_memory as may_share_memory
 from .memory import min_scalar_type as min_scalar_type
 from .memory import ndenumerate as ndenumerate
+from .memory import real as real
 from .memory import real_if_close as real_if_close
 from .memory import shares_memory as shares_memory
 from .padding import pad as pad

@@ -16,6 +16,7 @@ from ..operators.elementwise.casting import contiguous
 from ..operators.shape.rearrange import transpose
 from ..operators.shape.views import reshape
 from ..registry.dtypes import DType, as_dtype
+from ..registry.native_type import accept_entry
 from .creation import asarray
 
 if TYPE_CHECKING:
@@ -85,6 +86,28 @@ def asarray_chkfinite(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     if result.dtype.is_inexact and not np.isfinite(result.numpy()).all():
         raise ValueArgumentError("asarray_chkfinite: the elements must not be infinite or NaN")
     return result
+
+
+@accept_entry("read_real")
+def real(val: TensorLike) -> Tensor:
+    """A view of the real parts of complex elements; a real tensor itself.
+
+    >>> import tandem.numpy as np
+    >>> np.real([1 + 2j]).tolist()
+    [1.0]
+    """
+    return asarray(val).real
+
+
+@accept_entry("read_imaginary", "zeros_like")
+def imag(val: TensorLike) -> Tensor:
+    """A view of the imaginary parts of complex elements; zeros for real ones.
+
+    >>> import tandem.numpy as np
+    >>> np.imag([1 + 2j]).tolist()
+    [2.0]
+    """
+    return asarray(val).imag
 
 
 def real_if_close(a: TensorLike, tol: float = 100) -> Tensor:

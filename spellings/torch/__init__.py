@@ -119,7 +119,9 @@ _own = _lazy.attach(
         ".torch.calls": "cond finfo is_storage set_printoptions",
         ".torch.combining": "block_diag broadcast_tensors cartesian_prod combinations",
         ".torch.compiling": "compile",
-        ".torch.complex_views": "conj_physical is_conj resolve_conj resolve_neg view_as_complex view_as_real",
+        ".torch.complex_views": (
+            "conj_physical imag is_conj real resolve_conj resolve_neg view_as_complex view_as_real"
+        ),
         ".torch.devices": (
             "Size channels_last channels_last_3d contiguous_format device memory_format preserve_format"
         ),

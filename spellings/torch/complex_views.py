@@ -6,12 +6,35 @@ from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, ShapeError
 from ..operators.declare.shape_rules import spec_of
-from ..operators.elementwise.complex_parts import complex, conj, imag, real
+from ..operators.elementwise.complex_parts import complex, conj
 from ..operators.shape.joining import stack
 from ..registry.dtypes import float32, float64
+from ..registry.native_type import accept_entry
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
+
+
+@accept_entry("read_real")
+def real(input: Tensor) -> Tensor:
+    """A view of the real parts of complex elements; a real tensor itself.
+
+    >>> import tandem.torch as torch
+    >>> torch.real(torch.tensor([1 + 2j])).tolist()
+    [1.0]
+    """
+    return input.real
+
+
+@accept_entry("read_imaginary", "zeros_like")
+def imag(input: Tensor) -> Tensor:
+    """A view of the imaginary parts of complex elements; zeros for real ones, which PyTorch refuses.
+
+    >>> import tandem.torch as torch
+    >>> torch.imag(torch.tensor([1 + 2j])).tolist()
+    [2.0]
+    """
+    return input.imag
 
 
 def view_as_real(input: Tensor) -> Tensor:
@@ -26,7 +49,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """
     if spec_of(input).dtype.kind != "c":
         raise DTypeError(f"view_as_real takes complex tensors, not {spec_of(input).dtype}")
-    return stack((real(input), imag(input)), -1)
+    return stack((input.real, input.imag), -1)
 
 
 def view_as_complex(input: Tensor) -> Tensor:

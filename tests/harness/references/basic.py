@@ -208,6 +208,12 @@ def bitcast(x: Array, dtype: Any) -> Array:
     )
 
 
+def view_part(x: Array, imaginary: bool) -> Array:
+    """Each part by itself."""
+    parts = [number.imag if imaginary else number.real for number in x.reshape(-1).tolist()]
+    return np.array(parts, f"f{x.itemsize // 2}").reshape(x.shape)
+
+
 def as_strided(x: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """The elements at offsets that are added up one by one."""
     result = np.empty(size, x.dtype)

@@ -187,6 +187,18 @@ def bitcast_samples(dtype):
     yield SampleInput((TensorSample((2, 16)), float32 if dtype.itemsize != 4 else float64))
 
 
+def view_part_samples(dtype):
+    """Layouts, a number and no elements."""
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), True))
+    for shape in ((), (5,), (0, 2), (2, 1, 3)):
+        yield SampleInput((TensorSample(shape), False))
+
+
+def view_part_errors():
+    yield ErrorInput((TensorSample((2,), dtype=float32), True), TypeError, "imaginary")
+
+
 def as_strided_samples(dtype):
     """Rows, overlapping windows, a diagonal, reversed and repeated elements, and none."""
     yield SampleInput((TensorSample((3, 4)), (2, 3), (4, 1)))

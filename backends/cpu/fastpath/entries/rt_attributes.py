@@ -346,24 +346,6 @@ def to_array(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, fla
     return capi.new_ref(array) if likely(array != NULL) else ptr(Outcome.FALL_BACK)
 
 
-# Parts of complex numbers ---------------------------------------------------------------------------------------------
-@rt_entry.entry(records=False, count=1)
-def read_part(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """`x.real` and `x.imag`: a call of the first target for complex elements.
-
-    For real ones the result is the tensor, or a call of the second target.
-    """
-    g, array = entry.globals_, array_of(entry, args)
-    code = rt_operands.array_code(g, array) if likely(array != NULL) else i64(base.FOREIGN)
-    if unlikely(code < 0):
-        return Outcome.FALL_BACK
-    if code >= base.COMPLEX64:
-        return capi.PyObject_Vectorcall(capi.item(entry.targets, 0), args, 1, NULL)
-    if capi.PyVarObject(entry.targets).size == 1:
-        return capi.new_ref(load(ptr, args, 0))
-    return capi.PyObject_Vectorcall(capi.item(entry.targets, 1), args, 1, NULL)
-
-
 # Views ----------------------------------------------------------------------------------------------------------------
 @rt_entry.entry(records=False)
 def reshape_or_bitcast(entry: base.FunctionEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:

@@ -36,6 +36,7 @@ rt_kernels = lazy.Module(".backends.cpu.fastpath.entries.rt_kernels")
 rt_loop_calls = lazy.Module(".backends.cpu.fastpath.entries.rt_loop_calls")
 rt_matmul = lazy.Module(".backends.cpu.fastpath.entries.rt_matmul")
 rt_operator_slots = lazy.Module(".backends.cpu.fastpath.entries.rt_operator_slots")
+rt_parts = lazy.Module(".backends.cpu.fastpath.entries.rt_parts")
 rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
 rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
 rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
@@ -80,7 +81,7 @@ COPIES = {"clone": "COPY", "contiguous": "DENSE", "stop_gradient": "ALIAS"}
 CASTS = {"cast": 0, "astype": 1}
 ATTRIBUTES = (
     "read_shape read_strides read_rank read_length read_size read_count read_item_size read_byte_size read_dtype "
-    "read_item read_part to_float to_complex to_int to_index to_bool to_list to_bytes to_array "
+    "read_item to_float to_complex to_int to_index to_bool to_list to_bytes to_array "
     "read_common_dtype has_complex has_real has_axes reshape_or_bitcast map_tensors broadcast_all read_flags"
 )
 TYPE_SLOTS = "deallocate get_buffer get_length get_truth get_int get_float get_iterator iterate"
@@ -117,6 +118,10 @@ GROUPS = (
     *(
         Group(rt_cached_views, {kind: "cached_view"}, SHAPED | {"LISTS": lists})
         for lists, kind in enumerate(("cached_view", "cached_views"))
+    ),
+    *(
+        Group(rt_parts, {kind: "read_part"}, SHAPED | {"IMAGINARY": which})
+        for which, kind in enumerate(("read_real", "read_imaginary"))
     ),
     *(Group(rt_views, {kind: "copy_or_view"}, ONE | {"RESULT": which}) for kind, which in COPIES.items()),
     *(Group(rt_inplace, {f"inplace{n}": "inplace"}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
