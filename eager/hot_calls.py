@@ -5,13 +5,17 @@ dtypes, shapes and key sets of the tensors, whether they are contiguous, and the
 kind runs operator by operator until it has occurred `config.flags.hot_composites` times, where a long call, or one on
 many elements, counts as several; then jit/hot_calls.py:Compiler traces and compiles it, forward and backward pass, and
 links it to the function's native entry.
+
+Calls that differ only by numbers, which are neither sizes nor axes, are counted together too: after as many calls of
+several kinds, code is compiled that takes the numbers as arguments.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import time
 from collections.abc import Callable
-from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +45,7 @@ MOST_KINDS = 1024  # counted or rejected for one function; then counting starts 
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
 COMPILED, REJECTED, RESPELLED = -1, -2, -3  # in place of a count
+NOT_RUN = object()
 ELEMENTS_PER_CALL = 1 << 16  # elements of the largest tensor that count as one more call
 NS_PER_CALL = 1_000_000  # nanoseconds of a call that count as one more
 _lock = locks.make_lock("hot calls")  # two compilers would each free what the other one's entry reads
@@ -127,6 +132,17 @@ class HotCalls:
         self.fall_back: Callable[..., Any] = self.call
         self.recorders: list[Any] = []  # which run calls on tensors that require gradients
 
+    @functools.cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(inspect.signature(self.traced).parameters)
+
+    @functools.cached_property
+    def numbers(self) -> frozenset[str]:
+        """The names of the parameters for which an int is a number, and neither a size nor an axis."""
+        arguments = () if self.binder is None else self.binder.schema.arguments
+        return frozenset([x.name for x in arguments if x.type.core in ("Tensor", "Scalar", "float")])
+
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that the native entry did not take."""
         if kwargs and self.names is not None and not kwargs.keys() <= self.names:
@@ -155,7 +171,12 @@ class HotCalls:
             self._note(kind, count)
         if count >= 0:
             weight = 1 if self.find_weight is None else self.find_weight()
-            count += weight + find_size(args) // ELEMENTS_PER_CALL
+            weight += find_size(args) // ELEMENTS_PER_CALL
+            count += weight
+            if count < config.flags.hot_composites:
+                result = self._run_with_numbers(kind, weight, args, kwargs)
+                if result is not NOT_RUN:
+                    return result
             if count >= config.flags.hot_composites and not draw_watches.count:
                 count = self._compile(args, kwargs)
             self._note(kind, count)
@@ -169,6 +190,47 @@ class HotCalls:
         elif count == RESPELLED:
             return self.respell(*args, **kwargs)
         return self.plain(*args, **kwargs)
+
+    def _run_with_numbers(
+        self, kind: object, weight: int, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Any:
+        """Run a call by code that takes numbers as arguments; ``NOT_RUN`` if there is none."""
+        numbers = self._find_numbers(args, kwargs)
+        if not numbers:
+            return NOT_RUN
+        common = self._drop_numbers(kind, args, kwargs, numbers)
+        count = self.counts.get(common, 0)
+        if count >= 0:
+            count += weight
+            if count >= config.flags.hot_composites and not draw_watches.count:
+                count = self._compile(args, kwargs, numbers)
+            self._note(common, count)
+        if count != COMPILED:
+            return NOT_RUN
+        result = self.compiler.run(args, kwargs, numbers)
+        if result is not self.compiler.PASS:
+            return result
+        self._note(common, REJECTED)
+        return NOT_RUN
+
+    def _find_numbers(self, args: tuple[object, ...], kwargs: dict[str, object]) -> frozenset[str]:
+        """Return the parameters of a call that are Python numbers, and neither sizes nor axes."""
+        given = (*zip(self.parameters, args), *kwargs.items())
+        return frozenset(
+            [name for name, x in given if type(x) is float or (type(x) is int and name in self.numbers)]
+        )
+
+    def _drop_numbers(
+        self, kind: Any, args: tuple[object, ...], kwargs: dict[str, object], numbers: frozenset[str]
+    ) -> object:
+        """Return the kind of the calls that differ from a call by their numbers."""
+        kinds, *rest = kind
+        names = (*self.parameters, *[""] * len(args))
+        kinds = tuple([(type(x),) if n in numbers else k for n, x, k in zip(names, args, kinds)])
+        if kwargs:
+            named = zip(kwargs.items(), rest[1])
+            rest[1] = tuple([(type(x),) if n in numbers else k for (n, x), k in named])
+        return numbers, kinds, *rest
 
     def _is_respelled(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Return whether a call of an operator is not spelled as its schema spells it."""
@@ -184,7 +246,7 @@ class HotCalls:
             return self.respell(*args, **kwargs)
         names = [argument.name for argument in binder.positional]
         try:
-            given = tuple(map(partial(_convert, binder), names, args))
+            given = tuple(map(functools.partial(_convert, binder), names, args))
             named = {name: _convert(binder, name, value) for name, value in kwargs.items()}
         except (TandemError, ConversionError):
             return self.plain(*args, **kwargs)  # which raises the error that names the operator
@@ -220,7 +282,9 @@ class HotCalls:
             self.counts = {known: n for known, n in self.counts.items() if n == COMPILED}
         self.counts[kind] = count
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    def _compile(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[str] = frozenset()
+    ) -> int:
         """Compile a kind of call; return what is noted in place of its count."""
         if self.compiled_kinds >= MOST_COMPILED or self.rejected_kinds > MOST_REJECTED + self.compiled_kinds:
             return REJECTED
@@ -230,7 +294,7 @@ class HotCalls:
                 self.compiler = make(self.function, self.fall_back, self.traced, self.recorders)
         if not self.compiler.is_canonical(args, kwargs):
             return RESPELLED
-        if self.compiler.compile(args, kwargs):
+        if self.compiler.compile(args, kwargs, numbers):
             self.compiled_kinds += 1
             return COMPILED
         self.rejected_kinds += 1

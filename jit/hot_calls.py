@@ -10,7 +10,7 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from .. import config
+from .. import config, pytree
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
 from ..registry.dispatch.keys import CPU_KEYS
@@ -63,7 +63,7 @@ class HotFunction(JitFunction):
             lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
         ]
         is_recorded = any(guard.leaf.keys != CPU_KEYS for guard in made.captured)
-        if made.outputs.writes or is_recorded or made.ranges or not all(map(has_kernels, lowered)):
+        if made.outputs.writes or is_recorded or not all(map(has_kernels, lowered)):
             raise NotCompiled(f"{self.__name__} has no compiled form")
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
@@ -88,17 +88,22 @@ class Compiler:
         self._compiled: dict[frozenset[str], HotFunction] = {}
         self._recorders = recorders
 
-    def run(self, args: Args, kwargs: Kwargs) -> object:
+    def run(self, args: Args, kwargs: Kwargs, numbers: frozenset[str] = frozenset()) -> object:
         """Run a call of a compiled kind; :data:`PASS` if it cannot be compiled any more."""
-        jitted = self._compile(args, kwargs)
+        jitted = self._compile(args, kwargs, numbers)
         try:
             return PASS if jitted is None else jitted._bind_and_call(args, kwargs)
         except NotCompiled:  # what it depends on, such as the default dtype, has changed since
             return PASS
 
-    def compile(self, args: Args, kwargs: Kwargs) -> bool:
-        """Compile a call and link it to the native entry; returns whether that is possible."""
-        return self._compile(args, kwargs) is not None
+    def compile(self, args: Args, kwargs: Kwargs, numbers: frozenset[str] = frozenset()) -> bool:
+        """Compile a call and link it to the native entry; returns whether that is possible.
+
+        Args:
+            args, kwargs: the call.
+            numbers: the parameters whose numbers are arguments of the compiled code, and not constants in it.
+        """
+        return self._compile(args, kwargs, numbers) is not None
 
     def is_canonical(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether a call is spelled as the schema spells it; others are translated and call the function again."""
@@ -108,23 +113,36 @@ class Compiler:
             return False
         return True
 
-    def _compile(self, args: Args, kwargs: Kwargs) -> HotFunction | None:
-        jitted = self._jitted(args, kwargs)
+    def _compile(self, args: Args, kwargs: Kwargs, numbers: frozenset[str]) -> HotFunction | None:
+        jitted = self._jitted(args, kwargs, numbers)
         try:
             bound = jitted._arguments.bind(args, kwargs)
-            value, _ = jitted._find_or_add(bound, jitted._keys(bound))
+            value, scalars = jitted._find_or_add(bound, jitted._keys(bound))
+            if numbers and value.hits == 0:
+                recorder = jitted._recorder if value.derivative is not None else None
+                result = (
+                    recorder.run(value, bound, scalars, None)
+                    if recorder
+                    else value.run(bound.leaves, scalars)
+                )
+                if not _are_same(result, self._traced(*args, **kwargs)):
+                    return None
             return jitted if self._link(jitted, value, args, kwargs) else None
         except TandemError:  # its result depends on data, or the call is wrong
             return None
         except Exception as fault:
+            if numbers:  # it computes with them in Python
+                return None
             text = f"{jitted.__name__} runs operator by operator, for it cannot be compiled: {fault!r}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
             return None
 
-    def _jitted(self, args: Args, kwargs: Kwargs) -> HotFunction:
+    def _jitted(self, args: Args, kwargs: Kwargs, numbers: frozenset[str]) -> HotFunction:
         """The jitted form for calls whose arguments without tensors are the same: those are static."""
         given = inspect.signature(self._traced).bind(*args, **kwargs).arguments
-        static = frozenset(name for name, value in given.items() if not _has_tensor(value))
+        static = frozenset(
+            name for name, value in given.items() if not (_has_tensor(value) or name in numbers)
+        )
         known = self._compiled.get(static)
         if known is None:
             names = tuple(inspect.signature(self._traced).parameters)
@@ -150,6 +168,19 @@ def compile_graph(graph: Graph, name: str) -> GraphFunction | None:
     function = GraphFunction(graph, name)
     executable = function.executable
     return function if executable is None or has_kernels(executable.lowered) else None
+
+
+def _are_same(result: object, expected: object) -> bool:
+    """Whether two results are tensors of the same dtypes, shapes and bits, in the same containers."""
+    leaves, tree = pytree.flatten(result)
+    others, other_tree = pytree.flatten(expected)
+    pairs = zip(leaves, others)
+    return tree == other_tree and all(
+        type(x) is type(y) is Tensor
+        and (x.dtype, x.shape) == (y.dtype, y.shape)
+        and x._array.tobytes() == y._array.tobytes()
+        for x, y in pairs
+    )
 
 
 def _has_tensor(value: object) -> bool:

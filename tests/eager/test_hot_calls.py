@@ -228,7 +228,8 @@ def test_hot_calls_compile_what_repeats(monkeypatch):
         function(x[None], 2.0)
         function(td.ones((2, 2)).T, 2.0)
         hot = function._run.__self__
-    assert sorted(hot.counts.values()) == [COMPILED, 1, 1, 1]
+    # the call with 3.0 is the third that may have any factor
+    assert sorted(hot.counts.values()) == [COMPILED, COMPILED, 1, 1, 1, 1]
     assert bits([first, function(x, 2.0)]) == bits([td.exp(x) * 2.0] * 2)
 
 
@@ -469,9 +470,9 @@ def test_calls_whose_trace_fails_run_operator_by_operator(monkeypatch):
     compiled, x = hot_calls(td.softmax), td.asarray([1.0, 2.0])
     wanted = compiled.call(x, -1)
     assert [*compiled.counts.values()] == [COMPILED]
-    jitted = compiled.compiler._jitted((x, -1), {})
+    jitted = compiled.compiler._jitted((x, -1), {}, frozenset())
     # another thread registers the kernel after the specialization was found
-    monkeypatch.setattr(compiled.compiler, "_compile", lambda args, kwargs: jitted)
+    monkeypatch.setattr(compiled.compiler, "_compile", lambda args, kwargs, numbers: jitted)
     with td.Library("td", "IMPL") as library:
         library.impl("exp", lambda x: None, "Meta")
         assert bits([compiled.call(x, -1)]) == bits([wanted])
