@@ -195,6 +195,7 @@ def _arange_shape_rule(
 def _arange_kernel(
     xp: ArrayModule, start: float, stop: float | None, step: float, *, dtype: DType | None, device: str | None
 ) -> Array:
+    """Native twin: backends/cpu/fastpath/entries/rt_ranges.py:arange"""
     spec = _arange_shape_rule(start, stop, step, dtype=dtype)
     start, stop = _normalize_bounds(start, stop)
     exact = all(isinstance(bound, int) for bound in (start, step))
@@ -264,6 +265,7 @@ def _linspace_shape_rule(
 def _linspace_kernel(
     xp: ArrayModule, start: Any, stop: Any, num: int, *, endpoint: bool, dtype: DType | None, device: Any
 ) -> Array:
+    """Native twin: backends/cpu/fastpath/entries/rt_ranges.py:linspace"""
     spec = _linspace_shape_rule(start, stop, num, dtype=dtype)
     with xp.errstate(invalid="ignore"):
         make = lambda: xp.linspace(start, stop, num, endpoint=endpoint).astype(spec.dtype.np)  # noqa: E731
@@ -353,6 +355,7 @@ def _eye_shape_rule(
 def _eye_kernel(
     xp: ArrayModule, n_rows: int, n_cols: Any, *, k: int, dtype: DType | None, device: Any
 ) -> Array:
+    """Native twin: backends/cpu/fastpath/entries/rt_ranges.py:eye"""
     spec = _eye_shape_rule(n_rows, n_cols, dtype=dtype)
     native = spec.dtype.np
     offset = _clip_offset(spec.shape, k)

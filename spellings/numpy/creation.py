@@ -80,18 +80,17 @@ def _with_default(
 
 @accept_entries
 class Filler(OperatorWrapper):
-    """``zeros`` or ``ones`` with NumPy's default dtype; shares the native entry of the function of ``tandem``.
-
-    Native twin: backends/cpu/fastpath/entries/rt_fills.py:fill
-    """
+    """A creation function with NumPy's default dtype; shares the native entry of the function of ``tandem``."""
 
     passing_rules: Mapping[str, int] = {"values_start": 0, "takes_none": 0}
     single_tensors: Sequence[bool] = ()
 
-    def __init__(self, function: OperatorFunction[Tensor]) -> None:
+    def __init__(
+        self, function: OperatorFunction[Tensor], choose: Choice = _choose_float, has_order: bool = True
+    ) -> None:
         update_wrapper(self, function, updated=())
         self.__module__ = __package__
-        self.create = _with_default(function, _choose_float, True)
+        self.create = _with_default(function, choose, has_order)
         add_wrapper(self, function)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
@@ -104,10 +103,10 @@ _PYTHON_NUMBERS = frozenset((int, float, bool))
 _PYTHON = frozenset((int, float, complex, bool, list, tuple))  # what has no memory that a tensor could share
 zeros = Filler(fills.zeros)
 ones = Filler(fills.ones)
-empty = _with_default(fills.empty, _choose_float, True)
+empty = Filler(fills.empty)
 _full = _with_default(plain.full, _choose_by_value)
-arange = _with_default(plain.arange, _choose_by_value)
-eye = _with_default(plain.eye, _choose_float, True)
+arange = Filler(plain.arange, _choose_by_value, False)
+eye = Filler(plain.eye)
 identity = _with_default(grids.identity, _choose_float)
 tri = _with_default(grids.tri, _choose_float)
 logspace = _with_default(grids.logspace, _choose_float)
@@ -118,7 +117,7 @@ blackman = _with_default(windows.blackman, _choose_float)
 bartlett = _with_default(windows.bartlett, _choose_float)
 kaiser = _with_default(windows.kaiser, _choose_float)
 
-_linspace = _with_default(plain.linspace, _choose_float)
+_linspace = Filler(plain.linspace, has_order=False)
 
 
 def full(
@@ -202,7 +201,10 @@ def linspace(
         result = moveaxis(result, 0, axis)
         result = result if dtype is None else result.astype(replace_type(dtype))
     else:
-        result = _linspace(start, stop, num, endpoint=endpoint, dtype=dtype, **options)
+        if endpoint and dtype is None and not options:
+            result = _linspace(start, stop, num)
+        else:
+            result = _linspace(start, stop, num, endpoint=endpoint, dtype=dtype, **options)
     return (result, step) if retstep else result
 
 

@@ -21,6 +21,7 @@ rt_joins.py: ``concat``, ``stack``
 rt_kernels.py: operators with a Python kernel
 rt_loop_calls.py: operators with a native kernel
 rt_matmul.py: ``matmul``
+rt_ranges.py: ``arange``, ``linspace``, ``eye``
 rt_parts.py: ``x.real`` and ``x.imag``
 rt_operator_slots.py: slots of the type Tensor that call special methods: ``x + y``, ``x[i]``
 rt_protocols.py: ``__array_ufunc__``, ``__array_function__``

@@ -18,10 +18,7 @@ MOST: i64 = 1 << 22  # maximum bytes of the result
 
 @rt_entry.entry(records=False)
 def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
-    """The entry of `full`, `zeros` and `ones`, also of `tandem.numpy`, which makes float64.
-
-    Python twin, with float64: spellings/numpy/creation.py:Filler
-    """
+    """The entry of `full`, `zeros` and `ones`, also of `tandem.numpy`, which makes float64."""
     g: base.Globals = entry.globals_
     number, dims = stack(16), stack(base.MAX_RANK * 8)
     most = 2 if VALUE < 0 else 1
@@ -30,7 +27,7 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
         most = listed
     if count == most + 1 and kwnames == NULL:
         dtype = load(ptr, args, most * 8)
-        if unlikely(wanted_dtype(entry, dtype) < 0):
+        if unlikely(rt_arguments.named_code(entry, dtype) < 0):
             return Outcome.FALL_BACK
     elif unlikely(count != most):
         return Outcome.FALL_BACK
@@ -84,14 +81,6 @@ def read_shape(args: ptr, sizes: i64, dims: ptr) -> i64:
 
 
 @native
-def wanted_dtype(entry: base.OperatorEntry, x: ptr) -> i64:
-    """Return the code of a dtype that is given, or FOREIGN; of Python's types the default, of NumPy if asked."""
-    if unlikely(entry.own_floats != 0 and rt_arguments.names_default(x)):
-        return base.FLOAT64 if x == capi.PyFloat_Type else base.COMPLEX128
-    return rt_arguments.dtype_code(entry.globals_, x)
-
-
-@native
 def write_number(entry: base.OperatorEntry, args: ptr, dtype: ptr, to: ptr) -> i64:
     """Write the number, or the element of a 0-d tensor, and return the code of its dtype: the given one, if not None.
 
@@ -100,7 +89,7 @@ def write_number(entry: base.OperatorEntry, args: ptr, dtype: ptr, to: ptr) -> i
     g = entry.globals_
     where, code = stack(8), base.FLOAT64 if entry.own_floats != 0 else base.FLOAT32
     if dtype != capi.Py_None:
-        code = wanted_dtype(entry, dtype)
+        code = rt_arguments.named_code(entry, dtype)
     if VALUE >= 0:
         return code if code >= 0 and rt_operands.write_whole(VALUE, code, to) else base.FOREIGN
     kind = rt_operands.operand_code(g, load(ptr, args, 8), base.PLAIN, where)

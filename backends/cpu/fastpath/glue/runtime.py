@@ -38,6 +38,7 @@ rt_matmul = lazy.Module(".backends.cpu.fastpath.entries.rt_matmul")
 rt_operator_slots = lazy.Module(".backends.cpu.fastpath.entries.rt_operator_slots")
 rt_parts = lazy.Module(".backends.cpu.fastpath.entries.rt_parts")
 rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
+rt_ranges = lazy.Module(".backends.cpu.fastpath.entries.rt_ranges")
 rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
 rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
 rt_subscript = lazy.Module(".backends.cpu.fastpath.entries.rt_subscript")
@@ -131,6 +132,7 @@ GROUPS = (
     ),
     Group(rt_scans, {"scan": "scan"}, ONE, reads_dtypes=True),
     *(Group(rt_fills, {kind: "fill"}, ONE | {"VALUE": value}, True) for kind, value in FILLS.items()),
+    Group(rt_ranges, {name: name for name in ("arange", "linspace", "eye")}),
     Group(rt_matmul, {"matmul": "matmul"}, TWO),
     *(Group(rt_joins, {kind: "join"}, ONE | {"STACK": int(kind == "stack")}) for kind in ("concat", "stack")),
     *(Group(rt_gathers, {kind: "gather"}, ONE | {"TAKE": int(kind == "take")}) for kind in ("index", "take")),

@@ -88,6 +88,9 @@ SERVICES: dict[str, Service] = {
     "td::empty": Service("zeros", base="td::full", recorder="", stub=FillStub),
     "td::zeros": Service("zeros", base="td::full", recorder="", stub=FillStub),
     "td::ones": Service("ones", base="td::full", recorder="", stub=FillStub),
+    **{
+        f"td::{name}": Service(name, recorder="", stub=ComposedStub) for name in ("arange", "linspace", "eye")
+    },
     "td::index": Service("index"),
     "td::take": Service("take", base="td::index", calls_views=True, recorder="", stub=ComposedStub),
 }

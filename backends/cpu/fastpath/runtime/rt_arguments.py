@@ -70,6 +70,14 @@ def given_dtype(entry: base.OperatorEntry, x: ptr) -> i64:
 
 
 @native
+def named_code(entry: base.OperatorEntry, x: ptr) -> i64:
+    """Return as `dtype_code` the code of an argument; of Python's types the default dtypes, or NumPy's if asked."""
+    if unlikely(entry.own_floats != 0 and names_default(x)):
+        return base.FLOAT64 if x == capi.PyFloat_Type else base.COMPLEX128
+    return dtype_code(entry.globals_, x)
+
+
+@native
 def dtype_code(g: base.Globals, x: ptr) -> i64:
     """Return the code of a DType, or of an object that names one; FOREIGN for objects that Python must convert.
 
