@@ -41,13 +41,6 @@ _LIKE_DOC = """
 """
 
 
-def _fill(shape: Shape, value: Number, dtype: DType, device: str | None) -> Tensor:
-    """Call ``full``, whose native entry is for calls that name no device."""
-    if device in (None, "cpu"):
-        return full(shape, value, dtype=dtype)
-    return full(shape, value, dtype=dtype, device=device)
-
-
 def _shape_op(
     name: str, doc: str, reference: str | Function
 ) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
@@ -82,7 +75,7 @@ def _like_op(
     "references.basic.zeros",
 )
 def zeros(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
-    return _fill(shape, 0, dtype or default_float(), device)
+    return full(shape, 0, dtype=dtype or default_float(), device=device)
 
 
 @_shape_op(
@@ -91,7 +84,7 @@ def zeros(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     "references.basic.ones",
 )
 def ones(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
-    return _fill(shape, 1, dtype or default_float(), device)
+    return full(shape, 1, dtype=dtype or default_float(), device=device)
 
 
 @_shape_op(
@@ -102,7 +95,7 @@ def ones(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     "references.basic.zeros",
 )
 def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
-    return _fill(shape, 0, dtype or default_float(), device)
+    return full(shape, 0, dtype=dtype or default_float(), device=device)
 
 
 @composite(
@@ -118,7 +111,7 @@ def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
 )
 def full_like(self: Tensor, fill_value: Number, *, dtype: DType | None, device: str | None) -> Tensor:
     like = spec_of(self)
-    return _fill(like.shape, fill_value, dtype or like.dtype, device or like.device)
+    return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
 
 @_like_op(
@@ -129,7 +122,7 @@ def full_like(self: Tensor, fill_value: Number, *, dtype: DType | None, device: 
     "references.basic.zeros_like",
 )
 def zeros_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
-    return _fill(self.shape, 0, dtype or self.dtype, device or self.device)
+    return full(self.shape, 0, dtype=dtype or self.dtype, device=device or self.device)
 
 
 @_like_op(
@@ -140,7 +133,7 @@ def zeros_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tens
     "references.basic.ones_like",
 )
 def ones_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
-    return _fill(self.shape, 1, dtype or self.dtype, device or self.device)
+    return full(self.shape, 1, dtype=dtype or self.dtype, device=device or self.device)
 
 
 @_like_op(
@@ -151,4 +144,4 @@ def ones_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tenso
     "references.basic.zeros_like",
 )
 def empty_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
-    return _fill(self.shape, 0, dtype or self.dtype, device or self.device)
+    return full(self.shape, 0, dtype=dtype or self.dtype, device=device or self.device)

@@ -124,3 +124,27 @@ def test_large_values_are_exact():
         td.arange(-(2**53), 9 - 2**53, 3).numpy(), np.arange(-(2**53), 9 - 2**53, 3)
     )
     assert td.arange(3_000_000)[-1].item() == 2_999_999
+
+
+FILLS = [
+    lambda **options: td.zeros((2, 3), **options),
+    lambda **options: td.ones(4, **options),
+    lambda **options: td.full((3,), 2, **options),
+    lambda **options: td.arange(7, **options),
+    lambda **options: td.linspace(0, 2, 5, **options),
+    lambda **options: td.eye(3, **options),
+    lambda **options: tnp.zeros(3, **options),
+]
+
+
+@pytest.mark.parametrize("call", FILLS)
+def test_names_of_the_cpu_are_taken(call):
+    expected = call(dtype=td.float64).numpy()
+    for n in range(300):
+        for device in ("cpu", None, td.ones(2).device, "".join(("c", "pu"))):
+            result = call(device=device, dtype=td.float64) if n % 2 else call(dtype=td.float64, device=device)
+            assert result.dtype is td.float64 and np.array_equal(result.numpy(), expected)
+        for device in ("gpu", 5, "cp", "cpu\0", b"cpu", "\udc80"):
+            with pytest.raises((RuntimeError, TypeError, ValueError)):
+                call(device=device)
+        assert call(device="meta").device == "meta"

@@ -32,9 +32,9 @@ def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: 
     elif unlikely(count != most):
         return Outcome.FALL_BACK
     else:
-        dtype = rt_arguments.keyword_argument(
-            entry, args + count * 8, kwnames, rt_arguments.DTYPE, capi.Py_None
-        )
+        dtype = rt_arguments.read_dtype(entry, args + count * 8, kwnames)
+    if unlikely(dtype == NULL):
+        return Outcome.FALL_BACK
     code = write_number(entry, args, dtype, number)
     rank = read_shape(args, listed, dims)
     if unlikely(code == base.FOREIGN or rank == rt_arguments.BAD):

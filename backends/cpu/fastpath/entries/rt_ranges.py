@@ -134,7 +134,7 @@ def read_numbers(args: ptr, count: i64, to: ptr) -> i64:
 @native
 def result_code(entry: base.OperatorEntry, values: ptr, kwnames: ptr, kind: i64) -> i64:
     """Return the code of the dtype, given by name or the default; FOREIGN if Python must run the call."""
-    dtype = rt_arguments.keyword_argument(entry, values, kwnames, rt_arguments.DTYPE, capi.Py_None)
+    dtype = rt_arguments.read_dtype(entry, values, kwnames)
     g = entry.globals_
     if unlikely(dtype == NULL):
         return base.FOREIGN

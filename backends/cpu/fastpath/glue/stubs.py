@@ -34,7 +34,13 @@ protocols = lazy.Module(".backends.cpu.fastpath.glue.protocols")
 
 LARGE = 1 << 10  # elements of an operand from which its size matters
 ELEMENTS_PER_CALL = 1 << 14  # elements that are passed over once more than necessary count as one more call
-NAMES = ("axis", "keepdims", "copy", "dtype")  # keywords that entries accept, as `rt_reduce` numbers them
+NAMES = (
+    "axis",
+    "keepdims",
+    "copy",
+    "dtype",
+    "device",
+)  # keywords that entries accept, as `rt_reduce` numbers them
 
 
 def _reverse_arguments(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
+from ..compiler.dsl import NULL, cstr, i32, i64, likely, load, native, ptr, stack, stack_of, store, unlikely
 from . import capi
 from . import rt_base as base
 
 # The names of the keywords, by their index in `OperatorEntry.names`
-AXIS, KEEPDIMS, COPY, DTYPE = 0, 1, 2, 3
+AXIS, KEEPDIMS, COPY, DTYPE, DEVICE = 0, 1, 2, 3, 4
 BAD: i64 = -1
 NO_NUMBER: i64 = -(1 << 63)
 
@@ -21,6 +21,32 @@ def keyword_argument(
         return default
     is_given = kwnames.size == 1 and capi.item(kwnames, 0) == capi.item(entry.names, name)
     return load(ptr, values, 0) if is_given else ptr(0)
+
+
+@native
+def read_dtype(entry: base.OperatorEntry, values: ptr, kwnames: capi.PyVarObject) -> ptr:
+    """Return the dtype that a creation function is given by name, or None; NULL for other names than the CPU's."""
+    dtype = capi.Py_None
+    for k in range(kwnames.size if unlikely(kwnames != NULL) else 0):
+        name, value = capi.item(kwnames, k), load(ptr, values, k * 8)
+        if name == capi.item(entry.names, DTYPE):
+            dtype = value
+        elif name != capi.item(entry.names, DEVICE) or not names_cpu(value):
+            return NULL
+    return dtype
+
+
+@native
+def names_cpu(x: ptr) -> bool:
+    """Return whether an object is None, or the string "cpu"."""
+    if x == capi.Py_None:
+        return True
+    size = stack(8)
+    text = capi.PyUnicode_AsUTF8AndSize(x, size)  # of subclasses too: `x.device` is one
+    if unlikely(text == NULL):
+        capi.PyErr_Clear()
+        return False
+    return bool(load(i64, size, 0) == 3 and capi.memcmp(text, cstr("cpu"), 3) == 0)
 
 
 @native
