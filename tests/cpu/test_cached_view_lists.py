@@ -121,7 +121,7 @@ def test_lists_that_are_empty_or_long():
 
 
 def test_more_layouts_than_slots():
-    x = td.asarray(np.arange(600))
+    x = td.asarray(np.arange(4 * rt_cached_views.SLOTS))
     for _ in range(3):
         for size in range(2, 4 * rt_cached_views.SLOTS):
             first, second = td.split(x[:size], [size // 2])

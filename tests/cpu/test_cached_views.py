@@ -141,7 +141,7 @@ def test_layouts_of_other_arguments_are_not_mixed_up():
 
 
 def test_more_layouts_than_slots():
-    x = td.asarray(np.arange(600))
+    x = td.asarray(np.arange(4 * rt_cached_views.SLOTS))
     for _ in range(3):
         for size in range(1, 4 * rt_cached_views.SLOTS):
             assert td.flip(x[:size])[0].item() == size - 1

@@ -23,7 +23,8 @@ from ..runtime.rt_entry import Outcome
 from . import rt_view_steps, rt_views
 
 LISTS: i64 = dsl.template(0)  # 1: the operators return lists of views
-SLOTS = 64  # layouts that an operator remembers; a power of two
+SLOTS = 512  # layouts that an operator remembers; a power of two
+PROBES = 4  # slots that a key may be in; a power of two
 MOST_AXES = 8
 MOST_ARGUMENTS = 7
 MOST_VIEWS = 256  # of a list whose layouts are remembered
@@ -144,12 +145,19 @@ def write_key(
 
 @native
 def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
-    """Return the one slot of a key in a table of slots."""
+    """Return the slot of a key: the first of `PROBES` that has the key or is free, or one to overwrite."""
     mixed: i64 = length
     for k in range(length):
         mixed = (mixed ^ load(i64, key, k * 8)) * 1099511628211
         mixed ^= (mixed >> 32) & 0xFFFFFFFF
-    return table + (mixed & (SLOTS - 1)) * (LIST_SLOT_SIZE if LISTS else SLOT_SIZE)
+    size = LIST_SLOT_SIZE if LISTS else SLOT_SIZE
+    first = mixed & (SLOTS - 1)
+    chosen = first ^ ((mixed >> 40) & (PROBES - 1))
+    for probe in range(PROBES):
+        slot: LayoutKey = table + (first ^ probe) * size
+        if slot.length == 0 or (slot.length == length and rt_layouts.equal_integers(slot.key, key, length)):
+            return slot
+    return table + chosen * size
 
 
 # A call without a cached layout --------------------------------------------------------------------------------------

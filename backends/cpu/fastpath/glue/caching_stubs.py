@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..... import lazy
 from .....eager.tensor.tensor import Tensor
 from .....eager.tensor.weak_scalars import is_function
@@ -52,12 +54,11 @@ def make_slots(size: int, *items: int) -> StructMemory:
     """
     slots = rt_cached_views.SLOTS
     result = StructMemory(slots * size)
+    words = np.frombuffer(result.memory, np.int64).reshape(slots, -1)
     for field in items:
         owned = [None] * slots
         result.kept.append(owned)
-        address = capi.PyList(id(owned)).items
-        for slot in range(slots):
-            result.set(slot * size + field, address + 8 * slot)
+        words[:, field // 8] = capi.PyList(id(owned)).items + 8 * np.arange(slots)
     return result
 
 
