@@ -8,6 +8,8 @@ links it to the function's native entry.
 
 Calls that differ only by numbers, which are neither sizes nor axes, are counted together too: after as many calls of
 several kinds, code is compiled that takes the numbers as arguments.
+
+Where no call of many is of a compiled kind, since each has other sizes, one of a few is counted for all of them.
 """
 
 from __future__ import annotations
@@ -44,8 +46,11 @@ CONSTANTS = frozenset(
 MOST_KINDS = 1024  # counted or rejected for one function; then counting starts again
 MOST_COMPILED = 32  # kinds of one function that are compiled
 MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
+MOST_MISSES = 1024  # calls in a row that are not compiled; after these only one of `SAMPLED` is looked at
+SAMPLED = 8
 COMPILED, REJECTED, RESPELLED = -1, -2, -3  # in place of a count
 NOT_RUN = object()
+_NUMBERS = frozenset((int, float))
 ELEMENTS_PER_CALL = 1 << 16  # elements of the largest tensor that count as one more call
 NS_PER_CALL = 1_000_000  # nanoseconds of a call that count as one more
 _lock = locks.make_lock("hot calls")  # two compilers would each free what the other one's entry reads
@@ -127,7 +132,7 @@ class HotCalls:
         self.binder: Binder | None = getattr(self.respell, "binder", None)
         self.names = None if self.binder is None else self.binder.names
         self.counts: dict[object, int] = {}
-        self.compiled_kinds = self.rejected_kinds = 0
+        self.compiled_kinds = self.rejected_kinds = self.misses = 0
         self.compiler: Any = None
         self.fall_back: Callable[..., Any] = self.call
         self.recorders: list[Any] = []  # which run calls on tensors that require gradients
@@ -156,7 +161,9 @@ class HotCalls:
                 result = recorder.finish_native_call(values)
                 if result is not self.compiler.PASS:
                     return result
-        if not self.is_enabled or is_watched():
+        self.misses += 1
+        is_left = self.misses > MOST_MISSES and self.misses % SAMPLED
+        if is_left or not self.is_enabled or is_watched():
             return self.plain(*args, **kwargs)
         kind = self._kind_of_call(args, kwargs, current().flags)
         if kind is None:
@@ -171,7 +178,9 @@ class HotCalls:
             self._note(kind, count)
         if count >= 0:
             weight = 1 if self.find_weight is None else self.find_weight()
-            weight += find_size(args) // ELEMENTS_PER_CALL
+            weight = (
+                weight * (SAMPLED if self.misses > MOST_MISSES else 1) + find_size(args) // ELEMENTS_PER_CALL
+            )
             count += weight
             if count < config.flags.hot_composites:
                 result = self._run_with_numbers(kind, weight, args, kwargs)
@@ -183,6 +192,7 @@ class HotCalls:
             if count >= 0:
                 return self._run_timed(kind, args, kwargs)
         if count == COMPILED:
+            self.misses = 0
             result = self.compiler.run(args, kwargs)
             if result is not self.compiler.PASS:
                 return result
@@ -207,6 +217,7 @@ class HotCalls:
             self._note(common, count)
         if count != COMPILED:
             return NOT_RUN
+        self.misses = 0
         result = self.compiler.run(args, kwargs, numbers)
         if result is not self.compiler.PASS:
             return result
@@ -215,6 +226,8 @@ class HotCalls:
 
     def _find_numbers(self, args: tuple[object, ...], kwargs: dict[str, object]) -> frozenset[str]:
         """Return the parameters of a call that are Python numbers, and neither sizes nor axes."""
+        if _NUMBERS.isdisjoint(map(type, args)) and _NUMBERS.isdisjoint(map(type, kwargs.values())):
+            return frozenset()
         given = (*zip(self.parameters, args), *kwargs.items())
         return frozenset(
             [name for name, x in given if type(x) is float or (type(x) is int and name in self.numbers)]

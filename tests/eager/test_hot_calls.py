@@ -233,6 +233,20 @@ def test_hot_calls_compile_what_repeats(monkeypatch):
     assert bits([first, function(x, 2.0)]) == bits([td.exp(x) * 2.0] * 2)
 
 
+def test_calls_with_ever_other_sizes_are_sampled(monkeypatch):
+    monkeypatch.setattr(hot_calls_module, "NS_PER_CALL", 1 << 60)
+    monkeypatch.setattr(hot_calls_module, "MOST_MISSES", 20)
+    function = compile_when_hot(lambda x: td.exp(x) * 2)
+    with config.override(hot_composites=10):
+        for size in range(1, 101):
+            assert function(td.zeros(size)).tolist() == [2.0] * size
+        hot = function._run.__self__
+        assert len(hot.counts) == 20 + 10
+        for _ in range(20):
+            assert function(td.zeros(7)).tolist() == [2.0] * 7
+        assert COMPILED in hot.counts.values()
+
+
 def test_long_calls_count_as_several(monkeypatch):
     function, x = compile_when_hot(lambda x: td.exp(x) * 2), td.asarray([1.0, 2.0])
     monkeypatch.setattr(hot_calls_module, "NS_PER_CALL", 1)
