@@ -132,7 +132,7 @@ class HotCalls:
         self.binder: Binder | None = getattr(self.respell, "binder", None)
         self.names = None if self.binder is None else self.binder.names
         self.counts: dict[object, int] = {}
-        self.compiled_kinds = self.rejected_kinds = self.misses = 0
+        self.compiled_kinds = self.rejected_kinds = self.rejected_with_numbers = self.misses = 0
         self.compiler: Any = None
         self.fall_back: Callable[..., Any] = self.call
         self.recorders: list[Any] = []  # which run calls on tensors that require gradients
@@ -267,6 +267,7 @@ class HotCalls:
         if kind is None:
             return self.plain(*args, **kwargs)
         if self.counts.get(kind) == COMPILED:
+            self.misses = 0
             return self.function(*given, **named)
         return self._run_counted(kind, given, named)
 
@@ -299,16 +300,20 @@ class HotCalls:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: frozenset[str] = frozenset()
     ) -> int:
         """Compile a kind of call; return what is noted in place of its count."""
-        if self.compiled_kinds >= MOST_COMPILED or self.rejected_kinds > MOST_REJECTED + self.compiled_kinds:
+        rejected = self.rejected_with_numbers if numbers else self.rejected_kinds
+        if self.compiled_kinds >= MOST_COMPILED or rejected > MOST_REJECTED + self.compiled_kinds:
             return REJECTED
         make = compiler.Compiler  # imports its module, for which no lock may be held
         with _lock:
             if self.compiler is None:
-                self.compiler = make(self.function, self.fall_back, self.traced, self.recorders)
+                self.compiler = make(self.function, self.fall_back, self.traced, self.recorders, self.plain)
         if not self.compiler.is_canonical(args, kwargs):
             return RESPELLED
         if self.compiler.compile(args, kwargs, numbers):
             self.compiled_kinds += 1
             return COMPILED
-        self.rejected_kinds += 1
+        if numbers:
+            self.rejected_with_numbers += 1
+        else:
+            self.rejected_kinds += 1
         return REJECTED

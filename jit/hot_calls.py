@@ -6,9 +6,14 @@ used only where every node has a compiled kernel, and where native code can run 
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 import warnings
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import config, pytree
 from ..eager.tensor.tensor import Tensor
@@ -78,15 +83,18 @@ class Compiler:
         fall_back: runs the calls that the entry does not take.
         traced: the function to trace.
         recorders: gets the objects that run calls on tensors that require gradients.
+        plain: runs a call operator by operator.
     """
 
     PASS = PASS
 
-    def __init__(self, function: Any, fall_back: Function, traced: Function, recorders: list[Any]):
+    def __init__(
+        self, function: Any, fall_back: Function, traced: Function, recorders: list[Any], plain: Function
+    ):
         self._native, self._traced = NativeEntry(function, fall_back), traced
         function.hot_entry = self._native  # the function keeps alive what its entry reads
         self._compiled: dict[frozenset[str], HotFunction] = {}
-        self._recorders = recorders
+        self._recorders, self._plain = recorders, plain
 
     def run(self, args: Args, kwargs: Kwargs, numbers: frozenset[str] = frozenset()) -> object:
         """Run a call of a compiled kind; :data:`PASS` if it cannot be compiled any more."""
@@ -117,16 +125,11 @@ class Compiler:
         jitted = self._jitted(args, kwargs, numbers)
         try:
             bound = jitted._arguments.bind(args, kwargs)
-            value, scalars = jitted._find_or_add(bound, jitted._keys(bound))
-            if numbers and value.hits == 0:
-                recorder = jitted._recorder if value.derivative is not None else None
-                result = (
-                    recorder.run(value, bound, scalars, None)
-                    if recorder
-                    else value.run(bound.leaves, scalars)
-                )
-                if not _are_same(result, self._traced(*args, **kwargs)):
-                    return None
+            value, _ = jitted._find_or_add(bound, jitted._keys(bound))
+            if numbers and value.repeats is None:
+                value.repeats = self._repeats(jitted, value, args, kwargs, numbers)
+            if value.repeats is False:
+                return None
             return jitted if self._link(jitted, value, args, kwargs) else None
         except TandemError:  # its result depends on data, or the call is wrong
             return None
@@ -136,6 +139,28 @@ class Compiler:
             text = f"{jitted.__name__} runs operator by operator, for it cannot be compiled: {fault!r}"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
             return None
+
+    def _repeats(
+        self, jitted: HotFunction, value: Specialization, args: Args, kwargs: Kwargs, numbers: frozenset[str]
+    ) -> bool:
+        """Whether compiled code has the results of the function for several values of each number.
+
+        The function may check a number, or have cases of it, that a trace does not see.
+        """
+        for case_args, case_kwargs in _change_numbers(jitted, args, kwargs, numbers):
+            bound = jitted._arguments.bind(case_args, case_kwargs)
+            found, scalars = jitted._find(bound, jitted._keys(bound))
+            if found is not value:
+                continue  # its guards fail, and Python runs such calls
+            derivative = value.derivative
+            if derivative is None:
+                run = functools.partial(value.run, bound.leaves, scalars or ())
+            else:
+                run = functools.partial(jitted._recorder.run, value, bound, scalars or (), None)
+            plain = functools.partial(self._plain, *case_args, **case_kwargs)
+            if not _are_same(_result_or_none(run), _result_or_none(plain)):
+                return False
+        return True
 
     def _jitted(self, args: Args, kwargs: Kwargs, numbers: frozenset[str]) -> HotFunction:
         """The jitted form for calls whose arguments without tensors are the same: those are static."""
@@ -170,17 +195,52 @@ def compile_graph(graph: Graph, name: str) -> GraphFunction | None:
     return function if executable is None or has_kernels(executable.lowered) else None
 
 
+_TRIED: dict[type, tuple[float, ...]] = {
+    float: (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 1.5, -0.1, 1e-12, 1e300, math.inf, -math.inf, math.nan),
+    int: (0, 1, -1, 2, 3, 7, -128, 255, 300, 1 << 31, -(1 << 40)),
+}
+"""Values of numbers at which functions often have cases, or raise."""
+
+
+def _change_numbers(
+    jitted: HotFunction, args: Args, kwargs: Kwargs, numbers: frozenset[str]
+) -> Iterator[tuple[Args, Kwargs]]:
+    """A call, and those in which one of its numbers is another one."""
+    yield args, kwargs
+    for name in numbers:
+        at = -1 if name in kwargs else jitted._arguments._names.index(name)
+        for number in _TRIED[type(kwargs[name] if name in kwargs else args[at])]:
+            if name in kwargs:
+                yield args, {**kwargs, name: number}
+            else:
+                yield (*args[:at], number, *args[at + 1 :]), kwargs
+
+
+def _result_or_none(call: Callable[[], object]) -> object:
+    """The result of a call; None if it raises."""
+    try:
+        return call()
+    except Exception:
+        return None
+
+
 def _are_same(result: object, expected: object) -> bool:
-    """Whether two results are tensors of the same dtypes, shapes and bits, in the same containers."""
+    """Whether two results are tensors of the same dtypes, shapes and bits in the same containers."""
     leaves, tree = pytree.flatten(result)
     others, other_tree = pytree.flatten(expected)
-    pairs = zip(leaves, others)
-    return tree == other_tree and all(
-        type(x) is type(y) is Tensor
-        and (x.dtype, x.shape) == (y.dtype, y.shape)
-        and x._array.tobytes() == y._array.tobytes()
-        for x, y in pairs
-    )
+    return tree == other_tree and all(map(_are_same_tensors, leaves, others))
+
+
+def _are_same_tensors(one: object, other: object) -> bool:
+    if one is None and other is None:
+        return True
+    if not (type(one) is type(other) is Tensor) or (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    x, y = one._array, other._array
+    if x.tobytes() == y.tobytes():
+        return True
+    is_nan = x != x
+    return bool(np.array_equal(is_nan, y != y) and x[~is_nan].tobytes() == y[~is_nan].tobytes())
 
 
 def _has_tensor(value: object) -> bool:

@@ -60,6 +60,7 @@ class Specialization:
         used: time of the last call through Python; see :func:`.native_entry.use_time`.
         is_dropped: whether the cache has dropped it, so that the native entry must not link it again.
         records: for each form of call, the struct of the native entry, or why Python must run the call.
+        repeats: whether it was found to have the results of eager calls for several values of its numbers.
     """
 
     treedef: TreeDef
@@ -91,6 +92,7 @@ class Specialization:
     used: int = 0
     is_dropped: bool = False
     records: dict[Any, Any] = field(default_factory=dict)
+    repeats: bool | None = None
     _changes: int = (
         -1
     )  # so the first look at the registry is a whole one: it may have changed during the trace

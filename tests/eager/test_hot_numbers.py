@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import tandem as td
+import tandem.numpy as tnp
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.entries.rt_kernels import SAMPLE_MASK
@@ -46,6 +47,8 @@ CALLS = {
     "full_like": lambda x, v: td.full_like(x, v),
     "isclose": lambda x, v: td.isclose(x, x + 0.5, rtol=v),
     "quantile": lambda x, v: td.quantile(x, v),
+    "interp": lambda x, v: td.interp(v, x[0], x[1]),
+    "dropout": lambda x, v: F.dropout(x, v, training=False),
 }
 
 
@@ -87,6 +90,38 @@ def test_gradients_with_new_floats(name):
         np.testing.assert_allclose(gradient(value), wanted.numpy(), rtol=1e-13)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: td.quantile(x, 1.5),
+        lambda x: td.quantile(x, float("nan")),
+        lambda x: td.random.bernoulli(td.random.key(0), 1.5, (3,)),
+        lambda x: tnp.percentile(x, -1.0),
+        lambda x: F.dropout(x, 1.5),
+    ],
+)
+def test_numbers_that_are_refused_are_refused_later_too(call):
+    x = td.asarray(X)
+    heat(lambda v: (td.quantile(x, v), td.random.bernoulli(td.random.key(0), v, (3,)), F.dropout(x, v)))
+    heat(lambda v: tnp.percentile(x, v))
+    for _ in range(3):
+        with pytest.raises(ValueError):
+            call(x)
+
+
+def test_cases_that_a_trace_does_not_see_keep_calls_in_python():
+    """A function that takes numbers of a class in another way than what a trace passes."""
+
+    def scale(x, factor):
+        return x if type(factor) is float and factor == 1.0 else x * factor
+
+    hot, x = compile_when_hot(scale), td.asarray([3], dtype=td.int32)
+    heat(lambda v: hot(x, v), 1.0)
+    for _ in range(3):
+        assert hot(x, 1.0).dtype is td.int32
+        assert hot(x, 0.5).dtype is td.float32
+
+
 def test_new_integers_run_compiled_code():
     x = td.arange(-20, 20)
     for value in range(1, ENOUGH):
@@ -113,7 +148,7 @@ def test_few_floats_are_compiled_together():
         np.testing.assert_array_equal(
             hot(x, 0.5 * (count % 7)).numpy(), X * np.float32(0.5 * (count % 7)) + 1
         )
-    assert len(calls) < HOT + 8
+    assert len(calls) < HOT + 24  # with those that check the compiled code
 
 
 def test_functions_that_compute_with_their_numbers_in_python_run_operator_by_operator():
