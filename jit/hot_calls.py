@@ -149,8 +149,8 @@ class Compiler:
         """
         for case_args, case_kwargs in _change_numbers(jitted, args, kwargs, numbers):
             bound = jitted._arguments.bind(case_args, case_kwargs)
-            found, scalars = jitted._find(bound, jitted._keys(bound))
-            if found is not value:
+            known, scalars = jitted._find(bound, jitted._keys(bound))
+            if known is not value:
                 continue  # its guards fail, and Python runs such calls
             derivative = value.derivative
             if derivative is None:
