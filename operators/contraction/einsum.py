@@ -86,16 +86,22 @@ def count_ellipsis_axes(labels: Labels) -> int:
 
 def _parse(equation: str, operands: Sequence[Any]) -> tuple[list[_Term], Labels]:
     """The operands with their labels, and the labels of the result."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    texts = left.split(",")
-    if len(texts) != len(operands):
-        raise ArgumentError(f"einsum: {equation!r} has {len(texts)} operands, but {len(operands)} were given")
-    labels = [_label_axes(equation, text, len(spec_of(x).shape)) for text, x in zip(texts, operands)]
-    output = _output_labels(equation, texts, labels, right if arrow else None)
+    labels, output = _parse_equation(equation, tuple([len(spec_of(x).shape) for x in operands]))
     sizes = _label_sizes(equation, operands, labels)
     return [
         _drop_broadcast_axes(_take_diagonals(_Term(x, own)), sizes) for x, own in zip(operands, labels)
     ], output
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse_equation(equation: str, ranks: tuple[int, ...]) -> tuple[list[Labels], Labels]:
+    """The labels of operands of these ranks, and those of the result."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(ranks):
+        raise ArgumentError(f"einsum: {equation!r} has {len(texts)} operands, but {len(ranks)} were given")
+    labels = [_label_axes(equation, text, rank) for text, rank in zip(texts, ranks)]
+    return labels, _output_labels(equation, texts, labels, right if arrow else None)
 
 
 def _label_sizes(equation: str, operands: Sequence[Any], labels: Sequence[Labels]) -> dict[str, int]:
