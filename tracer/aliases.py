@@ -10,10 +10,10 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..eager.autograd.view_writes import Step
+from ..eager.autograd.view_writes import Step, put_part
 from ..eager.tensor.storage import Storage
 from ..operators.declare.view_spec import ViewLayout, row_major_strides
-from ..registry.operator import Operator, find_operator, operators
+from ..registry.operator import Operator, operators
 from .graph import Value
 
 if TYPE_CHECKING:
@@ -112,14 +112,9 @@ _ROOT_UPDATES: dict[str, Callable[[Call, Value, Value, Step], Value]] = {
     ),
     "td::permute": lambda call, whole, new, step: call(step.op, (new, _inverse_permutation(step.args[0]))),
     "td::bitcast": lambda call, whole, new, step: call(step.op, (new, whole.spec.dtype)),
-    "td::view_part": lambda call, whole, new, step: _put_part(call, whole, new, step.args[0]),
+    "td::view_part": lambda call, whole, new, step: put_part(call, whole, new, step.args[0]),
     _RESHAPE: lambda call, whole, new, step: call(step.op, (new, whole.shape)),
 }
-
-
-def _put_part(call: Call, whole: Value, new: Value, imaginary: bool) -> Value:
-    kept = call(find_operator("td::real" if imaginary else "td::imag"), (whole,))
-    return call(find_operator("td::complex.Tensor"), (kept, new) if imaginary else (new, kept))
 
 
 def _inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Attach = Callable[[Tensor, AutogradMeta], object]
 Record = Callable[["View", Any], Node]
 Part = Callable[[Tensor], Tensor]
+T = TypeVar("T")
 
 
 class Step(NamedTuple):
@@ -42,6 +43,19 @@ class Step(NamedTuple):
     op: Operator
     args: tuple[Any, ...]
     kwargs: Kwargs
+
+
+def put_part(call: Callable[[Operator, tuple[Any, ...]], T], whole: T, new: T, imaginary: bool) -> T:
+    """Complex numbers with other real or imaginary parts: the base of a view of these from its new value.
+
+    Args:
+        call: runs or records a call of an operator.
+        whole: the complex numbers.
+        new: the parts.
+        imaginary: whether they are the imaginary ones.
+    """
+    kept = call(by_name("real" if imaginary else "imag").operator, (whole,))
+    return call(by_name("complex").operator, (kept, new) if imaginary else (new, kept))
 
 
 class View:
@@ -227,8 +241,9 @@ def _select_cotangent(select: Part, g: Tensor) -> Tensor:
 
     A view of the parts of complex numbers reads conjugates, since cotangents are transposed, and not conjugated.
     """
-    is_part = g.dtype.kind == "c" and select(g).dtype.kind != "c"
-    return select(by_name("conj")(g) if is_part else g)
+    selected = select(g)
+    is_part = g.dtype.kind == "c" and selected.dtype.kind != "c"
+    return select(by_name("conj")(g)) if is_part else selected
 
 
 def _mask_out(g: Tensor, mask: Tensor) -> Tensor:

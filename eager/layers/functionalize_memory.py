@@ -22,7 +22,7 @@ from ...registry.dispatch.keys import BACKENDS, DispatchKey
 from ...registry.dtypes import DType
 from ...registry.operator import Operator
 from ...registry.values import Device, TensorSpec, describe
-from ..autograd.view_writes import Step
+from ..autograd.view_writes import Step, put_part
 from ..meta.tensor import MetaTensor, is_row_major, meta_tensor, meta_view
 from ..meta.views import may_view, view_meta
 from ..tensor.dunders import by_name
@@ -309,9 +309,7 @@ def _invert_reshape(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tenso
 
 
 def _invert_part(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
-    imaginary = step.args[0]
-    kept = call(by_name("real" if imaginary else "imag").operator, (whole,), {})
-    return call(by_name("complex").operator, (kept, new) if imaginary else (new, kept), {})
+    return put_part(lambda op, args: call(op, args, {}), whole, new, step.args[0])
 
 
 def _invert_detach(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:

@@ -49,9 +49,8 @@ def arange(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags
     length = (load(f64, bounds, 8) - first) / step if step != 0.0 else EXACT
     if unlikely(kind == BAD or code < 0 or not (length < f64(MOST))):
         return Outcome.FALL_BACK
-    size = count_steps(length)
-    if kind == WHOLE and step != 1.0 and step != -1.0:
-        size = count_whole_steps(i64(load(f64, bounds, 8)) - i64(first), i64(step))
+    distance = i64(load(f64, bounds, 8)) - i64(first) if kind == WHOLE else i64(0)
+    size = count_whole_steps(distance, i64(step)) if kind == WHOLE else count_steps(length)
     return fill_steps(entry, code, size, first, step)
 
 
