@@ -1,5 +1,7 @@
 """Sorting without the order of equal elements: NumPy's functions in eager, hot and compiled calls."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import tandem as td
@@ -122,3 +124,20 @@ def test_index_of_the_extremum_of_long_rows(dtype, start):
         x[[100, 40_000]] = np.nan
         assert td.argmax(td.asarray(x)).item() == td.argmin(td.asarray(x)).item() == 100
     assert td.argmax(td.asarray(np.full(70_000, -1, dtype))).item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "uint8"])
+def test_values_are_found_among_equal_ones_and_nan(dtype):
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 2, 7, 300):
+        numbers = rng.integers(0, 50, size).astype(dtype)
+        if dtype.startswith("float"):
+            numbers[size // 2 :: 7] = np.nan
+            numbers[size // 3 :: 9] = -0.0
+            numbers[size // 5 :: 11] = -np.inf
+        numbers = np.sort(numbers)
+        wanted = np.concatenate([numbers[::3], np.asarray([0, 60, 3], dtype)])
+        for side in ("left", "right"):
+            search = partial(td.searchsorted, side=side)
+            for result in (f(td.asarray(numbers), td.asarray(wanted)) for f in (search, td.jit(search))):
+                np.testing.assert_array_equal(result.numpy(), np.searchsorted(numbers, wanted, side))

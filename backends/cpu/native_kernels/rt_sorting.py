@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ..fastpath.compiler.dsl import (
     NULL,
+    alwaysinline,
     i64,
     load,
     native,
@@ -303,23 +304,38 @@ def argtopk_sorted(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     order_lines(args, load(i64, dims, 0), steps, load(i64, dims, 8), load(i64, dims, 16), data)
 
 
-@native
-def comes_before(element: ptr, key: U, right: bool) -> bool:
-    """Return whether a sorted element is below a key, or with `right` not above it."""
-    other = key_of(element)
-    return bool((other < key) | ((other == key) & right))
+@alwaysinline
+def comes_before(element: ptr, value: T, key: U, right: bool, number: bool) -> bool:
+    """Return whether a sorted element is below a value, or with `right` not above it.
+
+    Args:
+        element: Where the sorted element is.
+        value: The value.
+        key: The key of the value.
+        right: Whether an element that is equal comes before the value.
+        number: Whether the value is a float and not NaN: then floats are compared, and NaN comes before none.
+    """
+    if number:
+        other = load(T, element)
+        return bool(other <= value) if right else bool(other < value)
+    other_key = key_of(element)
+    return bool((other_key < key) | ((other_key == key) & right))
 
 
-@native
-def search(sorted_: ptr, step: i64, count: i64, key: U, right: bool) -> i64:
-    """Return how many sorted elements are below a key, or with `right` not above it; without branches per step."""
+@alwaysinline
+def search(sorted_: ptr, step: i64, count: i64, value: T, key: U, right: bool, number: bool) -> i64:
+    """Return how many sorted elements come before a value; without branches per step."""
     base, length = i64(0), count
     while length > 1:
         half = length // 2
-        base += half * i64(comes_before(sorted_ + (base + half - 1) * step, key, right))
+        base = (
+            base + half
+            if comes_before(sorted_ + (base + half - 1) * step, value, key, right, number)
+            else base
+        )
         length -= half
     if count > 0:
-        base += i64(comes_before(sorted_ + base * step, key, right))
+        base += i64(comes_before(sorted_ + base * step, value, key, right, number))
     return base
 
 
@@ -332,7 +348,11 @@ def searchsorted(args: ptr, dims: ptr, steps: ptr, data: ptr) -> None:
     sorted_, values, out = load(ptr, args, 0), load(ptr, args, 8), load(ptr, args, 16)
     count = load(i64, dims, 8)
     for _ in range(load(i64, dims, 0)):
-        store(i64, out, 0, search(sorted_, load(i64, steps, 24), count, key_of(values), RIGHT != 0))
+        value, key = load(T, values), key_of(values)
+        if FLOAT and SIZE >= 4 and key != U(ALL):
+            store(i64, out, 0, search(sorted_, load(i64, steps, 24), count, value, key, RIGHT != 0, True))
+        else:
+            store(i64, out, 0, search(sorted_, load(i64, steps, 24), count, value, key, RIGHT != 0, False))
         sorted_, values, out = (
             sorted_ + load(i64, steps, 0),
             values + load(i64, steps, 8),
