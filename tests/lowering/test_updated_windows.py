@@ -85,3 +85,40 @@ def test_programs_read_no_row_before_its_update():
         return (row, counts), td.argmin(row) + 10 * td.argmax(counts)
 
     check(body, (td.zeros(10), td.zeros(10)), td.asarray(rng.normal(size=200).astype(np.float32)))
+
+
+@pytest.mark.parametrize("fold", ("amax", "amin", "sum", "argmax"))
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_few_elements_at_positions_that_are_data(dtype, fold):
+    rng = np.random.default_rng(4)
+    for count in (2, 3, 5, 8, 16):
+        before = td.asarray(rng.integers(1, 20, (STEPS, count)))
+
+        def body(carry, x, before=before):
+            row, number = carry
+            result = getattr(td, fold)(row[td.clip(number - before[number], min=0)])
+            return (row.at[number].set(x + result.astype(row.dtype)), number + 1), result
+
+        row, items = td.asarray(rng.integers(1, 9, (2, STEPS)).astype(dtype))
+        check(body, (row, td.asarray(0)), items)
+
+
+def make_recurrence(before):
+    def recur(x):
+        return td.fori_loop(0, 40, lambda i, y: y.at[i].set(y[i - before].min() + 1), x)
+
+    return recur
+
+
+def test_few_elements_are_read_one_by_one():
+    text = td.jit(make_recurrence(td.asarray([1, 5, 7, 23, 50]))).lower(td.zeros(100)).llvm_ir()
+    assert "masked.gather.v8" not in text and "masked.gather.v4" not in text
+
+
+def test_each_of_few_positions_is_checked():
+    for wrong in (-61, 101):
+        recur = make_recurrence(td.asarray([1, wrong, 3]))
+        with pytest.raises(IndexError, match=r"index -?\d+"):
+            td.jit(recur)(td.zeros(100))
+        with pytest.raises(IndexError, match=r"index -?\d+"):
+            recur(td.zeros(100))

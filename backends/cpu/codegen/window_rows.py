@@ -87,6 +87,7 @@ class Window:
         varying: the expressions that are not the same at all points.
         positions: for each read at positions that vary, the position along each indexed axis.
         reads_updated: whether the elements are few and were just written one by one.
+        scattered: the reads at positions that are data, each of which is checked; only where few are read.
     """
 
     def __init__(self, stage: StagePrinter):
@@ -94,6 +95,7 @@ class Window:
         self.items = [block_reducer(r.fold, r.value.dtype) for r in stage.reduces]
         self.varying: set[Expr] = set()
         self.positions: dict[Expr, tuple[Position, ...]] = {}
+        self.scattered: set[Expr] = set()
         for e in stage.exprs:
             if self._varies(e):
                 self.varying.add(e)
@@ -124,7 +126,10 @@ class Window:
                 continue
             known = tuple(one for index in e.args if (one := self._find_position(index)) is not None)
             if len(known) < len(e.args):
-                return False
+                if not self.reads_updated:
+                    return False
+                self.scattered.add(e)
+                continue
             for one, axis in zip(known, e.payload.axes, strict=True):
                 if self._last_first(one, axis) < 0:
                     return False
@@ -240,6 +245,8 @@ class Window:
                 if e.op == "index":
                     known[e] = f.splat(point[stage.dims.index(e.payload)], dt.int64)
                 elif e.op in ("load", "gather") and e in self.varying:
+                    if e in self.scattered:
+                        bases[e] = self._write_scattered_base(e, known)
                     known[e] = self._load(e, bases, point)
             emit_exprs(f, [r.value for r in stage.reduces], known)
             for r, elements in zip(stage.reduces, values, strict=True):
@@ -258,11 +265,18 @@ class Window:
             base = f.address(base, f.op(f"mul i64 {first}, {axis.stride * e.dtype.itemsize}"))
         return base
 
+    def _write_scattered_base(self, e: Expr, known: dict[Expr, str]) -> str:
+        """Return the address that a gather at checked positions reads where all dimensions of the window begin."""
+        stage = self.stage
+        emit_exprs(self.f, list(e.args), known)
+        indices = [known[index] for index in e.args]
+        return stage.checks.locate(stage.uses[e.payload.buffer], e.payload, indices).base
+
     def _load(self, e: Expr, bases: dict[Expr, str], point: Sequence[int]) -> str:
         """Load an element at a point."""
         use = self.stage.uses[e.payload if e.op == "load" else e.payload.buffer]
         strides = list(use.strides)
-        for position, axis in zip(self.positions.get(e, ()), getattr(e.payload, "axes", ()), strict=True):
+        for position, axis in zip(self.positions.get(e, ()), getattr(e.payload, "axes", ())):
             strides = [s + step * axis.stride for s, step in zip(strides, position.steps, strict=True)]
         offset = sum(s * at for s, at in zip(strides, point, strict=True)) * use.buffer.dtype.itemsize
         base = bases.get(e, use.base)
