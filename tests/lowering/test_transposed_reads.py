@@ -124,3 +124,23 @@ def test_registered_kernels_are_called_on_their_operands():
     x = td.asarray(draw((3, 5), np.float64))
     check(lambda x: watched(x.T * 2.0) * 2.0, x.numpy())
     assert set(seen) == {(5, 3)}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8", "bool"])
+@pytest.mark.parametrize("lines", share_each_commit([2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 31], 4))
+def test_short_lines_are_copied(dtype, lines):
+    for length in (64, 65, 7001):
+        x, y = draw((length, lines), np.float64).astype(dtype), draw((lines, length), np.float32)
+        check(lambda x: td.concat([x.T, x.T]), x)
+        check(lambda x, y: x.T * y, x, y)
+        check(lambda x: td.concat([td.permute(x, (0, 2, 1))] * 2), np.stack([x, x[::-1]]))
+
+
+@NATIVE
+def test_short_lines_of_large_arrays_are_copied_in_tiles():
+    def copies(x):
+        return td.concat([x.T, x.T])
+
+    assert "@transpose8_8(" in td.jit(copies).lower(td.zeros(7001, 8, dtype="float64")).llvm_ir()
+    assert "@transpose8_4(" in td.jit(copies).lower(td.zeros(7001, 5, dtype="float64")).llvm_ir()
+    assert "@transpose" not in td.jit(copies).lower(td.zeros(100, 8, dtype="float64")).llvm_ir()

@@ -39,6 +39,8 @@ _checked_blocks = lazy.Module(".backends.cpu.codegen.checked_blocks")
 MAX_SINGLE_COST = 3  # of an element that is computed by itself where it is loaded and stored by itself
 MOST_REPEATED = 40  # expressions of a body that is written a second time for the last vector
 TILE = 64  # elements of an axis that is long enough for tiles
+SHORT_SIDE = 4  # elements of the other axis of a tile
+CACHED_BYTES = 48 * 1024  # of an array whose lines stay in the first cache between the elements that are read
 _COSTLY = COSTLY | {"call"}
 
 
@@ -259,9 +261,11 @@ class StagePrinter:
         """Return a dimension along which a transposed array is contiguous; None if tiles would not help."""
         if self.reduces or self.has_index_maps or self.shape[-1] < TILE:
             return None
-        strided = [u.strides for u in self.uses.values() if u.strides[-1] not in (0, 1)]
-        contiguous = (d for d in range(len(self.shape) - 1) for strides in strided if strides[d] == 1)
-        return next((d for d in contiguous if self.shape[d] >= TILE), None)
+        strided = [u for u in self.uses.values() if u.strides[-1] not in (0, 1)]
+        size = max((u.buffer.dtype.itemsize for u in strided), default=0)
+        least = SHORT_SIDE if self.count * size > CACHED_BYTES else TILE
+        contiguous = (d for d in range(len(self.shape) - 1) for u in strided if u.strides[d] == 1)
+        return next((d for d in contiguous if self.shape[d] >= least), None)
 
     def readable_uses(self) -> dict[str, Use]:
         """Return the uses that the stage only reads, at the point that it computes."""

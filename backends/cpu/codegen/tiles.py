@@ -84,8 +84,9 @@ class TilePrinter:
         if not use.is_transposed(self.across) or use.buffer.name not in self.stage.readable_uses():
             return use
         pitch = find_pitch(COLUMNS, use.buffer.dtype.itemsize)
-        memory = self.f.allocate_scratch(ROWS * pitch)
-        return copy_transposed(self.f, use, self.across, memory, pitch, height, width)
+        rows = min(ROWS, self.stage.shape[self.across])
+        memory = self.f.allocate_scratch(rows * pitch)
+        return copy_transposed(self.f, use, self.across, memory, pitch, (rows, height), width)
 
 
 # -- lines of reductions -----------------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ class Transposer:
 
     def _copy(self, use: Use, height: str, width: str) -> Use:
         memory, pitch = self.memory[use.buffer.name], self.pitches[use.buffer.name]
-        return copy_transposed(self.f, use, self.across, memory, pitch, height, width)
+        return copy_transposed(self.f, use, self.across, memory, pitch, (self.count, height), width)
 
 
 def find_pitch(width: int, size: int) -> int:
@@ -140,11 +141,14 @@ def find_pitch(width: int, size: int) -> int:
 
 
 def copy_transposed(
-    f: Function, use: Use, across: int, memory: str, pitch: int, height: str, width: str
+    f: Function, use: Use, across: int, memory: str, pitch: int, lines: tuple[int, str], width: str
 ) -> Use:
-    """Copy adjacent lines of a use to memory, ``pitch`` bytes apart; returns the use of the copy."""
-    size = use.buffer.dtype.itemsize
-    helper, step = transpose_helper(f.module, size), use.strides[-1] * size
+    """Copy adjacent lines of a use to memory, ``pitch`` bytes apart; returns the use of the copy.
+
+    ``lines`` are the most lines that there are, and how many are copied.
+    """
+    size, (most, height) = use.buffer.dtype.itemsize, lines
+    helper, step = transpose_helper(f.module, size, most), use.strides[-1] * size
     f.do(
         f"call void @{helper}(ptr {memory}, ptr {use.base}, i64 {step}, i64 {pitch}, i64 {height}, i64 {width})"
     )
@@ -153,16 +157,18 @@ def copy_transposed(
     return use._replace(base=memory, strides=tuple(strides))
 
 
-def transpose_helper(module: Module, size: int) -> str:
-    """Define a function that transposes a tile, and return its name.
+def transpose_helper(module: Module, size: int, most: int) -> str:
+    """Define a function that transposes a tile of at most so many lines, and return its name.
 
     The function stores ``to[r * pitch + c] = from[c * step + r]``, with ``step`` and ``pitch`` in bytes: squares of
     vectors in registers, and the elements at the edges one by one.
     """
-    name = f"transpose{size}"
+    lanes = min(vector_target().vector_bytes // size, 16) if size in INTEGERS else 1
+    while lanes > most:
+        lanes //= 2
+    name = f"transpose{size}_{lanes}"
     if name in module.parts:
         return name
-    lanes = min(vector_target().vector_bytes // size, 16) if size in INTEGERS else 1
     f = Function(module, lanes)
     tall, wide = (f.op(f"and i64 %{extent}, {-lanes}") for extent in ("height", "width"))
     if lanes > 1:
