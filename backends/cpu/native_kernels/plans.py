@@ -25,7 +25,13 @@ from ....registry.dtypes import DType, default_float, default_stamp, int64
 from ....registry.operator import Operator, find_operator
 from ....registry.values import TensorSpec
 from ..fastpath.compiler.structs import fields_of, sizeof
-from ..fastpath.entries.rt_loop_calls import MOST_RANK, MOST_RESULTS, MOST_TENSORS
+from ..fastpath.entries.rt_loop_calls import (
+    LEAST_SIZE,
+    MOST_RANK,
+    MOST_RESULTS,
+    MOST_TENSORS,
+    SIZE_STEP,
+)
 from ..fastpath.glue.structs import CODES
 from ..fastpath.runtime.rt_loops import Failures, LoopOperand, LoopPlan
 from ..loop_cost import RELEASE_NS
@@ -85,6 +91,57 @@ def find_plan(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> byte
             _plans.clear()
         _plans[key] = plan
     return plan
+
+
+def find_symbolic(op: Operator, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes | None:
+    """Return the plan of all calls that differ from one by one size: by multiples of a step, within a power of two.
+
+    The size is that of the first axis of the first argument that is long enough for it; other axes of this size
+    vary with it, and the strides of contiguous arrays with them.
+
+    Args:
+        op: the operator.
+        args, kwargs: the arguments of one of them, as for :func:`find_plan`; the first is an array.
+
+    Returns:
+        The words of a plan for the smallest size below one step, then what each of them increases by with a step; None
+        if the words of plans are not such functions. Whether a call is long is what it is for the largest size.
+    """
+    size = next((n for n in args[0].shape if n >= LEAST_SIZE), 0)
+    if size == 0:
+        return None  # another thread has given the tensor another array
+    rest, low = size % SIZE_STEP, (1 << size.bit_length() - 1) // SIZE_STEP
+    counts = (low, 2 * low - 1, low + 1, low + low // 2, size // SIZE_STEP)
+    sizes = [count * SIZE_STEP + rest for count in counts]
+    plans = [
+        plan for n in sizes if (plan := _make_plan(op, _resize(args, size, n), dict(kwargs))) is not None
+    ]
+    if len(plans) < len(sizes) or len(set(map(len, plans))) > 1:
+        return None
+    words = np.array([np.frombuffer(plan, np.int64) for plan in plans])
+    is_long = fields_of(LoopPlan)["is_long"].offset // 8
+    words[:, is_long] = words[1, is_long]
+    steps = (words[1] - words[0]) // (counts[1] - counts[0])
+    first = words[0] - steps * low
+    if not np.array_equal(words, first + np.multiply.outer(counts, steps)):
+        return None
+    return np.concatenate([first, steps]).tobytes()
+
+
+def _resize(args: Sequence[Any], size: int, new_size: int) -> list[Any]:
+    """Return arguments with layouts of other arrays in the place of those that have axes of a size.
+
+    Their elements may not be read.
+    """
+    result = list(args)
+    for index, value in enumerate(args):
+        if isinstance(value, np.ndarray) and size in value.shape:
+            shape = tuple(new_size if n == size else n for n in value.shape)
+            strides = value.strides
+            if value.flags.c_contiguous:
+                strides = tuple(step * value.itemsize for step in contiguous(shape).strides)
+            result[index] = np.lib.stride_tricks.as_strided(value, shape, strides)
+    return result
 
 
 def _key_of(value: Any) -> object:

@@ -5,6 +5,11 @@ sizes and strides of its tensors, the kinds of numbers in the place of tensors, 
 Python runs the first call with a key, and makes the plan at the second one. A slot refers to its plan through a list of
 the operator's stub: to None where Python runs all calls, to an ellipsis where the key was seen once. A call holds a
 reference to the plan that it runs.
+
+Calls whose operands are longer or shorter each time never have a second one. After the slots of plans there are as many
+of *symbolic plans*, each for the calls that differ by one size alone, by a multiple of `SIZE_STEP` and within a power
+of two. The words of their plans are affine functions of the size, which Python finds and checks; the plan of another
+size is computed from them.
 """
 
 from __future__ import annotations
@@ -23,6 +28,13 @@ MOST_LETTERS = 16  # of a string in a key
 SMALL: i64 = 1024  # bytes of scratch memory that a call has on its stack
 TENSOR, STRING, NUMBER = 6, 7, 8  # tags of keys; those of `rt_keys` are smaller
 CELL = 16  # bytes of memory for a number
+LEAST_SIZE: i64 = 16  # of a symbolic plan: below it there are few sizes
+SIZE_STEP: i64 = 4  # between the sizes of a symbolic plan: their halves are affine functions too
+VARIES: i64 = -1  # in the key of a symbolic plan, instead of a size
+CONTIGUOUS: i64 = 1 << 32  # there, in the tag of an operand whose strides the key does not have
+
+
+SYMBOLIC = rt_cached_views.SLOTS * rt_cached_views.LIST_SLOT_SIZE
 
 
 class LoopEntry(base.OperatorEntry):
@@ -30,6 +42,7 @@ class LoopEntry(base.OperatorEntry):
 
     operands: i64  # which positional arguments are tensors, as bits
     changes: i64  # of the default dtype
+    make_symbolic: ptr  # returns the symbolic plan of calls, given one of them
 
 
 class Work(Struct):
@@ -56,8 +69,10 @@ def loop_call(entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, flags: i64)
         return Outcome.FALL_BACK
     slot: rt_cached_views.CachedList = rt_cached_views.find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not rt_layouts.equal_integers(slot.key, key, length)):
-        put_plan(slot, key, length, capi.new_ref(capi.Py_Ellipsis))
-        return Outcome.FALL_BACK
+        made = specialize(entry, args, count, kwnames, key, length, work)
+        if unlikely(i64(made) <= 0):
+            return made
+        put_plan(slot, key, length, made)
     plan: capi.PyBytes = load(ptr, slot.item, 0)
     if unlikely(plan == capi.Py_None):
         return Outcome.FALL_BACK
@@ -178,6 +193,102 @@ def make_plan(
         return Outcome.FALL_BACK
     put_plan(rt_cached_views.find_slot(entry.variants, key, length), key, length, plan)
     return Outcome.FALL_BACK
+
+
+# Symbolic plans -------------------------------------------------------------------------------------------------------
+@noinline
+def specialize(
+    entry: LoopEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64, work: Work
+) -> ptr:
+    """Return a new plan for a key, from a symbolic one; or an `Outcome`, and remember that the key was seen."""
+    g, changes, table = entry.globals_, entry.changes, entry.variants + SYMBOLIC
+    general = stack(rt_keys.MAX_KEY * 8)
+    size = write_symbolic_key(entry, args, count, key, length, work, general)
+    if size != 0:
+        slot: rt_cached_views.CachedList = rt_cached_views.find_slot(table, general, length + 1)
+        if slot.length != length + 1 or not rt_layouts.equal_integers(slot.key, general, length + 1):
+            put_plan(slot, general, length + 1, capi.new_ref(capi.Py_Ellipsis))
+        elif load(ptr, slot.item, 0) == capi.Py_Ellipsis:
+            symbolic = capi.PyObject_Vectorcall(entry.make_symbolic, args, count, kwnames)
+            if unlikely(symbolic == NULL):
+                return NULL
+            if unlikely(symbolic == capi.Py_Ellipsis or entry.changes != changes):
+                capi.decref(symbolic)
+                return Outcome.FALL_BACK
+            put_plan(rt_cached_views.find_slot(table, general, length + 1), general, length + 1, symbolic)
+            return Outcome.FALL_BACK  # Python code has run, which may have changed the tensors
+        elif load(ptr, slot.item, 0) != capi.Py_None:
+            plan = write_plan(load(ptr, slot.item, 0), size)
+            if likely(plan != NULL and is_made_for(g, plan, work)):
+                return plan
+            if plan == NULL:
+                return Outcome.RETRY
+            capi.decref(plan)
+    put_plan(
+        rt_cached_views.find_slot(entry.variants, key, length), key, length, capi.new_ref(capi.Py_Ellipsis)
+    )
+    return Outcome.FALL_BACK
+
+
+@native
+def write_symbolic_key(
+    entry: LoopEntry, args: ptr, count: i64, key: ptr, length: i64, work: Work, general: ptr
+) -> i64:
+    """Write the key of a symbolic plan: that of a call without one size, but the number of its bits, and its last ones.
+
+    The size is that of the first axis of the first argument that is long enough; other axes of this size vary with it,
+    and the strides of contiguous operands with them.
+
+    Returns:
+        The size; 0 if the first argument is not such a tensor.
+    """
+    tag, size = load(i64, key, 8), i64(0)
+    if entry.operands & 1 == 0 or tag & 0xFF != TENSOR or length + 1 >= rt_keys.MAX_KEY:
+        return 0
+    for axis in range(tag >> 16):
+        if size == 0 and load(i64, key, 16 + axis * 8) >= LEAST_SIZE:
+            size = load(i64, key, 16 + axis * 8)
+    if size == 0:
+        return 0
+    bits, rest = i64(0), size
+    while rest != 0:
+        bits, rest = bits + 1, rest >> 1
+    capi.memcpy(general, key, length * 8)
+    store(i64, general, length * 8, bits * SIZE_STEP + size % SIZE_STEP)
+    at, k, tensor = i64(1), i64(0), i64(0)
+    while k < count and (entry.operands >> k) & 1 != 0 and load(ptr, args, k * 8) != capi.Py_None:
+        at += generalize_operand(load(ptr, work, Work.arrays + tensor * 8), size, general + at * 8)
+        tensor += 1
+        k += 1
+    return size
+
+
+@native
+def generalize_operand(operand: capi.Ndarray, size: i64, words: ptr) -> i64:
+    """Overwrite what varies with a size in the part of a key that an operand has; return the length of the part."""
+    if operand == NULL:
+        return 1  # a number
+    rank = i64(operand.ndim)
+    for axis in range(rank):
+        if load(i64, operand.dims, axis * 8) == size:
+            store(i64, words, 8 + axis * 8, VARIES)
+    if i64(operand.flags & capi.C_CONTIGUOUS) != 0:
+        store(i64, words, 0, load(i64, words) | CONTIGUOUS)
+        rt_layouts.fill_integers(words + (1 + rank) * 8, rank, 0)
+    return 1 + 2 * rank
+
+
+@native
+def write_plan(symbolic: capi.PyBytes, size: i64) -> ptr:
+    """Return a new plan for a size; NULL with an exception set."""
+    half = symbolic.size // 2
+    plan = capi.PyBytes_FromStringAndSize(NULL, half)
+    if likely(plan != NULL):
+        words = symbolic + capi.PyBytes.items
+        for at in range(half // 8):
+            word = load(i64, words, at * 8) + size // SIZE_STEP * load(i64, words, half + at * 8)
+            store(i64, plan + capi.PyBytes.items, at * 8, word)
+    return plan
 
 
 @native

@@ -45,14 +45,15 @@ def _find_program(source: Tensor, view: Tensor) -> tuple[Any, ...] | None:
     return program
 
 
-def make_slots(size: int, *items: int) -> StructMemory:
+def make_slots(size: int, *items: int, tables: int = 1) -> StructMemory:
     """Return memory for the slots of an entry.
 
     Args:
         size: bytes of a slot.
         items: the fields of a slot that refer to an item of a list, each of a list of its own, which the memory keeps.
+        tables: how many tables of slots follow each other.
     """
-    slots = rt_cached_views.SLOTS
+    slots = tables * rt_cached_views.SLOTS
     result = StructMemory(slots * size)
     words = np.frombuffer(result.memory, np.int64).reshape(slots, -1)
     for field in items:
@@ -117,7 +118,7 @@ class LoopStub(ViewStub):
         """Return the class of the struct and values of its fields."""
         arguments = self.operator.schema.positional
         bits = sum(1 << index for index, argument in enumerate(arguments) if argument.type.core == "Tensor")
-        return {"layout": loop_calls.LoopEntry, "operands": bits}
+        return {"layout": loop_calls.LoopEntry, "operands": bits, "make_symbolic": self.make_symbolic}
 
     def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry; the registry's lock is held, as while the default dtype changes."""
@@ -141,8 +142,8 @@ class LoopStub(ViewStub):
         return self._slots[key]
 
     def make_slots(self) -> StructMemory:
-        """Return memory for the keys, and keep the list that owns the plans with it."""
-        return make_slots(rt_cached_views.LIST_SLOT_SIZE, rt_cached_views.CachedList.item)
+        """Return memory for the keys of plans and of symbolic ones, and keep the list that owns these with it."""
+        return make_slots(rt_cached_views.LIST_SLOT_SIZE, rt_cached_views.CachedList.item, tables=2)
 
     def make_plan(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the plan of a call, see `rt_loops.LoopPlan`.
@@ -150,9 +151,20 @@ class LoopStub(ViewStub):
         Returns:
             A `bytes` object; None if Python runs such calls; an ellipsis if the default dtype has changed meanwhile.
         """
+        return self._make(plans.find_plan, args, kwargs)
+
+    def make_symbolic(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the symbolic plan of the calls that differ from one by one size.
+
+        Returns:
+            A `bytes` object, see `plans.find_symbolic`; None or an ellipsis as for a plan.
+        """
+        return self._make(plans.find_symbolic, args, kwargs)
+
+    def _make(self, find: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         has_tensors = any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
         if not has_tensors and is_function(self.operator, args, kwargs):
             return None  # Python computes functions of numbers alone in double precision
         stamp, named = default_stamp(), dict(zip(kwargs, plans.take_arrays(kwargs.values())))
-        plan = plans.find_plan(self.operator, plans.take_arrays(args), named)
-        return plan if stamp == self._stamp == default_stamp() else ...
+        result = find(self.operator, plans.take_arrays(args), named)
+        return result if stamp == self._stamp == default_stamp() else ...
