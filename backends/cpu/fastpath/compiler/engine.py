@@ -39,6 +39,8 @@ FAST_CODE, BEST_CODE = 0, 3  # levels of LLVM's code generators
 LAST_BROKEN_COMBINE = 22
 """The last version of LLVM known to end the process where its pass VectorCombine meets a shuffle of two selects of
 vectors, one by a scalar and one by a vector: ``concat`` or ``roll`` of what a branch chooses. The pass is off there."""
+LAST_CHECKED_OPTIONS = 22
+"""The last version of LLVM whose options are known here: it ends the process where it does not know one."""
 
 
 class Passes(Enum):
@@ -123,6 +125,9 @@ def _machine(level: int = BEST_CODE) -> Any:
     binding.initialize_native_asmprinter()
     if binding.llvm_version_info[0] <= LAST_BROKEN_COMBINE:
         binding.set_option("tandem", "-disable-vector-combine")
+    if target.IS_X86 and binding.llvm_version_info[0] <= LAST_CHECKED_OPTIONS:
+        # A pass makes branches of conditional moves that a loop waits for; most of them are not predictable.
+        binding.set_option("tandem", "-x86-cmov-converter=false")
     return binding.Target.from_triple(host.triple).create_target_machine(
         cpu=host.cpu, features=host.features, opt=level, reloc="pic", codemodel="default"
     )
