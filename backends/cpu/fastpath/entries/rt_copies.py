@@ -45,6 +45,9 @@ COPY: Any = copy_loop  # the loop's address, to be passed as an argument
 
 FILLED: i64 = 4096  # bytes of a row of equal elements that are copied at a time: they stay in the first cache
 FEW: i64 = 128  # elements that are written one by one
+LINE: i64 = 64  # bytes of a cache line
+CACHED: i64 = 1 << 20  # bytes that stay in the second cache
+LEAST_STEP: i64 = 32  # bytes between elements of which few share a cache line
 
 
 @native
@@ -98,8 +101,53 @@ def copy_nest(pointers: ptr, shape: ptr, strides: ptr, rank: i64, size: i64, tot
     if likely(total != 0):
         rank = rt_layouts.coalesce(shape, strides, rank)
         saved = rt_gil.release_gil(total >= rt_gil.RELEASE_BYTES)
-        rt_layouts.run_nest(COPY, pointers, shape, strides, rank, ptr(size))
+        axis = find_adjacent(shape, strides, rank, size) if total >= CACHED else i64(-1)
+        if unlikely(axis >= 0):
+            copy_transposed(pointers, shape, strides, rank, size, axis)
+        else:
+            rt_layouts.move_long_axis_last(shape, strides, rank)
+            rt_layouts.run_nest(COPY, pointers, shape, strides, rank, ptr(size))
         rt_gil.acquire_gil(saved)
+
+
+@native
+def find_adjacent(shape: ptr, strides: ptr, rank: i64, size: i64) -> i64:
+    """Return the axis along which elements are adjacent in the source, if in the target they are along the last one.
+
+    Returns:
+        The axis; -1 if there is none, or if the lines that one row reads stay in the cache for the next row.
+    """
+    last = strides + (rank - 1) * 16
+    step = load(i64, last)
+    if load(i64, last, 8) != size or step < LEAST_STEP or step * load(i64, shape, rank * 8 - 8) < CACHED:
+        return -1
+    axis = rank - 2
+    while axis >= 0 and load(i64, strides, axis * 16) != size:
+        axis -= 1
+    return axis
+
+
+@noinline
+def copy_transposed(pointers: ptr, shape: ptr, strides: ptr, rank: i64, size: i64, axis: i64) -> None:
+    """Copy elements that are adjacent along another axis in the source; shape and strides are overwritten.
+
+    One cache line of the target at a time is written along the last axis, and the next one is at the next position
+    along the other axis: each cache line of the source is read once.
+    """
+    last = rank - 1
+    rt_layouts.swap(shape, axis, last - 1)
+    rt_layouts.swap(strides, axis * 2, last * 2 - 2)
+    rt_layouts.swap(strides, axis * 2 + 1, last * 2 - 1)
+    count, step, block, own = load(i64, shape, last * 8), load(i64, strides, last * 16), i64(1), stack(16)
+    if size < LINE:
+        block = LINE // size
+    first = i64(0)
+    while first < count:
+        store(i64, shape, last * 8, block if block < count - first else count - first)
+        store(ptr, own, 0, load(ptr, pointers, 0) + first * step)
+        store(ptr, own, 8, load(ptr, pointers, 8) + first * size)
+        rt_layouts.run_nest(COPY, own, shape, strides, rank, ptr(size))
+        first += block
 
 
 @noinline

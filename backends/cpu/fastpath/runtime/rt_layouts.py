@@ -7,6 +7,9 @@ from ..compiler.dsl import i64, load, native, ptr, stack, stack_of, store, unlik
 from . import capi, rt_gil
 from . import rt_base as base
 
+SHORT_ROW: i64 = 4  # elements
+ROWS: i64 = 8  # of how many a longer axis has to be
+
 
 @native
 def item_size(array: capi.Ndarray) -> i64:
@@ -184,11 +187,27 @@ def swap(values: ptr, one: i64, other: i64) -> None:
 
 
 @native
+def move_long_axis_last(shape: ptr, strides: ptr, rank: i64) -> None:
+    """Exchange a short last axis for the longest one: a row costs as much as some elements."""
+    last, longest = rank - 1, rank - 1
+    if rank < 2 or load(i64, shape, last * 8) > SHORT_ROW:
+        return
+    for axis in range(last):
+        if load(i64, shape, axis * 8) > load(i64, shape, longest * 8):
+            longest = axis
+    if load(i64, shape, longest * 8) > ROWS * load(i64, shape, last * 8):
+        swap(shape, longest, last)
+        for i in range(base.NARGS):
+            swap(strides, longest * base.NARGS + i, last * base.NARGS + i)
+
+
+@native
 def run_strided(
     variant: base.Variant, arrays: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64, total: i64
 ) -> None:
     """Run the loop over all axes, `total` bytes of the result, without the GIL if it is long."""
     rank = coalesce(shape, strides, rank)
+    move_long_axis_last(shape, strides, rank)
     capi.hold_all(arrays, base.NIN)
     saved = rt_gil.release_gil(total >= variant.release * variant.itemsize)
     run_nest(variant.loop, pointers, shape, strides, rank, variant)
