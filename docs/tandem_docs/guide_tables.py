@@ -66,10 +66,8 @@ def other_spellings() -> str:
 
 
 def _is_function(value: object) -> bool:
-    """Whether a value is a function written in Python, perhaps with a native entry; not one of ``td`` for lists."""
-    if isinstance(value, NativeFunction):
-        return not hasattr(value.__wrapped__, "__wrapped__")
-    return inspect.isfunction(value)
+    """Whether a value is a function written in Python, perhaps with a native entry."""
+    return inspect.isfunction(value.__wrapped__ if isinstance(value, NativeFunction) else value)
 
 
 def _own_functions(module: ModuleType) -> str:
@@ -82,7 +80,8 @@ def _own_functions(module: ModuleType) -> str:
             and not name.startswith("_")
             and not (name.endswith("_") and hasattr(td.Tensor, name))  # an in-place method
             and value.__module__.startswith(module.__name__)
-            and getattr(value, "__wrapped__", value) is not getattr(td, name, None)  # the same, for lists too
+            and inspect.unwrap(value)
+            is not inspect.unwrap(getattr(td, name, None))  # the same, for lists too
         ):
             first = (value.__doc__ or "").strip().partition("\n")[0]
             rows.append((f"`{module.__name__}.{name}`", first.replace("``", "`")))
