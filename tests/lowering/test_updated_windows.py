@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import tandem as td
+from tandem.backends.cpu import fastpath
 
+NATIVE = pytest.mark.skipif(bool(fastpath.why_off()), reason=fastpath.why_off() or "native code is on")
 FOLDS = ("argmax", "argmin", "amax", "amin", "sum", "prod", "any", "all", "mean")
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")
 STEPS = 40
@@ -110,6 +112,7 @@ def make_recurrence(before):
     return recur
 
 
+@NATIVE
 def test_few_elements_are_read_one_by_one():
     text = td.jit(make_recurrence(td.asarray([1, 5, 7, 23, 50]))).lower(td.zeros(100)).llvm_ir()
     assert "masked.gather.v8" not in text and "masked.gather.v4" not in text
