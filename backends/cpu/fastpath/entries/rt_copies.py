@@ -135,9 +135,7 @@ def copy_transposed(pointers: ptr, shape: ptr, strides: ptr, rank: i64, size: i6
     along the other axis: each cache line of the source is read once.
     """
     last = rank - 1
-    rt_layouts.swap(shape, axis, last - 1)
-    rt_layouts.swap(strides, axis * 2, last * 2 - 2)
-    rt_layouts.swap(strides, axis * 2 + 1, last * 2 - 1)
+    rt_layouts.swap_axes(shape, strides, axis, last - 1)
     count, step, block, own = load(i64, shape, last * 8), load(i64, strides, last * 16), i64(1), stack(16)
     if size < LINE:
         block = LINE // size

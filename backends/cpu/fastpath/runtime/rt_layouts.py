@@ -7,8 +7,8 @@ from ..compiler.dsl import i64, load, native, ptr, stack, stack_of, store, unlik
 from . import capi, rt_gil
 from . import rt_base as base
 
-SHORT_ROW: i64 = 4  # elements
-ROWS: i64 = 8  # of how many a longer axis has to be
+SHORT_ROW: i64 = 4  # elements of a last axis that is exchanged for a longer one
+TIMES_LONGER: i64 = 8  # how much longer that one is at least
 
 
 @native
@@ -187,6 +187,14 @@ def swap(values: ptr, one: i64, other: i64) -> None:
 
 
 @native
+def swap_axes(shape: ptr, strides: ptr, one: i64, other: i64) -> None:
+    """Exchange two axes of all operands."""
+    swap(shape, one, other)
+    for i in range(base.NARGS):
+        swap(strides, one * base.NARGS + i, other * base.NARGS + i)
+
+
+@native
 def move_long_axis_last(shape: ptr, strides: ptr, rank: i64) -> None:
     """Exchange a short last axis for the longest one: a row costs as much as some elements."""
     last, longest = rank - 1, rank - 1
@@ -195,10 +203,8 @@ def move_long_axis_last(shape: ptr, strides: ptr, rank: i64) -> None:
     for axis in range(last):
         if load(i64, shape, axis * 8) > load(i64, shape, longest * 8):
             longest = axis
-    if load(i64, shape, longest * 8) > ROWS * load(i64, shape, last * 8):
-        swap(shape, longest, last)
-        for i in range(base.NARGS):
-            swap(strides, longest * base.NARGS + i, last * base.NARGS + i)
+    if load(i64, shape, longest * 8) > TIMES_LONGER * load(i64, shape, last * 8):
+        swap_axes(shape, strides, longest, last)
 
 
 @native
