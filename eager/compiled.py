@@ -5,32 +5,45 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import lazy
-from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.native_type import NativeCallable, accept_entries, bind_natively
 from .hot_calls import HotCalls
+
+if TYPE_CHECKING:
+    from ..registry.types import Function
 
 fastpath = lazy.Module(".backends.cpu.fastpath")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@bind_natively
 @accept_entries
 class HotFunction(NativeCallable):  # type: ignore[misc]
-    """A pure function whose hot calls are compiled; its native entry runs them."""
+    """A function whose hot calls are compiled; its native entry runs them.
 
-    def __init__(self, fn: Callable[..., Any]):
+    Args:
+        fn: the function.
+        draws: whether it draws from random generators; it is pure otherwise.
+    """
+
+    def __init__(self, fn: Function, draws: bool = False):
         functools.update_wrapper(self, fn)
-        self._fn = fn
-        self._run: Callable[..., Any] | None = None
+        self._fn, self._draws = fn, draws
+        self._run: Function | None = None
 
     def __call__(self, /, *args: object, **kwargs: object) -> object:
         """Run a call that the native entry does not take."""
         run = self._run
         if run is None:
             is_native = not fastpath.why_off()
-            run = self._run = HotCalls(self, self._fn, self._fn).call if is_native else self._fn
+            run = self._fn
+            if is_native:
+                calls = HotCalls(self, self._fn, self._fn)
+                calls.draws, run = self._draws, calls.call
+            self._run = run
         return run(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
@@ -58,3 +71,11 @@ def compile_when_hot(fn: F) -> F:
     [3.0, 6.0]
     """
     return cast(F, HotFunction(fn))
+
+
+def compile_draws_when_hot(fn: F) -> F:
+    """As :func:`compile_when_hot`, of a function that draws from random generators.
+
+    The generators are arguments, or captured. Calls on tensors that require gradients run the function itself.
+    """
+    return cast(F, HotFunction(fn, draws=True))

@@ -49,6 +49,8 @@ MOST_REJECTED = 3  # kinds more than those compiled that are tried in vain
 MOST_MISSES = 1024  # calls in a row that are not compiled; after these only one of `SAMPLED` is looked at
 SAMPLED = 8
 COMPILED, REJECTED, RESPELLED = -1, -2, -3  # in place of a count
+kinds_of_containers: dict[type, Callable[[Any], object]] = {}
+"""By the types of containers that compiled code takes, such as generators: a function that returns their kind."""
 NOT_RUN = object()
 _NUMBERS = frozenset((int, float))
 ELEMENTS_PER_CALL = 1 << 16  # elements of the largest tensor that count as one more call
@@ -70,7 +72,11 @@ def kind_of(value: Any) -> object:
     if cls is tuple or (cls is list and _has_tensor(value)):
         kinds = tuple(map(kind_of, value))
         return None if None in kinds else (cls, kinds)
-    return None
+    if cls in key_types:
+        kind = kind_of(key_types[cls](value))
+        return None if kind is None else (cls, kind)
+    find_kind = kinds_of_containers.get(cls)
+    return None if find_kind is None else find_kind(value)
 
 
 def _has_tensor(values: list[object]) -> bool:
@@ -82,8 +88,8 @@ _CONVERTED = frozenset((list, np.ndarray, *(np.dtype(code).type for code in "?bB
 
 
 def _is_converted(value: object) -> bool:
-    """Return whether compiled calls take something else for a value: tensors for lists, arrays and random keys."""
-    return type(value) in _CONVERTED or type(value) in key_types
+    """Return whether compiled calls take something else for a value: tensors for lists and arrays."""
+    return type(value) in _CONVERTED
 
 
 def _convert(binder: Binder, name: str, value: object) -> object:
@@ -113,11 +119,13 @@ class HotCalls:
 
     Attributes:
         is_enabled: whether calls may be compiled.
+        draws: whether the function draws from random generators, among its arguments or captured.
         fall_back: runs the calls that the native entry does not take: :meth:`call`, or what counts fewer calls.
         find_weight: returns how many calls the one that is running represents, where not all reach :meth:`call`.
     """
 
     is_enabled = True
+    draws = False
     find_weight: Callable[[], int] | None = None
 
     def __init__(
@@ -145,16 +153,16 @@ class HotCalls:
     @functools.cached_property
     def numbers(self) -> frozenset[str]:
         """The names of the parameters for which an int is a number, and neither a size nor an axis."""
-        arguments = () if self.binder is None else self.binder.schema.arguments
+        if self.binder is None:
+            parameters = inspect.signature(self.traced).parameters.values()
+            return frozenset([x.name for x in parameters if str(x.annotation).startswith("TensorLike")])
+        arguments = self.binder.schema.arguments
         return frozenset([x.name for x in arguments if x.type.core in ("Tensor", "Scalar", "float")])
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that the native entry did not take."""
         if kwargs and self.names is not None and not kwargs.keys() <= self.names:
             return self.respell(*args, **kwargs)
-        words = key_types.get(type(args[0])) if args else None
-        if words is not None:
-            return self.function(words(args[0]), *args[1:], **kwargs)
         for recorder in self.recorders:
             values = recorder.entry(*args, **kwargs)
             if values is not None:
@@ -163,7 +171,7 @@ class HotCalls:
                     return result
         self.misses += 1
         is_left = self.misses > MOST_MISSES and self.misses % SAMPLED
-        if is_left or not self.is_enabled or is_watched():
+        if is_left or not self.is_enabled or is_watched() or (self.draws and draw_watches.count):
             return self.plain(*args, **kwargs)
         kind = self._kind_of_call(args, kwargs, current().flags)
         if kind is None:
@@ -306,7 +314,9 @@ class HotCalls:
         make = compiler.Compiler  # imports its module, for which no lock may be held
         with _lock:
             if self.compiler is None:
-                self.compiler = make(self.function, self.fall_back, self.traced, self.recorders, self.plain)
+                self.compiler = make(
+                    self.function, self.fall_back, self.traced, self.recorders, self.plain, self.draws
+                )
         if not self.compiler.is_canonical(args, kwargs):
             return RESPELLED
         if self.compiler.compile(args, kwargs, numbers):

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import config, pytree
+from ..eager.autograd.recompute import watch_draws
+from ..eager.hot_calls import kinds_of_containers
 from ..eager.tensor.tensor import Tensor
 from ..errors import TandemError, UnsupportedError
 from ..registry.dispatch.keys import CPU_KEYS
+from ..registry.schemas.binding import key_types
 from .arguments import BoundArguments
 from .execute import lower_graph
 from .function import JitFunction, Keys
@@ -44,17 +47,17 @@ class HotFunction(JitFunction):
 
     _as_recorded = True
 
-    def __init__(self, fn: Function, names: tuple[str, ...], native: NativeEntry):
+    def __init__(self, fn: Function, names: tuple[str, ...], native: NativeEntry, draws: bool):
         super().__init__(fn, names)
-        self._native = native
+        self._native, self._draws = native, draws
 
     def _trace_and_compile(self, bound: BoundArguments, keys: Keys) -> Specialization:
         """Trace and compile a call.
 
         Raises:
             NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
-                writes or draws something, or captures a tensor that requires gradients; or a node has no compiled
-                kernel.
+                writes something, or draws and is not declared to, or draws and is differentiated; it captures a tensor
+                that requires gradients; or a node has no compiled kernel.
         """
         try:
             made = self._specialize(bound, keys)
@@ -68,7 +71,8 @@ class HotFunction(JitFunction):
             lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
         ]
         is_recorded = any(guard.leaf.keys != CPU_KEYS for guard in made.captured)
-        if made.outputs.writes or is_recorded or not all(map(has_kernels, lowered)):
+        is_writing = made.outputs.writes and (derivative is not None or not self._draws)
+        if is_writing or is_recorded or not all(map(has_kernels, lowered)):
             raise NotCompiled(f"{self.__name__} has no compiled form")
         if split is None:
             made.executable = lowered[0].compile()  # type: ignore[union-attr]
@@ -84,17 +88,24 @@ class Compiler:
         traced: the function to trace.
         recorders: gets the objects that run calls on tensors that require gradients.
         plain: runs a call operator by operator.
+        draws: whether the function draws from random generators.
     """
 
     PASS = PASS
 
     def __init__(
-        self, function: Any, fall_back: Function, traced: Function, recorders: list[Any], plain: Function
+        self,
+        function: Any,
+        fall_back: Function,
+        traced: Function,
+        recorders: list[Any],
+        plain: Function,
+        draws: bool = False,
     ):
         self._native, self._traced = NativeEntry(function, fall_back), traced
         function.hot_entry = self._native  # the function keeps alive what its entry reads
         self._compiled: dict[frozenset[str], HotFunction] = {}
-        self._recorders, self._plain = recorders, plain
+        self._recorders, self._plain, self._draws = recorders, plain, draws
 
     def run(self, args: Args, kwargs: Kwargs, numbers: frozenset[str] = frozenset()) -> object:
         """Run a call of a compiled kind; :data:`PASS` if it cannot be compiled any more."""
@@ -172,7 +183,7 @@ class Compiler:
         if known is None:
             names = tuple(inspect.signature(self._traced).parameters)
             names = tuple(name for name in names if name in static or name not in given)
-            known = HotFunction(self._traced, names, self._native)
+            known = HotFunction(self._traced, names, self._native, self._draws)
             self._compiled[static] = known
         return known
 
@@ -217,11 +228,15 @@ def _change_numbers(
 
 
 def _result_or_none(call: Callable[[], object]) -> object:
-    """The result of a call; None if it raises."""
-    try:
-        return call()
-    except Exception:
-        return None
+    """The result of a call, None if it raises; the random generators that it draws from are reset."""
+    with watch_draws() as states:
+        try:
+            return call()
+        except Exception:
+            return None
+        finally:
+            for state, before in states.values():
+                state[...] = before
 
 
 def _are_same(result: object, expected: object) -> bool:
@@ -244,4 +259,6 @@ def _are_same_tensors(one: object, other: object) -> bool:
 
 
 def _has_tensor(value: object) -> bool:
-    return any(map(_has_tensor, value)) if isinstance(value, (tuple, list)) else isinstance(value, Tensor)
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_tensor, value))
+    return isinstance(value, Tensor) or type(value) in kinds_of_containers or type(value) in key_types

@@ -117,7 +117,9 @@ class GuardBuilder:
         """Add the guards of the arguments in the order of the call, then those of defaults that are containers."""
         leaves, given = self._index_leaves(), self.arguments.match_call(positional, names)
         for name, label in given:
-            if label is None:
+            if name in self.arguments.static:
+                self._guard_static(name, label)
+            elif label is None:
                 self._guard_parameter(name, leaves)
             else:
                 self._guard_item(name, label, leaves)
@@ -134,18 +136,17 @@ class GuardBuilder:
             first += child.leaf_count
         return result
 
+    def _guard_static(self, name: str, label: int | str | None) -> None:
+        order = [p.name for p in self.arguments.parameters if p.name in self.arguments.static]
+        value = self.specialization.static_values[order.index(name)]
+        self.add_constant(value if label is None else value[label])
+
     def _guard_parameter(self, name: str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
-        if name in self.arguments.static:
-            order = [p.name for p in self.arguments.parameters if p.name in self.arguments.static]
-            self.add_constant(self.specialization.static_values[order.index(name)])
-            return
         treedef, first = leaves[name]
         self._guard_tree(treedef, iter(range(first, first + treedef.leaf_count)), self._guard_leaf)
 
     def _guard_item(self, name: str, label: int | str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
         """Add the guard of one argument in ``*args`` or ``**kwargs``."""
-        if name in self.arguments.static:
-            raise NotNative(f"{name}, which takes any number of arguments, is static")
         treedef, first = leaves[name]
         index = label if type(label) is int else treedef.static.index(label)
         first += sum(child.leaf_count for child in treedef.children[:index])

@@ -15,6 +15,7 @@ from types import ModuleType
 
 import tandem as td
 from tandem.debug.differences import DEFAULT_DTYPES, DIFFERENCES
+from tandem.eager.compiled import HotFunction
 from tandem.operators.declare.aliases import NAMES_OF
 from tandem.registry.native_type import NativeFunction
 from tandem.registry.schemas.spellings import SPELLINGS
@@ -67,7 +68,9 @@ def other_spellings() -> str:
 
 def _is_function(value: object) -> bool:
     """Whether a value is a function written in Python, perhaps with a native entry."""
-    return inspect.isfunction(value.__wrapped__ if isinstance(value, NativeFunction) else value)
+    return inspect.isfunction(
+        value.__wrapped__ if isinstance(value, (HotFunction, NativeFunction)) else value
+    )
 
 
 def _own_functions(module: ModuleType) -> str:

@@ -14,11 +14,10 @@ from ...operators.elementwise.casting import astype
 from ...operators.random import namespace
 from ...operators.random.typed_keys import Key
 from ...operators.shape.joining import concat
-from ...registry.dispatch.observers import draw_watches
-from ...registry.dispatch.state import DEFAULT, current
 from ...registry.dtypes import int64, uint32
 from ..autograd.recompute import note_draws
-from ..compiled import compile_when_hot
+from ..compiled import compile_draws_when_hot, compile_when_hot
+from ..hot_calls import kind_of, kinds_of_containers
 from ..layers.levels import stack
 from ..layers.vmap.tensor import wrap_batched
 from .generator_state import replays, state_lifters
@@ -68,6 +67,10 @@ class Generator:
 
     _state: Tensor
     randomness: str = field(default="error", metadata={"static": True})
+
+    def __init_subclass__(cls, **kwargs: object):
+        super().__init_subclass__(**kwargs)
+        kinds_of_containers[cls] = _find_kind
 
     def __init__(self, seed: TensorLike = 0, *, randomness: str = "error"):
         if randomness not in CHOICES:
@@ -158,6 +161,15 @@ class Generator:
         return f"<Generator, {self.randomness!r} under vmap>"
 
 
+def _find_kind(generator: Generator) -> object:
+    """Return what compiled code depends on of a generator."""
+    kind = kind_of(generator._state)
+    return None if kind is None else (type(generator), generator.randomness, kind)
+
+
+kinds_of_containers[Generator] = _find_kind
+
+
 @compile_when_hot
 def _take_key(state: Tensor) -> tuple[Tensor, Tensor]:
     """Make the next key of a state; returns its words and the state after it."""
@@ -165,39 +177,18 @@ def _take_key(state: Tensor) -> tuple[Tensor, Tensor]:
     return words, concat((state[:KEY_SIZE], state[KEY_SIZE:] + 1), 0)
 
 
-def _is_traced(state: Tensor) -> bool:
-    """Whether a draw reads and writes another tensor than a generator's state; traces change the dispatch state."""
-    if current() is DEFAULT:
-        return False
-    for lifter in state_lifters:  # noqa: SIM110 - a generator takes three times as long
-        if lifter(state) is not state:
-            return True
-    return False
-
-
 def _method(name: str) -> Function:
     function = getattr(namespace, name)
 
-    def take(state: Tensor, *args: object, **kwargs: object) -> tuple[object, Tensor]:
-        """Draw with the next key of a state; returns the sample and the state after it."""
-        words, after = _take_key(state)
-        return function(Key(words), *args, **kwargs), after
+    def draw(self: Generator, *args: object, **kwargs: object) -> object:
+        return function(self.key(), *args, **kwargs)
 
     parameters = list(inspect.signature(function).parameters.values())
-    first = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    take.__signature__ = inspect.Signature([first, *parameters[1:]])  # type: ignore[attr-defined]
-    hot = compile_when_hot(take)
-
-    def draw(self: Generator, *args: object, **kwargs: object) -> object:
-        state = self._state
-        if stack.levels or replays.states or draw_watches.count or _is_traced(state):
-            return function(self.key(), *args, **kwargs)
-        result, state[...] = hot(state, *args, **kwargs)
-        return result
-
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    draw.__signature__ = inspect.Signature([first, *parameters[1:]])  # type: ignore[attr-defined]
     draw.__doc__ = f"Call :func:`tandem.random.{name}` with the next key; the other arguments are the same."
     draw.__name__, draw.__qualname__ = name, f"Generator.{name}"
-    return draw
+    return compile_draws_when_hot(draw)
 
 
 _NOT_DRAWN = ("Key", "clone", "fold_in", "key", "key_data", "wrap_key_data")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...locks import ThreadLocal
+from ...registry.dispatch.observers import draw_watches
 from ...registry.dispatch.unwinding import register_thread_local
 from ..layers.levels import stack
 
@@ -54,7 +55,9 @@ def replay_draws(
     before = replays.states, replays.levels, replays.mixed
     replays.states = {**before[0], **{id(x): (x, copy) for x, copy in zip(states, copies, strict=True)}}
     replays.levels, replays.mixed = tuple(stack.levels) if unbatched else before[1], mixed or before[2]
+    draw_watches.add(1)
     try:
         yield
     finally:
+        draw_watches.add(-1)
         replays.states, replays.levels, replays.mixed = before

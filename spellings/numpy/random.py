@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..eager.compiled import compile_draws_when_hot
 from ..eager.tensor.generator import Generator as _Generator
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, ShapeError
@@ -251,6 +252,11 @@ class Generator(ComposedDistributions, _Generator):
         return self._draw(
             "multivariate_normal", asarray(mean) * 1.0, asarray(cov) * 1.0, to_shape(size, 0), float64
         )
+
+
+for _name in vars(Generator).copy():
+    if not _name.startswith("_") and _name not in ("spawn", "bytes", "shuffle"):
+        setattr(Generator, _name, compile_draws_when_hot(getattr(Generator, _name)))
 
 
 def _fill(out: Tensor, size: Size, draw: Callable[..., Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..eager.compiled import compile_draws_when_hot
 from ..eager.tensor.construct import asarray, move_to_device
 from ..eager.tensor.generator import Generator, default_generator
 from ..errors import DTypeError, ShapeError, ValueArgumentError
@@ -78,6 +79,7 @@ def _draw(
     return finish(move_to_device(drawn, device), requires_grad, out)
 
 
+@compile_draws_when_hot
 def rand(
     *size: int | Sequence[int],
     generator: Generator | None = None,
@@ -97,6 +99,7 @@ def rand(
     return _draw("uniform", to_shape(size), generator, dtype, device, requires_grad, out)
 
 
+@compile_draws_when_hot
 def randn(
     *size: int | Sequence[int],
     generator: Generator | None = None,
@@ -111,6 +114,7 @@ def randn(
     return _draw("normal", to_shape(size), generator, dtype, device, requires_grad, out)
 
 
+@compile_draws_when_hot
 def randint(
     low: int,
     high: int | Sequence[int] | None = None,
@@ -137,6 +141,7 @@ def randint(
     return finish(move_to_device(astype(drawn, wanted), device), requires_grad, out)
 
 
+@compile_draws_when_hot
 def randperm(
     n: int,
     *,
@@ -159,6 +164,7 @@ def randperm(
     return finish(move_to_device(astype(drawn, wanted), device), requires_grad, out)
 
 
+@compile_draws_when_hot
 def rand_like(
     input: Tensor, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -169,6 +175,7 @@ def rand_like(
     )
 
 
+@compile_draws_when_hot
 def randn_like(
     input: Tensor, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -179,6 +186,7 @@ def randn_like(
     )
 
 
+@compile_draws_when_hot
 def randint_like(
     input: Tensor,
     low: int,
@@ -202,6 +210,7 @@ def randint_like(
 
 
 # -- with parameters ---------------------------------------------------------------------------------------------------
+@compile_draws_when_hot
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -216,6 +225,7 @@ def bernoulli(
     return finish(move_to_device(astype(drawn, spec.dtype), spec.device), False, out)
 
 
+@compile_draws_when_hot
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -247,6 +257,7 @@ def multinomial(
     return finish(moveaxis(drawn, 0, -1), False, out)
 
 
+@compile_draws_when_hot
 def normal(
     mean: Tensor | Number,
     std: Tensor | Number = 1.0,
@@ -272,6 +283,7 @@ def normal(
     return finish(mean + std * move_to_device(drawn, target), requires_grad, out)
 
 
+@compile_draws_when_hot
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random numbers of Poisson distributions with the elements as rates, in the dtype of the tensor.
 

@@ -77,8 +77,9 @@ def can_write(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> b
 
     Python twin: jit/writes.py:check_writes
     """
-    if base.Globals(frame.globals_).draw_watches != 0:
-        return False  # the argument may be the state of a random generator
+    g = base.Globals(frame.globals_)
+    if g.draw_watches != 0 or g.note != ptr(0):
+        return False  # the argument may be the state of a random generator; a level may not let it draw
     for k in range(spec.writes):
         write: jit_layout.Write = write_at(spec, k)
         target: capi.Ndarray = load(ptr, frame.held, write.target * 8 + 8)
