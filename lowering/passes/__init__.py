@@ -16,6 +16,8 @@ sink_selects.py: choosing the number that a scalar is updated by, and not the re
 short_dots.py: dot products of short vectors as sums of products
 short_sorts.py: sorts of few elements as comparisons
 tile_loops.py: loops of elementwise steps over tiles that stay in the cache, several steps at once
+tile_rows.py: loops of many independent rows, as vmap makes them, over tiles of rows
+row_slices.py: the body of such a loop for the rows of a tile
 split_stacks.py: elementwise operators on the parts of stacks
 affine_gathers.py: gathers at positions that are affine functions of the point as loads
 inline_gathers.py: computing elements at integer positions where kernels read them

@@ -32,6 +32,7 @@ sink_permutes = lazy.Functions(".lowering.passes.sink_permutes").sink_permutes
 sink_ranges = lazy.Functions(".lowering.passes.sink_ranges").sink_ranges
 sink_selects = lazy.Functions(".lowering.passes.sink_selects").sink_selects
 tile_loops = lazy.Functions(".lowering.passes.tile_loops").tile_loops
+tile_rows = lazy.Functions(".lowering.passes.tile_rows").tile_rows
 split_stacks = lazy.Functions(".lowering.passes.split_stacks").split_stacks
 SORTS = frozenset(("td::argsort", "td::argtopk", "td::sort_values"))
 """The operators that sort."""
@@ -172,7 +173,7 @@ def optimize_bodies(graph: Graph) -> Graph:
         kwargs = {name: map_values(lambda v: env.get(v, v), arg) for name, arg in node.kwargs.items()}
         args = map_values(lambda v: env.get(v, v), node.args)
         if _kind(node) == "control":
-            args = tuple(_optimize_body(arg) for arg in args)
+            args = tuple(optimize_body(arg) for arg in args)
         made = replace_arguments(node, args, kwargs)
         env.update(zip(node.outputs, made.outputs))
         out.nodes.append(made)
@@ -207,9 +208,10 @@ def _kind(node: Node) -> str:
     return str(getattr(node.op.decl, "kind", ""))
 
 
-def _optimize_body(arg: object) -> object:
+def optimize_body(arg: object) -> object:
+    """Run the passes on an argument of a loop or a branch that is a body, or several; others are returned unchanged."""
     if type(arg) is tuple and arg and type(arg[0]) is Graph:
-        return tuple(map(_optimize_body, arg))
+        return tuple(map(optimize_body, arg))
     if type(arg) is not Graph:
         return arg
     for run in PASSES:
@@ -244,6 +246,7 @@ PASSES: tuple[Pass, ...] = (
     hoist_invariants,
     carry_rows,
     tile_loops,
+    tile_rows,
     remove_dead_code,
 )
 """The passes of lowering, in order."""
@@ -251,6 +254,7 @@ NATIVE_PASSES: dict[Pass, frozenset[str]] = {
     write_short_dots: frozenset(("td::matmul",)),
     write_short_sorts: SORTS,
     split_stacks: frozenset(("td::concat",)),
+    tile_rows: frozenset(("control::scan",)),
 }
 """The passes for native code, and the operators of which a graph needs one."""
 CONTROL_PASSES = frozenset(

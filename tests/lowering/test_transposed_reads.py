@@ -137,10 +137,11 @@ def test_short_lines_are_copied(dtype, lines):
 
 
 @NATIVE
-def test_short_lines_of_large_arrays_are_copied_in_tiles():
+def test_short_lines_are_copied_in_squares():
     def copies(x):
         return td.concat([x.T, x.T])
 
     assert "@transpose8_8(" in td.jit(copies).lower(td.zeros(7001, 8, dtype="float64")).llvm_ir()
     assert "@transpose8_4(" in td.jit(copies).lower(td.zeros(7001, 5, dtype="float64")).llvm_ir()
-    assert "@transpose" not in td.jit(copies).lower(td.zeros(100, 8, dtype="float64")).llvm_ir()
+    assert "@transpose8_8(" in td.jit(copies).lower(td.zeros(100, 8, dtype="float64")).llvm_ir()
+    assert "@transpose" not in td.jit(copies).lower(td.zeros(100, 3, dtype="float64")).llvm_ir()

@@ -173,8 +173,11 @@ class Printer:
         before = self.f.above
         printer = StagePrinter(self.f, self.kernel, stage, self.bases, self.row_values, self.checks)
         kept, across = printer.kept(), printer.find_tiled_dimension()
+        copy = _tiles.find_transposed_copy(printer) if printer.may_transpose() else None
         if kept:
             _columns.ColumnPrinter(printer, kept).write()
+        elif copy is not None:
+            _tiles.write_transposed_copy(printer, copy)
         elif across is not None:
             _tiles.TilePrinter(printer, across).write()
         else:

@@ -257,6 +257,10 @@ class StagePrinter:
         """Return what transposes lines that are adjacent along a dimension; None if there are none."""
         return find_lines(self.f, self.readable_uses(), dim, self.shape[dim], width)
 
+    def may_transpose(self) -> bool:
+        """Return whether the stage may be a copy of a transposed array."""
+        return not self.has_index_maps and len(self.exprs) == 1 and len(self.shape) > 1
+
     def find_tiled_dimension(self) -> int | None:
         """Return a dimension along which a transposed array is contiguous; None if tiles would not help."""
         if self.reduces or self.has_index_maps or self.shape[-1] < TILE:

@@ -7,10 +7,13 @@ without reductions; reductions transpose some of their lines at a time with a :c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from ....lowering.fusion.loop_ir import Store
+from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType, int8, int16, int32, int64
 from ..target import vector_target
 from .small_product import transpose_vectors
@@ -29,6 +32,10 @@ LINES = (64, 32, 16)
 """How many lines of a reduction are transposed at a time: as many as fit the memory."""
 MOST_SCRATCH = 1 << 18
 """The most bytes of lines that are transposed at a time; they fit the second cache."""
+MIN_HEIGHT = 4
+"""The least lines of a transposed copy; elements of fewer, at small strides, are shuffled within vectors."""
+MOST_CACHED = 48 * 1024
+"""The most bytes of an array that is not copied by tiles."""
 INTEGERS = {1: int8, 2: int16, 4: int32, 8: int64}
 """By size, the dtype of elements that are moved."""
 
@@ -87,6 +94,66 @@ class TilePrinter:
         rows = min(ROWS, self.stage.shape[self.across])
         memory = self.f.allocate_scratch(rows * pitch)
         return copy_transposed(self.f, use, self.across, memory, pitch, (rows, height), width)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+class TransposedCopy(NamedTuple):
+    """A stage that only copies a transposed array, of which one side is short or all is cached.
+
+    Attributes:
+        source, target: the uses.
+        across: the dimension along which the source is contiguous.
+        along: the dimension along which the target is contiguous.
+    """
+
+    source: Use
+    target: Use
+    across: int
+    along: int
+
+
+def find_transposed_copy(stage: StagePrinter) -> TransposedCopy | None:
+    """Return the copy that a stage is; None for other stages, and for large ones, which are copied by tiles."""
+    store, *others = stage.stage.body
+    if others or not isinstance(store, Store) or store.value.op != "load" or len(stage.uses) != 2:
+        return None
+    source, target = stage.uses[store.value.payload], stage.uses[store.buffer]
+    size = target.buffer.dtype.itemsize
+    if source.buffer.dtype is not target.buffer.dtype or size not in INTEGERS or 0 in source.strides:
+        return None
+    sides = [
+        next((d for d, (s, n) in enumerate(zip(use.strides, stage.shape)) if s == 1 and n > 1), -1)
+        for use in (source, target)
+    ]
+    across, along = sides
+    if across == along or min(sides) < 0 or stage.shape[across] < MIN_HEIGHT:
+        return None
+    is_small = (
+        math.prod(stage.shape) * size <= MOST_CACHED or min(stage.shape[d] for d in sides) <= COLUMNS // 4
+    )
+    return TransposedCopy(source, target, across, along) if is_small else None
+
+
+def write_transposed_copy(stage: StagePrinter, copy: TransposedCopy) -> None:
+    """Write the loops of a stage that is a transposed copy."""
+    f, size = stage.f, copy.target.buffer.dtype.itemsize
+    height, width = stage.shape[copy.across], stage.shape[copy.along]
+    helper = transpose_helper(f.module, size, _choose_lanes(size, height, width))
+    step, pitch = copy.source.strides[copy.along] * size, copy.target.strides[copy.across] * size
+    with ExitStack() as loops:
+        source, target = copy.source, copy.target
+        for dim, extent in enumerate(stage.shape):
+            if dim not in (copy.across, copy.along):
+                index = loops.enter_context(f.loop("0", str(extent), "1")).index
+                source, target = (use.offset_along(f, dim, index) for use in (source, target))
+        sizes = f"i64 {step}, i64 {pitch}, i64 {height}, i64 {width}"
+        f.do(f"call void @{helper}(ptr {target.base}, ptr {source.base}, {sizes})")
+
+
+def _choose_lanes(size: int, *sides: int) -> int:
+    """Return the side of the squares that are transposed in registers."""
+    most = vector_target().vector_bytes // size
+    return next(lanes for lanes in (16, 8, 4, 2) if lanes <= min(most, *sides))
 
 
 # -- lines of reductions -----------------------------------------------------------------------------------------------
@@ -161,7 +228,7 @@ def transpose_helper(module: Module, size: int, most: int) -> str:
     """Define a function that transposes a tile of at most so many lines, and return its name.
 
     The function stores ``to[r * pitch + c] = from[c * step + r]``, with ``step`` and ``pitch`` in bytes: squares of
-    vectors in registers, and the elements at the edges one by one.
+    vectors in registers, the last ones of which overlap others, or the elements of a narrow tile one by one.
     """
     lanes = min(vector_target().vector_bytes // size, 16) if size in INTEGERS else 1
     while lanes > most:
@@ -170,40 +237,43 @@ def transpose_helper(module: Module, size: int, most: int) -> str:
     if name in module.parts:
         return name
     f = Function(module, lanes)
-    tall, wide = (f.op(f"and i64 %{extent}, {-lanes}") for extent in ("height", "width"))
+    wide = "0"
     if lanes > 1:
-        _write_squares(f, INTEGERS[size], tall, wide)
-        _write_elements(f, size, ("0", tall), (wide, "%width"))
-    _write_elements(f, size, (tall if lanes > 1 else "0", "%height"), ("0", "%width"))
+        is_tall, is_wide = (f.op(f"icmp sge i64 %{extent}, {lanes}") for extent in ("height", "width"))
+        wide = f.op(f"select i1 {f.op(f'and i1 {is_tall}, {is_wide}')}, i64 %width, i64 0")
+        _write_squares(f, INTEGERS[size], wide)
+    _write_elements(f, size, (wide, "%width"))
     f.do("ret void")
     parameters = "ptr %to, ptr %from, i64 %step, i64 %pitch, i64 %height, i64 %width"
     module.helper(name, f.text(f"internal void @{name}({parameters}) #1"))
     return name
 
 
-def _write_squares(f: Function, dtype: DType, tall: str, wide: str) -> None:
-    """Write the loops over the squares of vectors."""
+def _write_squares(f: Function, dtype: DType, wide: str) -> None:
+    """Write the loops over the squares of vectors in the first columns, which are none or all."""
     size, lanes = dtype.itemsize, range(f.lanes)
+    f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+    last_column, last_row = (f.op(f"sub i64 %{extent}, {f.lanes}") for extent in ("width", "height"))
     with f.loop("0", wide, str(f.lanes)) as column:
-        columns = [
-            f.address("%from", f.op(f"mul i64 {f.op(f'add i64 {column.index}, {k}')}, %step")) for k in lanes
-        ]
-        to = f.address("%to", f.op(f"mul i64 {column.index}, {size}"))
-        with f.loop("0", tall, str(f.lanes)) as row:
-            along = f.op(f"mul i64 {row.index}, {size}")
+        first = f.op(f"call i64 @llvm.smin.i64(i64 {column.index}, i64 {last_column})")
+        columns = [f.address("%from", f.op(f"mul i64 {f.op(f'add i64 {first}, {k}')}, %step")) for k in lanes]
+        to = f.address("%to", f.op(f"mul i64 {first}, {size}"))
+        with f.loop("0", "%height", str(f.lanes)) as row:
+            top = f.op(f"call i64 @llvm.smin.i64(i64 {row.index}, i64 {last_row})")
+            along = f.op(f"mul i64 {top}, {size}")
             vectors = [f.load_vector(dtype, f.address(one, along)) for one in columns]
             for k, vector in enumerate(transpose_vectors(f, REGISTER[dtype], vectors)):
-                down = f.op(f"mul i64 {f.op(f'add i64 {row.index}, {k}')}, %pitch")
+                down = f.op(f"mul i64 {f.op(f'add i64 {top}, {k}')}, %pitch")
                 f.store_vector(dtype, vector, f.address(to, down))
 
 
-def _write_elements(f: Function, size: int, rows: tuple[str, str], columns: tuple[str, str]) -> None:
-    """Write the loops over single elements."""
+def _write_elements(f: Function, size: int, columns: tuple[str, str]) -> None:
+    """Write the loops over the single elements of columns."""
     element = memory_block(size)
     with f.loop(*columns, "1") as column:
         source = f.address("%from", f.op(f"mul i64 {column.index}, %step"))
         target = f.address("%to", f.op(f"mul i64 {column.index}, {size}"))
-        with f.loop(*rows, "1") as row:
+        with f.loop("0", "%height", "1") as row:
             value = f.load(element, f.address(source, f.op(f"mul i64 {row.index}, {size}")))
             address = f.address(target, f.op(f"mul i64 {row.index}, %pitch"))
             f.do(f"store {element} {value}, ptr {address}, align 1")

@@ -1,0 +1,200 @@
+"""Loops that ``vmap`` has made for many rows run tile by tile: the bits of each row by itself."""
+
+import numpy as np
+import pytest
+import tandem as td
+from rotation import share_each_commit
+from tandem import config
+from tandem.lowering.passes import tile_rows
+from tandem.registry.dtypes import float64, int64
+
+native = pytest.mark.skipif(not config.flags.native, reason="native code is off")
+TABLE = td.asarray(np.random.default_rng(7).random(160))
+
+
+def filter_row(row, k):
+    return td.scan(lambda c, x: (c * 0.9 + x, c * 0.5 + x), td.zeros((), dtype=row.dtype), row)
+
+
+def backwards(row, k):
+    return td.scan(lambda c, x: (c * 0.5 + x, c), row[0], row[1:], reverse=True)
+
+
+def shift_register(row, k):
+    def step(c, x):
+        c = td.stack([c[1], c[2], c[0] * 0.5 + x])
+        return c, c.sum()
+
+    return td.scan(step, td.zeros(3, dtype=row.dtype), row)
+
+
+def write_row(row, k):
+    return td.fori_loop(1, row.shape[0], lambda i, r: r.at[i].set(r[i] + 0.5 * r[i - 1]), row)
+
+
+def count(row, k):
+    return td.fori_loop(0, k.shape[0], lambda i, h: h.at[k[i]].add(1), td.zeros(5, dtype=int64))
+
+
+def follow(row, k):
+    return td.fori_loop(0, 7, lambda i, c: (k[c[0]], c[1] + row[c[0]]), (k[0], row[0]))
+
+
+def look_up(row, k):
+    """A table with as many entries as there are rows."""
+    return td.fori_loop(
+        0, k.shape[0], lambda i, c: c * 0.5 + TABLE[k[i] * 30 + 1], td.zeros((), dtype=float64)
+    )
+
+
+def windows(row, k):
+    return td.fori_loop(0, row.shape[0] - 2, lambda i, a: a + row[i + td.arange(3)].max(), row[0] * 0)
+
+
+def triangle(row, k):
+    def line(i, a):
+        return td.fori_loop(0, i, lambda j, b: b + row[i] * row[j], a)
+
+    return td.fori_loop(0, row.shape[0], line, row[0] * 0)
+
+
+def branches(row, k):
+    def step(c, x):
+        return td.cond(x > 0.5, lambda c: c + x, lambda c: c * 0.5, c), None
+
+    return td.scan(step, row[0], row)[0]
+
+
+def sort_slowly(row, k):
+    """Exchange neighbours; the first axis of the carry is the elements of the row."""
+
+    def step(i, r):
+        low, high = td.minimum(r[:-1:2], r[1::2]), td.maximum(r[:-1:2], r[1::2])
+        return td.stack([low, high], 1).reshape(-1)
+
+    return td.fori_loop(0, 4, step, row)
+
+
+def points(row, k):
+    """A carry of two axes, and a matrix that is the same for all rows."""
+    turn = td.asarray([[0.0, 1.0], [-1.0, 0.0]], dtype=row.dtype)
+
+    def step(c, x):
+        return c * 0.5 + turn * x, (c * turn).sum(1)
+
+    return td.scan(step, td.zeros((2, 2), dtype=row.dtype), row)
+
+
+def smallest(row, k):
+    def step(i, r):
+        j = td.argmin(r)
+        return (r * 0.5 + i).at[j].set(r.max())
+
+    return td.fori_loop(0, 4, step, row)
+
+
+PROGRAMS = {
+    f.__name__: f
+    for f in (
+        filter_row,
+        backwards,
+        shift_register,
+        write_row,
+        count,
+        follow,
+        look_up,
+        windows,
+        triangle,
+        branches,
+        sort_slowly,
+        points,
+        smallest,
+    )
+}
+ROWS = {"even": 160, "odd": 171, "prime": 211}
+CASES = [(name, rows, dtype) for name in PROGRAMS for rows in ROWS for dtype in ("float64", "float32")]
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Tiles of a few rows, and a count of the loops that are tiled."""
+    made = []
+    write = tile_rows._Writer.write
+    monkeypatch.setattr(tile_rows, "TILE_BYTES", 1024)
+    monkeypatch.setattr(tile_rows, "MIN_BYTES", 0)
+    monkeypatch.setattr(tile_rows, "LEAST_ROWS", 8)
+    monkeypatch.setattr(tile_rows._Writer, "write", lambda self: [write(self), made.append(self.tile)][0])
+    return made
+
+
+def compare(one, two):
+    flat, others = td.tree.leaves(one), td.tree.leaves(two)
+    assert len(flat) == len(others)
+    for x, y in zip(flat, others, strict=True):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        np.testing.assert_array_equal(np.asarray(x).tobytes(), np.asarray(y).tobytes())
+
+
+@native
+@pytest.mark.parametrize("case", share_each_commit(CASES, 6), ids="-".join)
+def test_tiled_rows_have_the_bits_of_single_rows(case, small_tiles):
+    name, rows, dtype = case
+    random = np.random.default_rng(len(name))
+    x = td.asarray(random.standard_normal((ROWS[rows], 8)), dtype=getattr(td, dtype))
+    k = td.asarray(random.integers(0, 5, (ROWS[rows], 8)))
+    program = PROGRAMS[name]
+    result = td.jit(td.vmap(program))(x, k)
+    single = td.jit(program)
+    for row in (0, 1, 77, ROWS[rows] - 1):
+        compare(td.tree.map(lambda y, row=row: y[row], result), single(x[row], k[row]))
+
+
+@native
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_loops_of_independent_rows_are_tiled(name, small_tiles):
+    td.jit(td.vmap(PROGRAMS[name])).lower(td.zeros((160, 8)), td.zeros((160, 8), dtype=int64)).kernels()
+    assert small_tiles
+
+
+def mean_of_rows(x):
+    return td.fori_loop(0, 5, lambda i, c: c * 0.5 + c.mean(0), x)
+
+
+def rolled_rows(x):
+    return td.fori_loop(0, 5, lambda i, c: c * 0.5 + td.roll(c, 1, 0), x)
+
+
+def rows_at_positions(x):
+    return td.fori_loop(0, 5, lambda i, c: c[td.arange(c.shape[0] - 1, -1, -1)] + x, x)
+
+
+def one_row(x):
+    return td.fori_loop(0, 5, lambda i, c: c + c[i], x)
+
+
+def products(x):
+    return td.fori_loop(0, 5, lambda i, c: c @ x[:8] * 0.1, x)
+
+
+@pytest.mark.parametrize("program", [mean_of_rows, rolled_rows, rows_at_positions, one_row, products])
+def test_loops_whose_rows_depend_on_each_other_are_kept(program, small_tiles):
+    x = td.asarray(np.random.default_rng(0).standard_normal((160, 8)))
+    result = td.jit(program)(x)
+    assert not small_tiles
+    np.testing.assert_allclose(result, program(x), rtol=1e-12)
+
+
+def test_gradients_of_tiled_rows(small_tiles):
+    x = td.asarray(np.random.default_rng(0).standard_normal((160, 8)))
+    k = td.zeros((160, 8), dtype=int64)
+    loss = td.grad(lambda row, k: td.tree.leaves(filter_row(row, k))[1].sum())
+    result, single = td.jit(td.vmap(loss))(x, k), td.jit(loss)
+    for row in (0, 5, 159):
+        np.testing.assert_allclose(result[row], single(x[row], k[row]), rtol=1e-12)
+
+
+def test_positions_out_of_bounds_raise(small_tiles):
+    x = td.zeros((160, 8))
+    k = td.asarray(np.zeros((160, 8), int)).at[90, 3].set(9)
+    with pytest.raises(td.errors.OutOfBoundsError):
+        td.jit(td.vmap(count))(x, k)
