@@ -164,7 +164,7 @@ def copy_aliased_outputs(graph: Graph, original: Graph) -> Graph:
 
 
 def optimize_bodies(graph: Graph) -> Graph:
-    """Run the passes on the bodies of loops and branches, except constant folding, which would add captured tensors."""
+    """Run the passes on the bodies of loops and branches, except those of ``_OF_WHOLE_GRAPHS``."""
     if not _has_control(graph):
         return graph
     out = empty_like(graph)
@@ -215,7 +215,7 @@ def optimize_body(arg: object) -> object:
     if type(arg) is not Graph:
         return arg
     for run in PASSES:
-        if run is not fold_constants and _is_needed(run, arg):
+        if run not in _OF_WHOLE_GRAPHS and _is_needed(run, arg):
             arg = run(arg)
     return arg
 
@@ -250,11 +250,15 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
 )
 """The passes of lowering, in order."""
+_OF_WHOLE_GRAPHS = (
+    fold_constants,
+    tile_rows,
+)  # one would add captured tensors to bodies, one tiles outer loops first
 NATIVE_PASSES: dict[Pass, frozenset[str]] = {
     write_short_dots: frozenset(("td::matmul",)),
     write_short_sorts: SORTS,
     split_stacks: frozenset(("td::concat",)),
-    tile_rows: frozenset(("control::scan",)),
+    tile_rows: frozenset(("control::scan", "control::while_loop", "control::switch")),
 }
 """The passes for native code, and the operators of which a graph needs one."""
 CONTROL_PASSES = frozenset(

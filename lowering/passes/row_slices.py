@@ -20,6 +20,7 @@ MOST_REPEATED = 64
 """Elements of a value without rows, which is computed again for each slice."""
 MOST_ADDED = 8
 """Elements of a float sum, which are added one by one in the order of a short row."""
+_ADDED = ({float32}, {float64})
 _POINTWISE = frozenset(("unary", "binary", "comparison", "ternary", "cast", "copy"))
 _OF_NUMBERS = _POINTWISE | {"creation", "view", "gather", "reduction"}
 
@@ -41,6 +42,11 @@ def rotate(items: Sequence[Any]) -> tuple[Any, ...]:
     return (*items[1:], *items[:1])
 
 
+def _drop(items: Sequence[Any], number: int) -> tuple[Any, ...]:
+    """The items without one."""
+    return (*items[:number], *items[number + 1 :])
+
+
 class RowSlice:
     """Copies graphs for some of their rows.
 
@@ -49,11 +55,20 @@ class RowSlice:
         size: the number of rows of the copies.
         sliced: the values of the outermost graph's inputs that have rows.
         numbers: those that hold the number of each row.
+        turned: those whose rows are the second axis.
     """
 
-    def __init__(self, rows: int, size: int, sliced: Sequence[Value], numbers: Sequence[Value] = ()):
+    def __init__(
+        self,
+        rows: int,
+        size: int,
+        sliced: Sequence[Value],
+        numbers: Sequence[Value] = (),
+        turned: Sequence[Value] = (),
+    ):
         self.rows, self.size = rows, size
         self.sliced, self.numbers = set(sliced), set(numbers)
+        self.turned = dict.fromkeys(turned, 1)  # by value: which axis the rows are, if not the first
         self.known: dict[Value, Value] = {}
 
     def copy(self, graph: Graph, given: Sequence[Value] = ()) -> Graph:
@@ -71,13 +86,15 @@ class RowSlice:
         out.inputs = [self.known.get(value) or self._copy_value(value) for value in graph.inputs]
         for node in graph.nodes:
             self._copy_node(node, out.nodes)
-        if any(value in self.numbers for value in graph.outputs):
+        if any(value in self.numbers or value in self.turned for value in graph.outputs):
             raise MixedRows
         out.outputs = [self.known[value] for value in graph.outputs]
         return out
 
     def _copy_value(self, value: Value, node: Node | None = None) -> Value:
         shape = self._slice_shape(value.shape) if self._has_rows(value) else value.shape
+        if value in self.turned:
+            shape = (*_drop(value.shape, self.turned[value]), self.size)
         self.known[value] = Value(value.spec._replace(shape=shape), node, value.index, value.weak)
         return self.known[value]
 
@@ -108,9 +125,10 @@ class RowSlice:
         kind, (out, *others) = getattr(node.op.decl, "kind", ""), node.outputs
         if kind == "control":
             return self._slice_control(node)
-        if others:
+        is_turned = not self.turned.keys().isdisjoint(node.inputs)
+        if others or (is_turned and node.op.name not in ("td::permute", "td::basic_index")):
             raise MixedRows
-        if not any(map(self._has_rows, node.inputs)) and not self._makes_rows(node):
+        if not any(map(self._has_rows, node.inputs)) and not is_turned and not self._makes_rows(node):
             size = sum(value.spec.size for value in (out, *node.inputs))
             if kind not in _OF_NUMBERS or (size > MOST_REPEATED and match_range(node) is None):
                 raise MixedRows
@@ -119,10 +137,17 @@ class RowSlice:
         rule = _RULES.get(kind)
         if rule is None:
             raise MixedRows
-        if kind != "creation" and node.args[0] not in self.numbers:
-            self.sliced.add(out)
         args: tuple[Any, ...] | None = rule(self, node, nodes)
+        if not self._has_rows(out) and out not in self.turned:
+            self.sliced.add(out)
         return args
+
+    def _mark(self, value: Value, axis: int) -> None:
+        """Note which axis of a value the rows are."""
+        if axis:
+            self.turned[value] = axis
+        else:
+            self.sliced.add(value)
 
     def _read(self, tree: object) -> Any:  # noqa: ANN401 - a part of the arguments
         return map_values(self.known.__getitem__, tree)
@@ -155,7 +180,6 @@ class RowSlice:
 
     def _slice_creation(self, node: Node, nodes: list[Node]) -> tuple[Any, ...]:
         if node.op.name != "td::arange":
-            self.sliced.add(node.outputs[0])
             return (self._slice_shape(node.args[0]), *node.args[1:])
         if match_range(node) != (0, 1) or node.args[:2] != (self.rows, None):
             raise MixedRows
@@ -163,22 +187,32 @@ class RowSlice:
         return (self.size, *node.args[1:])
 
     def _slice_view(self, node: Node, nodes: list[Node]) -> tuple[Any, ...]:
-        name, out, (value, *rest) = node.op.name, node.outputs[0], node.args
+        name, out, value = node.op.name, node.outputs[0], node.args[0]
         if value in self.numbers:
             self.numbers.add(out)
-        if name == "td::basic_index":
-            if rest[0][:1] != ((0, self.rows, 1),) or None in rest[0]:
-                raise MixedRows
-            return self._read(value), (*rest[0][1:], (0, self.size, 1))
-        if name == "td::permute":
-            if rest[0][0] != 0:
-                raise MixedRows
-            return self._read(value), (*(axis - 1 for axis in rest[0][1:]), len(rest[0]) - 1)
+        if name in ("td::basic_index", "td::permute"):
+            return self._read(value), self._select(node, self.turned.get(value, 0))
         if name == "td::broadcast_to":
             return self._align(value, len(out.shape), nodes), self._slice_shape(out.shape)
         if name != "td::reshape" or out.shape[:1] != (self.rows,):
             raise MixedRows
         return self._read(value), self._slice_shape(out.shape)
+
+    def _select(self, node: Node, axis: int) -> tuple[Any, ...]:
+        """The plan or the axes for a copy of a read or a permute of a value, whose rows are an axis."""
+        entries, out = tuple(node.args[1]), node.outputs[0]
+        if node.op.name == "td::permute":
+            rest = [entry - (entry > axis) for entry in entries if entry != axis]
+            moved, plan = entries.index(axis), (*rest, len(rest))
+        else:
+            at = [n for n, entry in enumerate(entries) if entry is not None][axis]
+            if entries[at] != (0, self.rows, 1):
+                raise MixedRows
+            moved = sum(type(entry) is not int for entry in entries[:at])
+            plan = (*_drop(entries, at), (0, self.size, 1))
+        if node.args[0] not in self.numbers:
+            self._mark(out, moved)
+        return plan
 
     def _slice_fold(self, node: Node, nodes: list[Node]) -> tuple[Any, ...] | None:
         axes, value, name = reduced_axes(node), node.args[0], node.op.schema.name
@@ -195,35 +229,52 @@ class RowSlice:
         """Write a float sum along the last axis as additions, in the order of a row."""
         value, out = self.known[node.args[0]], node.outputs[0]
         *lead, count, size = value.shape
-        dtype = value.spec.dtype
         is_short = axes == (len(value.shape) - 1,) and count <= MOST_ADDED
-        if (
-            node.op.name != "td::sum"
-            or not is_short
-            or dtype not in (float32, float64)
-            or out.spec.dtype != dtype
-        ):
+        if node.op.name != "td::sum" or not is_short or {value.spec.dtype, out.spec.dtype} not in _ADDED:
             raise MixedRows
+        total = self._add_up(value, nodes, node.source)
+        if node.kwargs.get("keepdims"):
+            total = self._reshape(total, (*lead, 1, size), nodes)
+        self.known[out] = total
+
+    def _add_up(self, value: Value, nodes: list[Node], source: str) -> Value:
+        """Add the elements along the axis before the rows; halves of lanes are joined, as for a row."""
+        *lead, count, size = value.shape
         spec = value.spec._replace(shape=(*lead, size))
 
         def add(one: object, two: object) -> Value:
-            return add_node(nodes, "td::add.Tensor", (one, two), spec, node.source)
+            return add_node(nodes, "td::add.Tensor", (one, two), spec, source)
 
         def fold(first: int, step: int) -> Value | None:
-            """The sum of the elements from one on, some apart: halves of lanes are joined, as for a row."""
             if first >= count:
                 return None
             if step < lanes:
                 one, two = fold(first, 2 * step), fold(first + step, 2 * step)
                 return one if two is None or one is None else add(one, two)
             plan = (*((0, n, 1) for n in lead), first, (0, size, 1))
-            return add_node(nodes, "td::basic_index", (value, plan), spec, node.source)
+            return add_node(nodes, "td::basic_index", (value, plan), spec, source)
 
         lanes = 1 << (count - 1).bit_length()
-        total = add(fold(0, 1), 0.0)  # a sum of -0.0 is 0.0
-        if node.kwargs.get("keepdims"):
-            total = self._reshape(total, (*lead, 1, size), nodes)
-        self.known[out] = total
+        return add(fold(0, 1), 0.0)  # a sum of -0.0 is 0.0
+
+    def _slice_product(self, node: Node, nodes: list[Node]) -> None:
+        """Write a product of a matrix and a vector of each row, whose partial sums are products, as a sum of these."""
+        one, two = node.args[:2]
+        out = node.outputs[0]
+        is_matmul = node.op.name == "td::matmul" and not any(node.kwargs.values())
+        if not is_matmul or not {one, two} <= self.sliced or {len(one.shape), len(two.shape)} != {3}:
+            raise MixedRows
+        (_, m, k), n = one.shape, two.shape[2]
+        dtypes = {one.spec.dtype, two.spec.dtype, out.spec.dtype}
+        if (m > 1 and n > 1) or not 0 < k <= MOST_ADDED or dtypes not in _ADDED:
+            raise MixedRows
+        matrix, vector = self.known[one], self.known[two]
+        if n > 1:
+            spec = vector.spec._replace(shape=(n, k, self.size))
+            matrix, vector = add_node(nodes, "td::permute", (vector, (1, 0, 2)), spec, node.source), matrix
+        factor = self._reshape(vector, (k, self.size), nodes)
+        product = add_node(nodes, "td::mul.Tensor", (matrix, factor), matrix.spec, node.source)
+        self.known[out] = self._reshape(self._add_up(product, nodes, node.source), (m, n, self.size), nodes)
 
     def _slice_join(self, node: Node, nodes: list[Node]) -> tuple[Any, ...]:
         parts, axis = node.args[:2]
@@ -237,6 +288,11 @@ class RowSlice:
         if node.op.name != "td::index":
             raise MixedRows
         value, indices, axis = node.args
+        is_table = not self._has_rows(value) and 0 < axis == len(value.shape) - len(indices)
+        if is_table and all(one in self.sliced and len(one.shape) == 1 for one in indices):
+            self._mark(node.outputs[0], axis)
+            whole: tuple[Any, ...] = self._read(node.args)
+            return whole
         return self._read(value), *self._slice_positions(value, indices, axis, nodes)
 
     def _slice_scatter(self, node: Node, nodes: list[Node]) -> tuple[Any, ...]:
@@ -282,16 +338,17 @@ class RowSlice:
             return self._slice_switch(node)
         bodies = [x for x in node.args if type(x) is Graph]
         carry, *others = [x for x in node.args if type(x) is tuple]
-        if node.op.name == "control::scan" and any(map(self._has_rows, others[0])):
-            raise MixedRows  # the loop is over the rows
         given = [value for values in (carry, *others) for value in values]
-        copies = [self._copy_body(body, given) for body in bodies]
+        items = range(len(carry), len(carry) + len(others[0]) * (node.op.name == "control::scan"))
+        copies = [self._copy_body(body, given, items) for body in bodies]
         before, *marks = [
             [x in self.sliced for x in values] for values in (carry, *(b.outputs for b in bodies))
         ]
-        if marks[-1] != before + [False] * (len(marks[-1]) - len(before)) or any(map(any, marks[:-1])):
+        if marks[-1][: len(before)] != before or any(map(any, marks[:-1])):
             raise MixedRows
-        self._mark(node.outputs, marks[-1])
+        for number, (value, has_rows) in enumerate(zip(node.outputs, marks[-1], strict=True)):
+            if has_rows:
+                self._mark(value, int(number >= len(carry)))
         return (*copies, self._read(carry), *self._read(tuple(others)))
 
     def _slice_switch(self, node: Node) -> tuple[Any, ...]:
@@ -300,18 +357,20 @@ class RowSlice:
         marks = {tuple(value in self.sliced for value in branch.outputs) for branch in branches}
         if self._has_rows(index) or len(marks) != 1:
             raise MixedRows
-        self._mark(node.outputs, marks.pop())
+        for value, has_rows in zip(node.outputs, marks.pop(), strict=True):
+            if has_rows:
+                self.sliced.add(value)
         return copies, self._read(index), self._read(operands)
 
-    def _mark(self, values: Sequence[Value], has_rows: Sequence[bool]) -> None:
-        self.sliced.update(value for value, marked in zip(values, has_rows, strict=True) if marked)
-
-    def _copy_body(self, body: Graph, given: Sequence[Value]) -> Graph:
-        for inner, value in zip(body.inputs, given, strict=True):
-            if value in self.numbers:
-                self.numbers.add(inner)
-            elif value in self.sliced:
-                self.sliced.add(inner)
+    def _copy_body(self, body: Graph, given: Sequence[Value], items: Sequence[int] = ()) -> Graph:
+        """Copy a body whose inputs are some values, or for some numbers the items of these."""
+        for number, (inner, value) in enumerate(zip(body.inputs, given, strict=True)):
+            if value in self.numbers or value in self.sliced:
+                if number in items:
+                    raise MixedRows  # the loop is over the rows
+                (self.numbers if value in self.numbers else self.sliced).add(inner)
+            elif value in self.turned:
+                self._mark(inner, self.turned[value] - (number in items))
         return self.copy(body)
 
 
@@ -323,5 +382,6 @@ _RULES = {
     "gather": RowSlice._slice_gather,
     "scatter": RowSlice._slice_scatter,
     "join": RowSlice._slice_join,
+    "contraction": RowSlice._slice_product,
 }
 """By the kind of an operator: checks a node, and returns the arguments of its copy."""

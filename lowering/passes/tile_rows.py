@@ -9,17 +9,16 @@ Source: loop interchange and strip mining, as in :mod:`.tile_loops`.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
 from ... import lazy
 from ...named_tuple import NamedTuple
-from ...tracer.graph import Graph, Node, Value
+from ...tracer.graph import Graph, Node, Value, bodies_of
 from ..fusion.ranges import match_range
 from ..kernel_selection import uniform_constant
-from .loop_passes import Rewritten, Scan, replace_scans, scan_node, scan_of
-from .rewrite import add_node, add_slice
+from .loop_passes import Rewritten, Scan, is_scan, scan_node, scan_of, substitute
+from .rewrite import add_node, add_slice, empty_like, replace_arguments
 from .row_slices import MixedRows, RowSlice, rotate
 
 _loop_dce = lazy.Module(".lowering.passes.loop_dce")
@@ -32,18 +31,41 @@ LEAST_ROWS, MOST_BYTES, LANES = 24, 128 * 1024, 8
 
 
 def tile_rows(graph: Graph) -> Graph:
-    """Run scans whose rows are independent over tiles of rows."""
+    """Run scans whose rows are independent over tiles of rows: the outermost ones of nested loops."""
     shown = {value for value in graph.outputs if isinstance(value, Value)}
-    for node in graph.nodes:
-        if getattr(node.op.decl, "kind", "") == "control":
-            shown.update(node.inputs)
-    tiled = replace_scans(graph, functools.partial(_tile, shown))
-    if tiled is graph:
+    loops = [node for node in graph.nodes if getattr(node.op.decl, "kind", "") == "control"]
+    for node in loops:
+        shown.update(node.inputs)
+    replaced: dict[Node, Rewritten] = {}
+    for node in loops:
+        rewritten = (_tile(shown, node) if is_scan(node) else None) or _tile_bodies(node)
+        if rewritten is not None:
+            replaced[node] = rewritten
+    if not replaced:
         return graph
-    pruned: Graph = _loop_dce.prune_control(
-        _pipeline.remove_dead_code(tiled)
-    )  # tiles store what nothing reads
-    return pruned
+    out, env = empty_like(graph), dict[Value, Value]()
+    for node in graph.nodes:
+        nodes, values = replaced.get(node, ([node], {}))
+        out.nodes += nodes
+        env.update(values)
+    out.outputs = list(graph.outputs)
+    pruned: Graph = _loop_dce.prune_control(_pipeline.remove_dead_code(substitute(out, env)))
+    return pruned  # tiles store what nothing reads
+
+
+def _tile_bodies(node: Node) -> Rewritten | None:
+    """Tile the scans in the bodies of a loop or a branch."""
+
+    def tile(arg: object) -> object:
+        if type(arg) is tuple:
+            return tuple(map(tile, arg))
+        return tile_rows(arg) if isinstance(arg, Graph) else arg
+
+    args = tuple(map(tile, node.args))
+    made = replace_arguments(node, args, node.kwargs)
+    if all(one is other for one, other in zip(bodies_of(made), bodies_of(node), strict=True)):
+        return None
+    return [made], dict(zip(node.outputs, made.outputs, strict=True))
 
 
 def _tile(shown: set[Value], node: Node) -> Rewritten | None:
@@ -70,11 +92,17 @@ class Operands(NamedTuple):
         rows: the number of rows.
         sliced: the inputs of the body that have rows.
         numbers: those that hold the number of each row.
+        turned: those whose rows are the second axis.
     """
 
     rows: int
     sliced: list[Value]
     numbers: list[Value]
+    turned: list[Value]
+
+    def slice(self, size: int) -> RowSlice:
+        """Make what copies the body for some rows."""
+        return RowSlice(self.rows, size, self.sliced, self.numbers, self.turned)
 
 
 def _find_operands(scan: Scan) -> Operands | None:
@@ -86,15 +114,17 @@ def _find_operands(scan: Scan) -> Operands | None:
     rows = max((value.shape[0] for value in body.inputs[:count] if value.shape), default=0)
     if rows < LEAST_ROWS or body.inputs[0].spec.device != "cpu":
         return None
-    sliced, numbers = list[Value](), list[Value]()
+    sliced, numbers, turned = (list[Value]() for _ in range(3))
     for inner, value in zip(body.inputs, scan.given, strict=True):
         if inner.shape[:1] != (rows,):
+            if inner.shape == value.shape and inner.shape[1:2] == (rows,) and _transposed(value):
+                turned.append(inner)
             continue
         if inner in body.inputs[count : count + len(scan.xs)] and _transposed(value) is None:
             return None
         is_number = value.node is not None and match_range(value.node) == (0, 1)
         (numbers if is_number else sliced).append(inner)
-    return _drop_tables(scan, Operands(rows, sliced, numbers))
+    return _drop_tables(scan, Operands(rows, sliced, numbers, turned))
 
 
 def _is_plain(value: object) -> bool:
@@ -106,7 +136,7 @@ def _drop_tables(scan: Scan, operands: Operands) -> Operands | None:
     consts = set(scan.body.inputs[len(scan.carry) + len(scan.xs) :])
     while True:
         try:
-            copier = RowSlice(operands.rows, operands.rows, operands.sliced, operands.numbers)
+            copier = operands.slice(operands.rows)
             copier.copy(scan.body)
         except MixedRows as fault:
             if fault.value not in consts:
@@ -122,7 +152,7 @@ def _drop_tables(scan: Scan, operands: Operands) -> Operands | None:
 def _transposed(value: Value) -> tuple[int, ...] | None:
     """The axes of a permute that takes the steps from behind the rows; None for other values."""
     node = value.node
-    if node is None or node.op.name != "td::permute" or tuple(node.args[1])[1] != 0:
+    if node is None or node.op.name != "td::permute" or tuple(node.args[1])[1:2] != (0,):
         return None
     return tuple(node.args[1])
 
@@ -132,7 +162,7 @@ def _choose_rows(scan: Scan, operands: Operands) -> int:
     count, items = len(scan.carry), len(scan.xs)
     carry, consts = scan.body.inputs[:count], scan.body.inputs[count + items :]
     stacked = [*scan.body.inputs[count : count + items], *scan.body.outputs[count:]]
-    bytes_of = sum(_row_bytes(value, operands.rows) for value in operands.sliced)
+    bytes_of = sum(_row_bytes(value, operands.rows) for value in (*operands.sliced, *operands.turned))
     bytes_of += (scan.length - 1) * sum(
         _row_bytes(value, operands.rows) for value in stacked if value in operands.sliced
     )
@@ -153,7 +183,7 @@ def _choose_divisor(rows: int, wanted: int) -> int:
 
 
 def _row_bytes(value: Value, rows: int) -> int:
-    return value.spec.dtype.itemsize * value.spec.size // rows if value.shape[:1] == (rows,) else 0
+    return value.spec.dtype.itemsize * value.spec.size // rows if rows in value.shape[:2] else 0
 
 
 # -- the operands ------------------------------------------------------------------------------------------------------
@@ -189,8 +219,8 @@ def _find_sources(scan: Scan, operands: Operands) -> Sources:
         graph.nodes.append(node)
 
     for number, (inner, value) in enumerate(zip(scan.body.inputs, scan.given, strict=True)):
-        has_rows = inner in operands.sliced or inner in operands.numbers
-        is_turned = has_rows and number in items and value.node is not None
+        has_rows = inner in (*operands.sliced, *operands.numbers, *operands.turned)
+        is_turned = has_rows and (number in items or inner in operands.turned)
         ordered.append(value.node.args[0] if is_turned and value.node is not None else value)
         add(ordered[-1], has_rows)
     graph.inputs = list(inputs)
@@ -231,7 +261,7 @@ class _Writer:
         self.leaves = self.sources.graph.inputs
         self.sliced = [value for value in self.leaves if value.shape[:1] == (operands.rows,)]
         self.sliced = [value for value in self.sliced if value not in self._find_tables()]
-        copier = RowSlice(operands.rows, tile, operands.sliced, operands.numbers)
+        copier = operands.slice(tile)
         copier.copy(scan.body)
         self.has_rows = [value in copier.sliced for value in scan.body.outputs]
         count = len(scan.carry)
@@ -239,7 +269,7 @@ class _Writer:
 
     def _find_tables(self) -> set[Value]:
         """The operands without rows that have as many entries as there are rows."""
-        known = {*self.operands.sliced, *self.operands.numbers}
+        known = {*self.operands.sliced, *self.operands.numbers, *self.operands.turned}
         pairs = zip(self.scan.body.inputs, self.sources.operands, strict=True)
         return {value for inner, value in pairs if inner not in known}
 
@@ -304,15 +334,14 @@ class _Writer:
             self.scan.body.inputs, self.sources.operands, self.scan.given, strict=True
         ):
             has_rows = value in copier.sliced, value in copier.numbers
-            if has_rows != (inner in operands.sliced, inner in operands.numbers):
+            if has_rows != (inner in (*operands.sliced, *operands.turned), inner in operands.numbers):
                 raise MixedRows
             own.append(
                 copier.known[value]
                 if value is outer
                 else self._order_steps(copier.known[value], outer, nodes)
             )
-        body = RowSlice(operands.rows, size, operands.sliced, operands.numbers).copy(self.scan.body)
-        body = _pipeline.optimize_body(body)
+        body = _pipeline.optimize_body(operands.slice(size).copy(self.scan.body))
         carry, xs, consts = own[:count], own[count : count + items], own[count + items :]
         made = self.scan._replace(body=body, carry=tuple(carry), xs=tuple(xs), consts=tuple(consts))
         nodes.append(scan_node(made, self.source))

@@ -93,6 +93,48 @@ def smallest(row, k):
     return td.fori_loop(0, 4, step, row)
 
 
+def distance(row, k):
+    """A loop over a carry of the outer loop, whose results become that carry."""
+
+    def line(above, i):
+        def cell(left, given):
+            up, corner, j = given
+            best = td.minimum(td.minimum(up, left) + 1, corner + td.where(i == j, 0, 1))
+            return best, best
+
+        first = above[0] + 1
+        _, rest = td.scan(cell, first, (above[1:], above[:-1], k))
+        return td.concat([first[None], rest]), above.max()
+
+    return td.scan(line, td.arange(k.shape[0] + 1), k[::-1])
+
+
+def best_path(row, k):
+    """A table of which each row reads a column."""
+    table = td.asarray(np.random.default_rng(3).random((2, 5)))
+    return td.scan(lambda c, j: ((c[:, None] + table[:, :2]).max(0) + table[:, j], None), table[:, k[0]], k)[
+        0
+    ]
+
+
+def products(row, k):
+    def step(i, c):
+        power = td.stack([c[0] * 0 + 1, c[0], c[1], c[0] * c[1]])
+        return row[4:].reshape(2, 2) @ c * 0.5 + (row[:4] @ power) * 0.1
+
+    return td.fori_loop(0, 6, step, row[:2])
+
+
+def columns(row, k):
+    """A loop over columns of a result that an inner loop stacks."""
+
+    def step(i, c):
+        _, parts = td.scan(lambda a, x: (a + x, a * x), c[0] * 0.5, c)
+        return c * 0.5 + parts[3] * 0.1 + parts[::-1]
+
+    return td.fori_loop(0, 3, step, row)
+
+
 PROGRAMS = {
     f.__name__: f
     for f in (
@@ -109,6 +151,10 @@ PROGRAMS = {
         sort_slowly,
         points,
         smallest,
+        distance,
+        best_path,
+        products,
+        columns,
     )
 }
 ROWS = {"even": 160, "odd": 171, "prime": 211}
@@ -172,11 +218,11 @@ def one_row(x):
     return td.fori_loop(0, 5, lambda i, c: c + c[i], x)
 
 
-def products(x):
+def large_products(x):
     return td.fori_loop(0, 5, lambda i, c: c @ x[:8] * 0.1, x)
 
 
-@pytest.mark.parametrize("program", [mean_of_rows, rolled_rows, rows_at_positions, one_row, products])
+@pytest.mark.parametrize("program", [mean_of_rows, rolled_rows, rows_at_positions, one_row, large_products])
 def test_loops_whose_rows_depend_on_each_other_are_kept(program, small_tiles):
     x = td.asarray(np.random.default_rng(0).standard_normal((160, 8)))
     result = td.jit(program)(x)
