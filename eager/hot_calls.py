@@ -162,7 +162,10 @@ class HotCalls:
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call that the native entry did not take."""
         if kwargs and self.names is not None and not kwargs.keys() <= self.names:
-            return self.respell(*args, **kwargs)
+            names = self._find_renaming(len(args), *kwargs)
+            if names is None:
+                return self.respell(*args, **kwargs)
+            return self.function(*args, **dict(zip(names, kwargs.values())))
         for recorder in self.recorders:
             values = recorder.entry(*args, **kwargs)
             if values is not None:
@@ -177,6 +180,11 @@ class HotCalls:
         if kind is None:
             return self._run_converted(args, kwargs)
         return self._run_counted(kind, args, kwargs)
+
+    def _find_renaming(self, *spelling: Any) -> tuple[str, ...] | None:
+        """Return the schema's names of the keywords of a call, where it differs by them only; None for other calls."""
+        renamings = getattr(getattr(self.respell, "respelled", None), "renamings", None)
+        return None if renamings is None else renamings.get(spelling)
 
     def _run_counted(self, kind: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Run a call of a kind, and count it; the kind is compiled if it is hot."""

@@ -34,6 +34,7 @@ class RespelledCalls:
         spellings: what the operator accepts.
         variadic, ignored: the declaration's fields of these names.
         known: (number of positional arguments, *names) -> a function of the arguments that runs the call.
+        renamings: the same -> the names of the schema, for calls that only name arguments otherwise.
     """
 
     def __init__(self, operator: Operator):
@@ -43,6 +44,7 @@ class RespelledCalls:
         is_packed = is_variadic(operator.schema, self.variadic) and not isinstance(self.variadic, str)
         self.spellings = CallSpellings(operator.binder, getattr(operator.decl, "spellings", {}), is_packed)
         self.known: dict[tuple[object, ...], Callable[[Args, Kwargs], Any]] = {}
+        self.renamings: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def __call__(self, args: Args, kwargs: Kwargs) -> Any:
         """Run a call.
@@ -56,9 +58,17 @@ class RespelledCalls:
         if run is None:
             run = self._choose(len(args), tuple(kwargs))
             if len(self.known) >= _MOST_KNOWN:
-                self.known.clear()
+                self.clear()
             self.known[key] = run
+            names = getattr(run, "names", None)
+            if names is not None:
+                self.renamings[key] = names
         return run(args, kwargs)
+
+    def clear(self) -> None:
+        """Forget the translations."""
+        self.known.clear()
+        self.renamings.clear()
 
     def _choose(self, given: int, names: tuple[str, ...]) -> Callable[[Args, Kwargs], Any]:
         absent = [name for name in names if self._is_added(name)]
@@ -186,6 +196,7 @@ class RespelledCalls:
         def run(args: Args, kwargs: Kwargs) -> Any:
             return function(*args, **dict(zip(names, kwargs.values())))
 
+        run.names = tuple(names)  # type: ignore[attr-defined]
         return run
 
     def _writing(self, names: Sequence[str]) -> Callable[[Args, Kwargs], Any]:
@@ -287,7 +298,7 @@ def _forget(operator: Operator, defined: bool) -> None:
     name = operator.schema.namespace, operator.schema.name
     for other, calls in list(_calls.items()):
         if (other.schema.namespace, other.schema.name) == name:
-            calls.known.clear()
+            calls.clear()
 
 
 definition_listeners.append(_forget)
