@@ -43,21 +43,26 @@ def as_template(op, dtype, sample):
     return replace((sample.args, dict(sample.kwargs)), TensorSample, take), arrays
 
 
-def outcome(run):
+def outcome(run, has_layout):
     """The facts about a result, or the error."""
     try:
-        return facts(run())
+        tree, entries = facts(run())
     except Exception as fault:
         return type(fault), str(fault)
+    return tree, entries if has_layout else [(*one[:2], *one[3:]) for one in entries]
 
 
-def check(name, run):
-    """Compare a call as it is written with its compiled form; the first of three runs as it is written."""
+def check(op, name, run):
+    """Compare a call as it is written with its compiled form; the first of three runs as it is written.
+
+    The layout of a composite's result depends on whether earlier tests have made its own calls hot.
+    """
+    has_layout = op.decl.kind != "composite"
     with config.override(hot_loops=10**6):
-        wanted = outcome(run)
+        wanted = outcome(run, has_layout)
     with config.override(hot_loops=0):
         for _ in range(3):
-            assert outcome(run) == wanted, name
+            assert outcome(run, has_layout) == wanted, name
 
 
 def check_vmap(op, dtype, sample):
@@ -73,7 +78,7 @@ def check_vmap(op, dtype, sample):
     for axis in (0, -1):
         batches = to_tensors([np.stack([x] * SIZE, axis if x.ndim else 0) for x in arrays])
         axes = tuple(axis if x.ndim else 0 for x in arrays)
-        check(f"vmap {op.name} {dtype} {sample} {axis}", lambda: td.vmap(call, axes)(*batches))  # noqa: B023
+        check(op, f"vmap {op.name} {dtype} {sample} {axis}", lambda: td.vmap(call, axes)(*batches))  # noqa: B023
 
 
 def check_jvp(op, dtype, sample):
@@ -88,7 +93,7 @@ def check_jvp(op, dtype, sample):
 
     primals = to_tensors(arrays)
     tangents = [td.ones_like(x) if x.dtype.is_inexact else None for x in primals]
-    check(f"jvp {op.name} {dtype} {sample}", lambda: td.jvp(call, primals, tangents))
+    check(op, f"jvp {op.name} {dtype} {sample}", lambda: td.jvp(call, primals, tangents))
 
 
 @rotating
