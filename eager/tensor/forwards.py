@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .dunders import by_name
+from .inplace import write_rows
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from ...registry.types import TensorLike
-    from .tensor import Tensor
 
 
 # -- linear algebra ----------------------------------------------------------------------------------------------------
@@ -83,7 +84,16 @@ def index_put_(
     self: Tensor, indices: Sequence[Tensor], values: TensorLike, accumulate: bool = False
 ) -> Tensor:
     """Write values, or add them, to the elements that index tensors select; return the tensor."""
+    key = indices[0] if len(indices) == 1 else tuple(indices)
     if accumulate:
-        return self.copy_(self.at[tuple(indices)].add(values))
-    self[tuple(indices)] = values
+        return add_at(self, key, values)
+    self[key] = values
     return self
+
+
+def add_at(self: Tensor, key: object, values: TensorLike) -> Tensor:
+    """Add values to the elements at a key, of all that are at one position; return the tensor."""
+    written = None
+    if isinstance(key, Tensor) and isinstance(values, Tensor) and key.ndim == 1:
+        written = write_rows(self, 0, key, values, True)
+    return self.copy_(self.at[key].add(values)) if written is None else written

@@ -23,6 +23,7 @@ from ...registry.dispatch.state import state
 from ...registry.dtypes import bool_
 from ...registry.function import functions, make_function
 from ...registry.lazy_operators import find_lazy, register_lazy
+from ...registry.native_type import accept_entry
 from ...registry.operator import Operator, lock, operators
 from ...registry.schemas.schema import Alias, Argument, Return, Schema
 from ...registry.values import TensorSpec, describe
@@ -167,6 +168,25 @@ _DIRECT = frozenset((int, float, bool, complex, str, type(None)))
 _KERNEL_KEYS = (DispatchKey.CPU, DispatchKey.ADInplaceOrView, DispatchKey.WeakScalar, DispatchKey.AutogradCPU)
 
 
+@accept_entry("write_rows")
+def write_rows(x: Tensor, axis: int, index: Tensor, source: Tensor, adds: bool) -> Tensor | None:
+    """Write slices or elements of a source at positions along an axis of a tensor, or add them, in place.
+
+    Args:
+        x: the tensor.
+        axis: the axis.
+        index: a vector of positions of slices; or the position of each element, with the shape of the source.
+        source: a tensor of the dtype of ``x``, and of its shape but for the axis.
+        adds: whether elements are added; otherwise the last one for a position is stored.
+
+    Returns:
+        The tensor; None if an operator must run the call, and nothing was written.
+
+    Native twin: backends/cpu/fastpath/entries/rt_row_writes.py:write_rows
+    """
+    return None
+
+
 class _DirectWrite:
     """Runs the calls of an in-place operator that nothing observes: the functional form's native entry, and a copy.
 
@@ -180,11 +200,19 @@ class _DirectWrite:
 
     def __init__(self, op: Operator, inner: Operator):
         self.op, self.function, self.version, self.limit = op, functions[inner.name], -1, 0
+        self.writes = inner.decl.inplace if type(inner.decl.inplace) is str else ""
+        self.names = [argument.name for argument in op.schema.positional]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a call."""
+        if self.writes and self.op.version == self.version and self.limit and not self.op.extra_keys:
+            written = self._write_rows(args, kwargs)
+            if written is not None:
+                return written
         if not self._takes(args, kwargs):
             return self.op(*args, **kwargs)
+        if self.writes == "set" and self._fill_rows(*args, **kwargs):
+            return args[0]
         try:
             result = self.function(*args, **kwargs)
         except TandemError:
@@ -193,6 +221,30 @@ class _DirectWrite:
             return self.op(*args, **kwargs)
         args[0][...] = result
         return args[0]
+
+    def _write_rows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+        """Run a call that writes at positions along an axis by native code; None if that does not take it."""
+        factor = 1
+        if kwargs:
+            others = dict(kwargs)
+            factor = others.pop("alpha", 1)
+            if others.keys() != {*self.names[len(args) :]}:
+                return None
+            args = (*args, *[others[name] for name in self.names[len(args) :]])
+        if len(args) != len(self.names) or type(args[-1]) is not Tensor:
+            return None
+        x, axis, index, source = args
+        return write_rows(x, axis, index, source if factor == 1 else source * factor, self.writes == "add")
+
+    def _fill_rows(self, x: Tensor, axis: object, index: object, source: object, **options: object) -> bool:
+        """Write a number at positions along the first axis; whether that is what the call does."""
+        is_vector = axis == 0 and type(index) is Tensor and index._array.ndim == 1
+        if options or type(source) is Tensor or not is_vector:
+            return False
+        if x._array.ndim != 1 and self.names[-1] != "value":
+            return False  # each position is that of an element
+        x[index] = source
+        return True
 
     def _takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         op = self.op

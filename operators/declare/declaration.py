@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import UnsupportedError
 from ...named_tuple import NamedTuple
@@ -139,6 +139,8 @@ class Declaration(NamedTuple):
             in ``tests/harness/samples``, alone or in a tuple with further arguments.
         tolerance: relative tolerance by dtype name, where the kind's default is too strict.
         inplace: whether an in-place variant (``clip_``) exists; elementwise methods of a tensor have one anyway.
+            ``"set"`` or ``"add"``: it writes the last argument, or adds it, at positions along an axis, the arguments
+            before it.
         method: whether it is a method of Tensor.
         explicit: for composites: a trace records the operator itself (CompositeExplicit) instead of decomposing it.
         batching: how the Batched layer runs the operator on tensors with a batch axis in front, a rule of
@@ -182,7 +184,7 @@ class Declaration(NamedTuple):
     samples: Samples | None = None
     errors: Errors | None = None
     tolerance: Mapping[str, float] = {}
-    inplace: bool = False
+    inplace: bool | Literal["set", "add"] = False
     method: bool = True
     explicit: bool = False
     batching: Callable[..., Any] | None = None

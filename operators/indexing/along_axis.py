@@ -119,7 +119,7 @@ def gather(self: Tensor, axis: int, index: Tensor) -> Tensor:
     errors="samples.along_axis.scatter_errors",
     dtypes=ALL,
     spellings={"value": "src"},
-    inplace=True,
+    inplace="set",
 )
 def scatter(self: Tensor, axis: int, index: Tensor, src: Tensor, *, reduce: str | None) -> Tensor:
     positions, part = _positions("scatter", self, axis, index), _source_part("scatter", src, index)
@@ -141,7 +141,7 @@ def scatter(self: Tensor, axis: int, index: Tensor, src: Tensor, *, reduce: str 
     samples="samples.along_axis.scatter_samples",
     errors="samples.along_axis.scatter_errors",
     dtypes=NUMERIC,
-    inplace=True,
+    inplace="add",
 )
 def scatter_add(self: Tensor, axis: int, index: Tensor, src: Tensor) -> Tensor:
     part = _source_part("scatter_add", src, index)
@@ -241,7 +241,7 @@ def _check_source(name: str, self: Tensor, axis: int, index: Tensor, source: Ten
     samples="samples.along_axis.index_write_samples",
     errors="samples.along_axis.index_write_errors",
     dtypes=NUMERIC,
-    inplace=True,
+    inplace="add",
 )
 def index_add(self: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: Number) -> Tensor:
     index = _check_vector("index_add", index)
@@ -260,7 +260,7 @@ def index_add(self: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: 
     samples="samples.along_axis.index_write_samples",
     errors="samples.along_axis.index_write_errors",
     dtypes=ALL,
-    inplace=True,
+    inplace="set",
 )
 def index_copy(self: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:
     index = _check_vector("index_copy", index)
@@ -278,7 +278,7 @@ def index_copy(self: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor
     samples="samples.along_axis.index_fill_samples",
     errors="samples.along_axis.index_fill_errors",
     dtypes=ALL,
-    inplace=True,
+    inplace="set",
 )
 def index_fill(self: Tensor, axis: int, index: Tensor, value: Tensor) -> Tensor:
     if is_tensor(value) and spec_of(value).shape:

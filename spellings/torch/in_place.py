@@ -152,8 +152,11 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     >>> torch.zeros(2, 2).put_(torch.tensor([3]), torch.ones(1)).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
-    selected = reshape(self.clone(), (-1,)).at[reshape(index, (-1,))]
-    values = reshape(source, (-1,))
+    positions, values = reshape(index, (-1,)), reshape(source, (-1,))
+    if self.is_contiguous():
+        _forwards.index_put_(reshape(self, (-1,)), (positions,), values, accumulate)
+        return self
+    selected = reshape(self.clone(), (-1,)).at[positions]
     result = selected.add(values) if accumulate else selected.set(values)
     return self.copy_(reshape(result, self.shape))
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tandem as td
 from rotation import share_each_commit
+from row_programs import RowProgram
 from tandem import config
 from tandem.lowering.passes import tile_rows
 from tandem.registry.dtypes import float64, int64
@@ -200,6 +201,25 @@ def test_tiled_rows_have_the_bits_of_single_rows(case, small_tiles):
 def test_loops_of_independent_rows_are_tiled(name, small_tiles):
     td.jit(td.vmap(PROGRAMS[name])).lower(td.zeros((160, 8)), td.zeros((160, 8), dtype=int64)).kernels()
     assert small_tiles
+
+
+def have_same_bits(x, y):
+    x, y = np.asarray(x), np.asarray(y)
+    nan, other = (np.isnan(a) if a.dtype.kind == "f" else np.zeros(a.shape, bool) for a in (x, y))
+    return np.array_equal(nan, other) and x[~nan].tobytes() == y[~other].tobytes()
+
+
+@native
+@pytest.mark.parametrize("seed", share_each_commit(range(160), 20))
+def test_tiled_random_programs_have_the_bits_of_others(seed, small_tiles, monkeypatch):
+    random = np.random.default_rng(seed)
+    program, rows = RowProgram(random, int(random.integers(1, 9))), int(random.choice([64, 96, 101, 160]))
+    x = td.asarray(random.standard_normal((rows, 8)).astype(random.choice(["float32", "float64"])))
+    k = td.asarray(random.integers(0, 9, (rows, 8)))
+    tiled = td.jit(td.vmap(program))(x, k)
+    monkeypatch.setattr(tile_rows, "_choose_rows", lambda *_: 0)
+    plain = td.jit(td.vmap(program))(x, k)
+    assert all(map(have_same_bits, td.tree.leaves(tiled), td.tree.leaves(plain)))
 
 
 def mean_of_rows(x):

@@ -27,6 +27,7 @@ rt_operator_slots.py: slots of the type Tensor that call special methods: ``x + 
 rt_protocols.py: ``__array_ufunc__``, ``__array_function__``
 rt_reduce.py: reductions
 rt_results.py: results of jitted functions that are views or copies, and writes into arguments
+rt_row_writes.py: writes at positions along an axis, in place
 rt_scans.py: scans
 rt_subscript.py: ``x[key]``, ``basic_index``
 rt_type_slots.py: slots of the type Tensor: its deallocator, buffer, length, numbers and iterator

@@ -40,6 +40,7 @@ rt_parts = lazy.Module(".backends.cpu.fastpath.entries.rt_parts")
 rt_protocols = lazy.Module(".backends.cpu.fastpath.entries.rt_protocols")
 rt_ranges = lazy.Module(".backends.cpu.fastpath.entries.rt_ranges")
 rt_reduce = lazy.Module(".backends.cpu.fastpath.entries.rt_reduce")
+rt_row_writes = lazy.Module(".backends.cpu.fastpath.entries.rt_row_writes")
 rt_scans = lazy.Module(".backends.cpu.fastpath.entries.rt_scans")
 rt_subscript = lazy.Module(".backends.cpu.fastpath.entries.rt_subscript")
 rt_type_slots = lazy.Module(".backends.cpu.fastpath.entries.rt_type_slots")
@@ -137,6 +138,7 @@ GROUPS = (
     *(Group(rt_joins, {kind: "join"}, ONE | {"STACK": int(kind == "stack")}) for kind in ("concat", "stack")),
     *(Group(rt_gathers, {kind: "gather"}, ONE | {"TAKE": int(kind == "take")}) for kind in ("index", "take")),
     Group(rt_subscript, {"basic_index": "basic_index"}, SHAPED),
+    Group(rt_row_writes, {"write_rows": "write_rows"}),
 )
 KINDS = {kind: group for group in GROUPS for kind in group.functions}
 
