@@ -26,12 +26,12 @@ class HotFunction(NativeCallable):  # type: ignore[misc]
 
     Args:
         fn: the function.
-        draws: whether it draws from random generators; it is pure otherwise.
+        writes: whether it writes into its arguments, or into the states of random generators; it is pure otherwise.
     """
 
-    def __init__(self, fn: Function, draws: bool = False):
+    def __init__(self, fn: Function, writes: bool = False):
         functools.update_wrapper(self, fn)
-        self._fn, self._draws = fn, draws
+        self._fn, self._writes = fn, writes
         self._run: Function | None = None
 
     def __call__(self, /, *args: object, **kwargs: object) -> object:
@@ -42,7 +42,7 @@ class HotFunction(NativeCallable):  # type: ignore[misc]
             run = self._fn
             if is_native:
                 calls = HotCalls(self, self._fn, self._fn)
-                calls.draws, run = self._draws, calls.call
+                calls.writes, run = self._writes, calls.call
             self._run = run
         return run(*args, **kwargs)
 
@@ -73,9 +73,9 @@ def compile_when_hot(fn: F) -> F:
     return cast(F, HotFunction(fn))
 
 
-def compile_draws_when_hot(fn: F) -> F:
-    """As :func:`compile_when_hot`, of a function that draws from random generators.
+def compile_writes_when_hot(fn: F) -> F:
+    """As :func:`compile_when_hot`, of a function that writes into its arguments, or draws from random generators.
 
     The generators are arguments, or captured. Calls on tensors that require gradients run the function itself.
     """
-    return cast(F, HotFunction(fn, draws=True))
+    return cast(F, HotFunction(fn, writes=True))

@@ -119,13 +119,13 @@ class HotCalls:
 
     Attributes:
         is_enabled: whether calls may be compiled.
-        draws: whether the function draws from random generators, among its arguments or captured.
+        writes: whether the function writes into its arguments, or the states of random generators.
         fall_back: runs the calls that the native entry does not take: :meth:`call`, or what counts fewer calls.
         find_weight: returns how many calls the one that is running represents, where not all reach :meth:`call`.
     """
 
     is_enabled = True
-    draws = False
+    writes = False
     find_weight: Callable[[], int] | None = None
 
     def __init__(
@@ -174,7 +174,7 @@ class HotCalls:
                     return result
         self.misses += 1
         is_left = self.misses > MOST_MISSES and self.misses % SAMPLED
-        if is_left or not self.is_enabled or is_watched() or (self.draws and draw_watches.count):
+        if is_left or not self.is_enabled or is_watched() or (self.writes and draw_watches.count):
             return self.plain(*args, **kwargs)
         kind = self._kind_of_call(args, kwargs, current().flags)
         if kind is None:
@@ -323,7 +323,7 @@ class HotCalls:
         with _lock:
             if self.compiler is None:
                 self.compiler = make(
-                    self.function, self.fall_back, self.traced, self.recorders, self.plain, self.draws
+                    self.function, self.fall_back, self.traced, self.recorders, self.plain, self.writes
                 )
         if not self.compiler.is_canonical(args, kwargs):
             return RESPELLED

@@ -47,17 +47,17 @@ class HotFunction(JitFunction):
 
     _as_recorded = True
 
-    def __init__(self, fn: Function, names: tuple[str, ...], native: NativeEntry, draws: bool):
+    def __init__(self, fn: Function, names: tuple[str, ...], native: NativeEntry, writes: bool):
         super().__init__(fn, names)
-        self._native, self._draws = native, draws
+        self._native, self._writes = native, writes
 
     def _trace_and_compile(self, bound: BoundArguments, keys: Keys) -> Specialization:
         """Trace and compile a call.
 
         Raises:
             NotCompiled: it cannot be traced, for instance since another thread has registered a kernel meanwhile; it
-                writes something, or draws and is not declared to, or draws and is differentiated; it captures a tensor
-                that requires gradients; or a node has no compiled kernel.
+                writes something and is not declared to, or is differentiated; it captures a tensor that requires
+                gradients; or a node has no compiled kernel.
         """
         try:
             made = self._specialize(bound, keys)
@@ -71,7 +71,7 @@ class HotFunction(JitFunction):
             lower_graph(x) for x in ([made.program] if split is None else [split.forward, split.backward])
         ]
         is_recorded = any(guard.leaf.keys != CPU_KEYS for guard in made.captured)
-        is_writing = made.outputs.writes and (derivative is not None or not self._draws)
+        is_writing = made.outputs.writes and (derivative is not None or not self._writes)
         if is_writing or is_recorded or not all(map(has_kernels, lowered)):
             raise NotCompiled(f"{self.__name__} has no compiled form")
         if split is None:
@@ -88,7 +88,7 @@ class Compiler:
         traced: the function to trace.
         recorders: gets the objects that run calls on tensors that require gradients.
         plain: runs a call operator by operator.
-        draws: whether the function draws from random generators.
+        writes: whether the function writes into its arguments, or the states of random generators.
     """
 
     PASS = PASS
@@ -100,12 +100,12 @@ class Compiler:
         traced: Function,
         recorders: list[Any],
         plain: Function,
-        draws: bool = False,
+        writes: bool = False,
     ):
         self._native, self._traced = NativeEntry(function, fall_back), traced
         function.hot_entry = self._native  # the function keeps alive what its entry reads
         self._compiled: dict[frozenset[str], HotFunction] = {}
-        self._recorders, self._plain, self._draws = recorders, plain, draws
+        self._recorders, self._plain, self._writes = recorders, plain, writes
 
     def run(self, args: Args, kwargs: Kwargs, numbers: frozenset[str] = frozenset()) -> object:
         """Run a call of a compiled kind; :data:`PASS` if it cannot be compiled any more."""
@@ -158,7 +158,8 @@ class Compiler:
 
         The function may check a number, or have cases of it, that a trace does not see.
         """
-        for case_args, case_kwargs in _change_numbers(jitted, args, kwargs, numbers):
+        for case in _change_numbers(jitted, args, kwargs, numbers):
+            case_args, case_kwargs = _copy_tensors(case) if self._writes else case
             bound = jitted._arguments.bind(case_args, case_kwargs)
             known, scalars = jitted._find(bound, jitted._keys(bound))
             if known is not value:
@@ -168,7 +169,8 @@ class Compiler:
                 run = functools.partial(value.run, bound.leaves, scalars or ())
             else:
                 run = functools.partial(jitted._recorder.run, value, bound, scalars or (), None)
-            plain = functools.partial(self._plain, *case_args, **case_kwargs)
+            plain_args, plain_kwargs = _copy_tensors(case) if self._writes else case
+            plain = functools.partial(self._plain, *plain_args, **plain_kwargs)
             if not _are_same(_result_or_none(run), _result_or_none(plain)):
                 return False
         return True
@@ -183,7 +185,7 @@ class Compiler:
         if known is None:
             names = tuple(inspect.signature(self._traced).parameters)
             names = tuple(name for name in names if name in static or name not in given)
-            known = HotFunction(self._traced, names, self._native, self._draws)
+            known = HotFunction(self._traced, names, self._native, self._writes)
             self._compiled[static] = known
         return known
 
@@ -225,6 +227,11 @@ def _change_numbers(
                 yield args, {**kwargs, name: number}
             else:
                 yield (*args[:at], number, *args[at + 1 :]), kwargs
+
+
+def _copy_tensors(tree: Any) -> Any:
+    """Arguments with copies of the tensors, which a call may write into."""
+    return pytree.map_tree(lambda x: x.clone() if isinstance(x, Tensor) else x, tree)
 
 
 def _result_or_none(call: Callable[[], object]) -> object:

@@ -56,12 +56,10 @@ class GuardBuilder:
         self.specialization, self.arguments, self.convention = specialization, arguments, convention
         self.guards, self.build = Program(), Program()
         self.held = 0
-        # For each parameter of the graph, which held reference is the object given, and which is its array.
+        # by parameter of the graph: which held reference is the object given, and which is its array
         self.reference_indices: dict[int, int] = {}
         self.array_indices: dict[int, int] = {}
-        self.strided: dict[
-            int, int
-        ] = {}  # the parameters that are not contiguous, and the lowest offset in bytes
+        self.strided: dict[int, int] = {}  # those that are not contiguous, and the lowest offset in bytes
         self.parameter_of = {leaf: number for number, leaf in enumerate(specialization.dynamic)}
         self.arrays = sum(p.weak is None for p in convention.parameters)
         self.externals = 0
@@ -71,6 +69,7 @@ class GuardBuilder:
         )
         self.results = list(self.convention.storages)  # the specs of the arrays to allocate
         self.strides: dict[int, tuple[int, ...]] = {}  # in bytes, of those that are not C-contiguous
+        self.written: dict[int, int] = {}  # those that are stored in an argument, and the index of its array
 
     def record(self, positional: int, names: tuple[str, ...]) -> SpecializationStruct:
         """Build the struct for calls with ``positional`` positional arguments and the keywords ``names``."""
@@ -107,9 +106,10 @@ class GuardBuilder:
         made.point(at.Specialization.names, keywords.record())
         made.point(at.Specialization.guards, self.guards.record())
         made.point(at.Specialization.build, self.build.record())
-        made.point(at.Specialization.output_table, make_output_table(self.results, self.strides, self.arrays))
         if self.specialization.outputs.writes:
             _native_results.add_writes(self, made)
+        table = make_output_table(self.results, self.strides, self.arrays, self.written)
+        made.point(at.Specialization.output_table, table)
         return made
 
     # -- guards ----------------------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from ..lowering.layout import contiguous
 from ..lowering.loop_bodies import LoopThunk
 from ..lowering.lower import Lowered
 from ..lowering.lower import Output as Computed
-from ..lowering.thunks import NodeThunk
+from ..lowering.point_accesses import reads_what_it_writes
+from ..lowering.thunks import KernelThunk, NodeThunk
 from ..registry.dtypes import DType
 from ..registry.function import functions
 from .guards.leaves import NotNative
@@ -131,6 +132,10 @@ def add_writes(builder: GuardBuilder, record: SpecializationStruct) -> None:
         raise NotNative("it writes into an argument on a device")
     outputs = builder.specialization.outputs
     writes = [_find_write(builder, parameter, source) for parameter, source in outputs.writes]
+    for parameter, source in outputs.writes:
+        storage = _find_written_in_place(builder, parameter, source)
+        if storage is not None:
+            builder.written[storage] = builder.array_indices[parameter]
     tensors = [
         held - 1 for held in builder.array_indices.values()
     ]  # the objects given: tensors and NumPy arrays
@@ -138,6 +143,25 @@ def add_writes(builder: GuardBuilder, record: SpecializationStruct) -> None:
     record.set(at.Specialization.tensors, len(tensors))
     record.point(at.Specialization.write_table, make_write_table(writes))
     record.point(at.Specialization.tensor_table, make_int64_array(tensors))
+
+
+def _find_written_in_place(builder: GuardBuilder, parameter: int, source: Output) -> int | None:
+    """Find the storage of an argument's new contents that the code may store in the argument's memory at once.
+
+    That is where a single kernel computes them, which cannot fail, and reads each element before it writes it.
+    """
+    executable, convention = builder.specialization.executable, builder.convention
+    if source.kind == "parameter" or executable is None or len(executable.lowered.steps) != 1:
+        return None
+    lowered, output = executable.lowered, convention.outputs[source.number]
+    (step,), sharing = lowered.steps, [o for o in convention.outputs if (o.kind, o.index) == output[:2]]
+    if output.kind != "storage" or not output.same or len(sharing) != 1 or not isinstance(step, KernelThunk):
+        return None
+    if step.updated is not None or any(stage.has_index_maps() for stage in step.kernel.stages):
+        return None
+    value, out = lowered.optimized.parameters[parameter], lowered.storages[output.index]
+    is_same = value.spec == out.spec and out.spec.dtype.kind in "fcb"
+    return output.index if is_same and reads_what_it_writes(step, value, out, "cpu") else None
 
 
 def _find_write(builder: GuardBuilder, parameter: int, source: Output) -> WriteBack:

@@ -41,6 +41,7 @@ RESULTS = {
     "float": "the promoted dtype, or the default float for integers and bools",
     "bool": "bool",
     "real": "the promoted dtype, or its real part's for complex numbers",
+    "complex": "the complex dtype whose parts have the promoted dtype",
 }
 AUTOCAST = {
     "lower": "runs in the lower precision",

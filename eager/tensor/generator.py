@@ -16,7 +16,7 @@ from ...operators.random.typed_keys import Key
 from ...operators.shape.joining import concat
 from ...registry.dtypes import int64, uint32
 from ..autograd.recompute import note_draws
-from ..compiled import compile_draws_when_hot, compile_when_hot
+from ..compiled import compile_when_hot, compile_writes_when_hot
 from ..hot_calls import kind_of, kinds_of_containers
 from ..layers.levels import stack
 from ..layers.vmap.tensor import wrap_batched
@@ -188,7 +188,7 @@ def _method(name: str) -> Function:
     draw.__signature__ = inspect.Signature([first, *parameters[1:]])  # type: ignore[attr-defined]
     draw.__doc__ = f"Call :func:`tandem.random.{name}` with the next key; the other arguments are the same."
     draw.__name__, draw.__qualname__ = name, f"Generator.{name}"
-    return compile_draws_when_hot(draw)
+    return compile_writes_when_hot(draw)
 
 
 _NOT_DRAWN = ("Key", "clone", "fold_in", "key", "key_data", "wrap_key_data")

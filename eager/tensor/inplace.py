@@ -6,6 +6,7 @@ The functional operator computes the result, which is written into the memory of
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Array, Number
 
+_compiled = lazy.Module(".eager.compiled")
 _hot_calls = lazy.Module(".eager.hot_calls")
 _dtypes = lazy.Module(".registry.dtype_functions")
 # in-place operator -> the operator whose result it writes
@@ -187,6 +189,26 @@ def write_rows(x: Tensor, axis: int, index: Tensor, source: Tensor, adds: bool) 
     return None
 
 
+def _with_signature(function: Callable[..., Any], schema: Schema) -> Callable[..., Any]:
+    """Return a function with the parameters of a schema; numbers among its operands may vary from call to call."""
+
+    def call(*args: object, **kwargs: object) -> object:
+        return function(*args, **kwargs)
+
+    parameters = [
+        inspect.Parameter(
+            x.name,
+            inspect.Parameter.KEYWORD_ONLY if x.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=x.default if x.has_default else inspect.Parameter.empty,
+            annotation="TensorLike" if x.type.core in ("Tensor", "Scalar", "float") else "",
+        )
+        for x in schema.arguments
+    ]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = schema.name
+    return call
+
+
 class _DirectWrite:
     """Runs the calls of an in-place operator that nothing observes: the functional form's native entry, and a copy.
 
@@ -202,6 +224,8 @@ class _DirectWrite:
         self.op, self.function, self.version, self.limit = op, functions[inner.name], -1, 0
         self.writes = inner.decl.inplace if type(inner.decl.inplace) is str else ""
         self.names = [argument.name for argument in op.schema.positional]
+        self.is_cast = inner.decl.result == "bool"  # which is written as 0 or 1
+        self.hot: Callable[..., Any] | None = None  # runs the calls that are compiled when they are hot
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a call."""
@@ -213,6 +237,15 @@ class _DirectWrite:
             return self.op(*args, **kwargs)
         if self.writes == "set" and self._fill_rows(*args, **kwargs):
             return args[0]
+        hot = self.hot
+        if hot is None:
+            hot = self.hot = _compiled.compile_writes_when_hot(_with_signature(self._run, self.op.schema))
+        return hot(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a call of plain tensors, or of traced ones."""
+        if type(args[0]) is not Tensor or self.is_cast:
+            return self.op(*args, **kwargs)
         try:
             result = self.function(*args, **kwargs)
         except TandemError:
@@ -285,7 +318,7 @@ def make_inplace(inner: Operator) -> OperatorFunction[Tensor]:
         functional[op] = inner
         LIBRARY.impl(op, KERNELS.get(inner.schema.name) or _make_kernel(op, inner), DispatchKey.CPU)
     made = make_function(op, doc)
-    if inner.schema.name not in KERNELS and inner.decl.result != "bool":
+    if inner.schema.name not in KERNELS:
         made.use(_DirectWrite(op, inner))
     return made
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..eager.compiled import compile_draws_when_hot
+from ..eager.compiled import compile_writes_when_hot
 from ..eager.tensor.generator import Generator as _Generator
 from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, ShapeError
@@ -256,7 +256,7 @@ class Generator(ComposedDistributions, _Generator):
 
 for _name in vars(Generator).copy():
     if not _name.startswith("_") and _name not in ("spawn", "bytes", "shuffle"):
-        setattr(Generator, _name, compile_draws_when_hot(getattr(Generator, _name)))
+        setattr(Generator, _name, compile_writes_when_hot(getattr(Generator, _name)))
 
 
 def _fill(out: Tensor, size: Size, draw: Callable[..., Tensor]) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..eager.compiled import compile_draws_when_hot
+from ..eager.compiled import compile_writes_when_hot
 from ..eager.tensor.construct import move_to_device
 from ..eager.tensor.generator import default_generator
 from ..errors import DTypeError, ValueArgumentError
@@ -28,7 +28,7 @@ def _draw(self: Tensor, name: str, generator: Generator | None) -> Tensor:
     return move_to_device(drawn, self.device)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def uniform_(
     self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -42,7 +42,7 @@ def uniform_(
     return self.copy_(drawn if (from_, to) == (0, 1) else drawn * (to - from_) + from_)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -56,7 +56,7 @@ def normal_(
     return self.copy_(drawn if (mean, std) == (0, 1) else drawn * std + mean)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -64,7 +64,7 @@ def log_normal_(
     return self.copy_(exp(_draw(self, "normal", generator) * std + mean))
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -72,20 +72,20 @@ def cauchy_(
     return self.copy_(_draw(self, "cauchy_", generator) * sigma + median)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with random numbers of an exponential distribution of rate ``lambd``."""
     return self.copy_(_draw(self, "exponential_", generator) / lambd)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with the numbers of trials up to the first success, whose probability is ``p``."""
     drawn = (generator or default_generator).geometric(p, self.shape)
     return self.copy_(move_to_device(astype(drawn, self.dtype), self.device))
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with ones, with probabilities ``p``, and zeros.
 
@@ -97,7 +97,7 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     return self.copy_(move_to_device(astype(drawn, self.dtype), self.device))
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def random_(
     self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..eager.compiled import compile_writes_when_hot
 from ..eager.tensor import forwards as _forwards
 from ..eager.tensor.attributes import become_view
 from ..eager.tensor.construct import asarray
@@ -177,7 +178,7 @@ def _writing(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor
     first = (function.__doc__ or "").strip().partition("\n")[0]
     write.__doc__ = f"{first}\n\nIn place: writes the result into the tensor and returns it."
     write.__name__ = write.__qualname__ = name
-    return write
+    return compile_writes_when_hot(write)
 
 
 conj_physical_ = _writing(complex_views.conj_physical, "conj_physical_")

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..eager.compiled import compile_draws_when_hot
+from ..eager.compiled import compile_writes_when_hot
 from ..eager.tensor.construct import asarray, move_to_device
 from ..eager.tensor.generator import Generator, default_generator
 from ..errors import DTypeError, ShapeError, ValueArgumentError
@@ -79,7 +79,7 @@ def _draw(
     return finish(move_to_device(drawn, device), requires_grad, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def rand(
     *size: int | Sequence[int],
     generator: Generator | None = None,
@@ -99,7 +99,7 @@ def rand(
     return _draw("uniform", to_shape(size), generator, dtype, device, requires_grad, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def randn(
     *size: int | Sequence[int],
     generator: Generator | None = None,
@@ -114,7 +114,7 @@ def randn(
     return _draw("normal", to_shape(size), generator, dtype, device, requires_grad, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def randint(
     low: int,
     high: int | Sequence[int] | None = None,
@@ -141,7 +141,7 @@ def randint(
     return finish(move_to_device(astype(drawn, wanted), device), requires_grad, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def randperm(
     n: int,
     *,
@@ -164,7 +164,7 @@ def randperm(
     return finish(move_to_device(astype(drawn, wanted), device), requires_grad, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def rand_like(
     input: Tensor, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -175,7 +175,7 @@ def rand_like(
     )
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def randn_like(
     input: Tensor, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -186,7 +186,7 @@ def randn_like(
     )
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def randint_like(
     input: Tensor,
     low: int,
@@ -210,7 +210,7 @@ def randint_like(
 
 
 # -- with parameters ---------------------------------------------------------------------------------------------------
-@compile_draws_when_hot
+@compile_writes_when_hot
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -225,7 +225,7 @@ def bernoulli(
     return finish(move_to_device(astype(drawn, spec.dtype), spec.device), False, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -257,7 +257,7 @@ def multinomial(
     return finish(moveaxis(drawn, 0, -1), False, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def normal(
     mean: Tensor | Number,
     std: Tensor | Number = 1.0,
@@ -283,7 +283,7 @@ def normal(
     return finish(mean + std * move_to_device(drawn, target), requires_grad, out)
 
 
-@compile_draws_when_hot
+@compile_writes_when_hot
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random numbers of Poisson distributions with the elements as rates, in the dtype of the tensor.
 

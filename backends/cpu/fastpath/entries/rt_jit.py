@@ -189,13 +189,15 @@ def make_device_results(
 
 @native
 def allocate_results(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> bool:
-    """Allocate arrays for the results, held by the frame."""
+    """Allocate arrays for the results, held by the frame; some are stored in the memory of written arguments."""
     g, table = frame.globals_, spec.output_table
     for i in range(spec.outputs):
         item: jit_layout.Output = table + i * sizeof(jit_layout.Output)
-        array: capi.Ndarray = rt_memory.new_laid_out(
-            g, item.descr, item.rank, item.dims, item.strides, item.nbytes
-        )
+        array: capi.Ndarray = NULL
+        if unlikely(item.written != 0):
+            array = capi.new_ref(load(ptr, frame.held, (item.written - 1) * 8))
+        else:
+            array = rt_memory.new_laid_out(g, item.descr, item.rank, item.dims, item.strides, item.nbytes)
         if unlikely(array == NULL):
             return False
         rt_guards.adopt_reference(frame, array)

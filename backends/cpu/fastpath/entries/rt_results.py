@@ -109,7 +109,9 @@ def write_back(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> 
     for k in range(spec.writes):
         write = write_at(spec, k)
         array: capi.Ndarray = load(ptr, frame.held, write.target * 8 + 8)
-        capi.memcpy(array.data, load(ptr, frame.buffers, write.source * 8) + write.offset, write.nbytes)
+        contents = load(ptr, frame.buffers, write.source * 8) + write.offset
+        if contents != array.data:
+            capi.memcpy(array.data, contents, write.nbytes)
     return True
 
 

@@ -54,6 +54,9 @@ class Output(Struct):
     strides: ptr  # in bytes; NULL: C-contiguous
     nbytes: i64
     at: i64
+    written: (
+        i64  # 1 more than the index among the held references of the array whose memory it is; 0: its own
+    )
 
 
 class Write(Struct):

@@ -7,6 +7,7 @@ import functools
 import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from .....named_tuple import NamedTuple
@@ -177,7 +178,10 @@ def make_write_table(writes: Sequence[WriteBack]) -> StructMemory:
 
 
 def make_output_table(
-    storages: Sequence[TensorSpec], strides: Mapping[int, Sequence[int]], first: int
+    storages: Sequence[TensorSpec],
+    strides: Mapping[int, Sequence[int]],
+    first: int,
+    written: Mapping[int, int] = MappingProxyType({}),
 ) -> StructMemory:
     """Return the structs of the results to allocate.
 
@@ -185,11 +189,14 @@ def make_output_table(
         storages: their shapes and dtypes.
         strides: the strides in bytes of results that are not C-contiguous, by their index.
         first: the slot of the first one's data pointer; the others follow.
+        written: by the index of a result that is an argument's new contents, stored in its memory: the index of the
+            argument's array among the held references.
     """
     result = StructMemory(sizeof(at.Output) * max(len(storages), 1))
     for number, spec in enumerate(storages):
         dims, nbytes = make_int64_array(spec.shape), spec.size * spec.dtype.itemsize
         fields = {"rank": len(spec.shape), "dims": dims, "nbytes": nbytes, "at": first + number}
+        fields["written"] = written.get(number, -1) + 1
         for name, value in {"descr": spec.dtype.np, **fields}.items():
             result.store(number * sizeof(at.Output) + getattr(at.Output, name), value)
         if number in strides:
