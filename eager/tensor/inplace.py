@@ -32,7 +32,7 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Array, Number
+    from ...registry.types import Args, Array, Function, Kwargs, Number
 
 _compiled = lazy.Module(".eager.compiled")
 _hot_calls = lazy.Module(".eager.hot_calls")
@@ -189,7 +189,7 @@ def write_rows(x: Tensor, axis: int, index: Tensor, source: Tensor, adds: bool) 
     return None
 
 
-def _with_signature(function: Callable[..., Any], schema: Schema) -> Callable[..., Any]:
+def _with_signature(function: Function, schema: Schema) -> Function:
     """Return a function with the parameters of a schema; numbers among its operands may vary from call to call."""
 
     def call(*args: object, **kwargs: object) -> object:
@@ -225,7 +225,7 @@ class _DirectWrite:
         self.writes = inner.decl.inplace if type(inner.decl.inplace) is str else ""
         self.names = [argument.name for argument in op.schema.positional]
         self.is_cast = inner.decl.result == "bool"  # which is written as 0 or 1
-        self.hot: Callable[..., Any] | None = None  # runs the calls that are compiled when they are hot
+        self.hot: Function | None = None  # runs the calls that are compiled when they are hot
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a call."""
@@ -242,7 +242,7 @@ class _DirectWrite:
             hot = self.hot = _compiled.compile_writes_when_hot(_with_signature(self._run, self.op.schema))
         return hot(*args, **kwargs)
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, *args: Any, **kwargs: Any) -> object:
         """Run a call of plain tensors, or of traced ones."""
         if type(args[0]) is not Tensor or self.is_cast:
             return self.op(*args, **kwargs)
@@ -279,7 +279,7 @@ class _DirectWrite:
         x[index] = source
         return True
 
-    def _takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def _takes(self, args: Args, kwargs: Kwargs) -> bool:
         op = self.op
         if op.version != self.version:
             external = any(find_external_kernel(op, key) is not None for key in _KERNEL_KEYS)
