@@ -84,7 +84,8 @@ def index_put_(
     self: Tensor, indices: Sequence[Tensor], values: TensorLike, accumulate: bool = False
 ) -> Tensor:
     """Write values, or add them, to the elements that index tensors select; return the tensor."""
-    key = indices[0] if len(indices) == 1 else tuple(indices)
+    is_single = len(indices) == 1 and isinstance(indices[0], Tensor)
+    key: object = indices[0] if is_single else tuple(indices)
     if accumulate:
         return add_at(self, key, values)
     self[key] = values

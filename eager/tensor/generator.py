@@ -70,7 +70,8 @@ class Generator:
 
     def __init_subclass__(cls, **kwargs: object):
         super().__init_subclass__(**kwargs)
-        kinds_of_containers[cls] = _find_kind
+        if cls.key is Generator.key:  # compiled calls would not run another method
+            kinds_of_containers[cls] = _find_kind
 
     def __init__(self, seed: TensorLike = 0, *, randomness: str = "error"):
         if randomness not in CHOICES:

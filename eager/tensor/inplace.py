@@ -224,6 +224,8 @@ class _DirectWrite:
         self.op, self.function, self.version, self.limit = op, functions[inner.name], -1, 0
         self.writes = inner.decl.inplace if type(inner.decl.inplace) is str else ""
         self.names = [argument.name for argument in op.schema.positional]
+        self.takes_vector = inner.schema.name.startswith("index_")
+        self.has_factor = "alpha" in op.binder.names
         self.is_cast = inner.decl.result == "bool"  # which is written as 0 or 1
         self.hot: Function | None = None  # runs the calls that are compiled when they are hot
 
@@ -235,8 +237,6 @@ class _DirectWrite:
                 return written
         if not self._takes(args, kwargs):
             return self.op(*args, **kwargs)
-        if self.writes == "set" and self._fill_rows(*args, **kwargs):
-            return args[0]
         hot = self.hot
         if hot is None:
             hot = self.hot = _compiled.compile_writes_when_hot(_with_signature(self._run, self.op.schema))
@@ -257,27 +257,36 @@ class _DirectWrite:
 
     def _write_rows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
         """Run a call that writes at positions along an axis by native code; None if that does not take it."""
-        factor = 1
+        factor: float = 1
         if kwargs:
             others = dict(kwargs)
-            factor = others.pop("alpha", 1)
+            factor = others.pop("alpha", 1) if self.has_factor else 1
             if others.keys() != {*self.names[len(args) :]}:
                 return None
             args = (*args, *[others[name] for name in self.names[len(args) :]])
-        if len(args) != len(self.names) or type(args[-1]) is not Tensor:
+        if len(args) != len(self.names) or type(factor) not in (int, float):
             return None
         x, axis, index, source = args
+        if type(axis) is not int or not type(x) is type(index) is Tensor:
+            return None
+        if index._array.ndim != (1 if self.takes_vector else x._array.ndim):
+            return None
+        if type(source) in (int, float, bool):
+            return self._fill_rows(x, axis, index, source) if self.writes == "set" else None
+        if type(source) is not Tensor or self.names[-1] == "value":
+            return None
         return write_rows(x, axis, index, source if factor == 1 else source * factor, self.writes == "add")
 
-    def _fill_rows(self, x: Tensor, axis: object, index: object, source: object, **options: object) -> bool:
-        """Write a number at positions along the first axis; whether that is what the call does."""
-        is_vector = axis == 0 and type(index) is Tensor and index._array.ndim == 1
-        if options or type(source) is Tensor or not is_vector:
-            return False
-        if x._array.ndim != 1 and self.names[-1] != "value":
-            return False  # each position is that of an element
-        x[index] = source
-        return True
+    def _fill_rows(self, x: Tensor, axis: int, index: Tensor, number: Number) -> Tensor | None:
+        """Write a number at positions along the first axis; None if an operator must run the call."""
+        is_plain = x._keys is CPU_KEYS and index._keys is CPU_KEYS and index.dtype.is_integer
+        if axis != 0 or index._array.ndim != 1 or not is_plain or _hot_calls.is_watched():
+            return None
+        try:
+            x[index] = number
+        except TandemError:
+            return None  # the operator raises it, with its name
+        return x
 
     def _takes(self, args: Args, kwargs: Kwargs) -> bool:
         op = self.op

@@ -212,11 +212,13 @@ class RowSlice:
             plan = (*_drop(entries, at), (0, self.size, 1))
         if node.args[0] not in self.numbers:
             self._mark(out, moved)
+        elif moved:
+            raise MixedRows
         return plan
 
     def _slice_fold(self, node: Node, nodes: list[Node]) -> tuple[Any, ...] | None:
         axes, value, name = reduced_axes(node), node.args[0], node.op.schema.name
-        if value not in self.sliced or not axes or 0 in axes:
+        if value not in self.sliced or len(node.args) < 2 or not axes or 0 in axes:
             raise MixedRows
         dtypes = {value.spec.dtype, node.outputs[0].spec.dtype}
         if name not in SELECTING and not (name in EXACT and not any(d.is_inexact for d in dtypes)):
@@ -229,7 +231,7 @@ class RowSlice:
         """Write a float sum along the last axis as additions, in the order of a row."""
         value, out = self.known[node.args[0]], node.outputs[0]
         *lead, count, size = value.shape
-        is_short = axes == (len(value.shape) - 1,) and count <= MOST_ADDED
+        is_short = axes == (len(value.shape) - 1,) and 0 < count <= MOST_ADDED
         if node.op.name != "td::sum" or not is_short or {value.spec.dtype, out.spec.dtype} not in _ADDED:
             raise MixedRows
         total = self._add_up(value, nodes, node.source)
@@ -338,6 +340,8 @@ class RowSlice:
             return self._slice_switch(node)
         bodies = [x for x in node.args if type(x) is Graph]
         carry, *others = [x for x in node.args if type(x) is tuple]
+        if any(value in self.numbers or value in self.turned for value in carry):
+            raise MixedRows  # the body may replace it by a value of another kind
         given = [value for values in (carry, *others) for value in values]
         items = range(len(carry), len(carry) + len(others[0]) * (node.op.name == "control::scan"))
         copies = [self._copy_body(body, given, items) for body in bodies]

@@ -144,7 +144,10 @@ def _drop_tables(scan: Scan, operands: Operands) -> Operands | None:
             consts.remove(fault.value)
             operands.sliced.remove(fault.value)
             continue
-        before = [value in copier.sliced for value in scan.body.inputs[: len(scan.carry)]]
+        carry = scan.body.inputs[: len(scan.carry)]
+        if any(value in copier.numbers or value in copier.turned for value in carry):
+            return None  # the body may replace it by a value of another kind
+        before = [value in copier.sliced for value in carry]
         after = [value in copier.sliced for value in scan.body.outputs[: len(scan.carry)]]
         return operands if any(before) and before == after else None
 

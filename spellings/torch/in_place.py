@@ -154,7 +154,7 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     [[0.0, 0.0], [0.0, 1.0]]
     """
     positions, values = reshape(index, (-1,)), reshape(source, (-1,))
-    if self.is_contiguous():
+    if type(self) is Tensor and self.is_contiguous():
         _forwards.index_put_(reshape(self, (-1,)), (positions,), values, accumulate)
         return self
     selected = reshape(self.clone(), (-1,)).at[positions]

@@ -141,6 +141,49 @@ def test_wrong_calls_raise_and_write_nothing():
         ones.index_add_(0, torch.tensor([0]), torch.ones(1))
 
 
+def test_calls_of_other_forms_raise_when_they_are_hot():
+    i, square = torch.tensor([0, 1]), torch.tensor([[0, 1, 0]])
+    mask = torch.tensor([True, False, True])
+    for _ in range(config.flags.hot_calls + 10):
+        for name in ("index_copy_", "index_add_", "scatter_", "scatter_add_"):
+            getattr(torch.zeros(2), name)(0, i, torch.ones(2))
+        torch.zeros(2).index_fill_(0, i, 1.0)
+    for call in (
+        lambda x: x.scatter_(0, i, torch.ones(2, 3)),
+        lambda x: x.scatter_add_(0, i, torch.ones(2, 3)),
+        lambda x: x.index_add_(0, square, torch.ones(1, 3)),
+        lambda x: x.index_copy_(0, square, torch.ones(1, 3)),
+        lambda x: x.index_fill_(0, torch.tensor([0]), torch.ones(1, 3)),
+        lambda x: x[0].scatter_(0, i, torch.ones(2), alpha=2),
+        lambda x: x[0].index_copy_(0, i, torch.ones(2), alpha=2),
+        lambda x: x[0].index_fill_(0, mask, 1.0),
+        lambda x: x[0].scatter_(0, mask, 1.0),
+        lambda x: x.index_fill_(False, i, 1.0),
+        lambda x: x.index_fill_(0.0, i, 1.0),
+        lambda x: x[0].index_add_(0, i, torch.ones(2), alpha=None),
+        lambda x: x[0].index_fill_(0, i, None),
+        lambda x: x[0].index_fill_(0, torch.tensor([7]), 1.0),
+    ):
+        x = torch.zeros(2, 3)
+        with pytest.raises(TandemError):
+            call(x)
+        assert x.tolist() == [[0.0] * 3] * 2
+
+
+def test_keywords_and_traces():
+    i, s = torch.tensor([0, 2]), torch.ones(2)
+    for _ in range(config.flags.hot_calls + 10):
+        assert torch.zeros(3).index_fill_(0, i, value=3.0).tolist() == [3.0, 0.0, 3.0]
+        assert torch.zeros(3).index_fill_(dim=0, index=i, value=3.0).tolist() == [3.0, 0.0, 3.0]
+        assert torch.zeros(3).scatter_(0, index=i, src=3.0).tolist() == [3.0, 0.0, 3.0]
+        assert torch.zeros(3).scatter_(0, index=i, src=torch.ones(5)).tolist() == [1.0, 0.0, 1.0]
+        assert torch.zeros(3).index_add_(dim=0, index=i, source=s, alpha=2).tolist() == [2.0, 0.0, 2.0]
+    assert td.jit(lambda x: x.clone().put_(i, s))(torch.zeros(3)).tolist() == [1.0, 0.0, 1.0]
+    rows = td.jit(td.vmap(lambda x: x.clone().put_(i, s)))(torch.zeros(2, 3))
+    assert rows.tolist() == [[1.0, 0.0, 1.0]] * 2
+    assert torch.zeros(2, 2).index_put_(((0, 1),), torch.ones(2)).tolist() == [[1.0, 1.0]] * 2
+
+
 def test_levels_and_traces():
     def write(x, i):
         y = x * 2

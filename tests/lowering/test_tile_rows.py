@@ -250,6 +250,61 @@ def test_loops_whose_rows_depend_on_each_other_are_kept(program, small_tiles):
     np.testing.assert_allclose(result, program(x), rtol=1e-12)
 
 
+R = 160
+
+
+def replaced_numbers(x, p):
+    """A carry that begins as the numbers of rows becomes a table with as many entries."""
+
+    def step(i, s):
+        k, c, j = s
+        return p, c * 0.5 + x[k, j], p[j] % 8
+
+    return td.fori_loop(0, 4, step, (td.arange(R), x[:, 0], td.zeros(R, dtype=int64)))
+
+
+def replaced_inner_numbers(x, p):
+    def step(i, c):
+        start = td.arange(R), c[:, 0], td.zeros(R, dtype=int64)
+        _, v, q = td.fori_loop(0, 3, lambda j, s: (p, s[1] * 0.5 + c[s[0], j], p[s[2]]), start)
+        return c * 0.5 + v[:, None] + q[:, None] * 0.01
+
+    return td.fori_loop(0, 4, step, x)
+
+
+def replaced_columns(x, p):
+    table = td.asarray(np.random.default_rng(1).standard_normal((8, R)))
+    return td.fori_loop(0, 4, lambda i, s: (table, s[1] * 0.5 + s[0][1]), (x.T, x[:, 0]))
+
+
+def numbers_as_columns(x, p):
+    step = lambda i, c: c.at[td.arange(R)[None], i].set(0.5)  # noqa: E731
+    first = td.fori_loop(0, 4, step, x)
+    return first, td.fori_loop(0, 4, lambda i, c: c * 0.5 + x[td.arange(R)[None], i].reshape(-1), x[:, 0])
+
+
+def empty_sums(x, p):
+    def step(i, c):
+        return c[0] * 0.5 + c[1].sum(1), c[1] * 0.5, c[2] * 0.5 + c[0][:, None]
+
+    return td.fori_loop(0, 4, step, (x[:, 0], x[:, :0], x))
+
+
+@pytest.mark.parametrize(
+    "program", [replaced_numbers, replaced_inner_numbers, replaced_columns, numbers_as_columns, empty_sums]
+)
+def test_carries_and_numbers_of_other_kinds(program, small_tiles):
+    random = np.random.default_rng(0)
+    x, p = td.asarray(random.standard_normal((R, 8))), td.asarray(random.permutation(R))
+    if program is replaced_inner_numbers:
+        p = p % 8
+    results = td.tree.leaves(td.jit(program)(x, p))
+    with config.override(hot_loops=1 << 30):
+        expected = td.tree.leaves(program(x, p))
+    for one, other in zip(results, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_gradients_of_tiled_rows(small_tiles):
     x = td.asarray(np.random.default_rng(0).standard_normal((160, 8)))
     k = td.zeros((160, 8), dtype=int64)
