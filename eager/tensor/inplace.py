@@ -6,6 +6,7 @@ The functional operator computes the result, which is written into the memory of
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -223,9 +224,6 @@ class _DirectWrite:
     def __init__(self, op: Operator, inner: Operator):
         self.op, self.function, self.version, self.limit = op, functions[inner.name], -1, 0
         self.writes = inner.decl.inplace if type(inner.decl.inplace) is str else ""
-        self.names = [argument.name for argument in op.schema.positional]
-        self.takes_vector = inner.schema.name.startswith("index_")
-        self.has_factor = "alpha" in op.binder.names
         self.is_cast = inner.decl.result == "bool"  # which is written as 0 or 1
         self.hot: Function | None = None  # runs the calls that are compiled when they are hot
 
@@ -255,12 +253,17 @@ class _DirectWrite:
         args[0][...] = result
         return args[0]
 
+    @functools.cached_property
+    def names(self) -> list[str]:
+        """The names of the positional arguments."""
+        return [argument.name for argument in self.op.schema.positional]
+
     def _write_rows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
         """Run a call that writes at positions along an axis by native code; None if that does not take it."""
         factor: float = 1
         if kwargs:
             others = dict(kwargs)
-            factor = others.pop("alpha", 1) if self.has_factor else 1
+            factor = others.pop("alpha", 1) if "alpha" in self.op.binder.names else 1
             if others.keys() != {*self.names[len(args) :]}:
                 return None
             args = (*args, *[others[name] for name in self.names[len(args) :]])
@@ -269,7 +272,8 @@ class _DirectWrite:
         x, axis, index, source = args
         if type(axis) is not int or not type(x) is type(index) is Tensor:
             return None
-        if index._array.ndim != (1 if self.takes_vector else x._array.ndim):
+        takes_vector = self.op.schema.name.startswith("index_")
+        if index._array.ndim != (1 if takes_vector else x._array.ndim):
             return None
         if type(source) in (int, float, bool):
             return self._fill_rows(x, axis, index, source) if self.writes == "set" else None
