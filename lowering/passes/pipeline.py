@@ -250,10 +250,8 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
 )
 """The passes of lowering, in order."""
-_OF_WHOLE_GRAPHS = (
-    fold_constants,
-    tile_rows,
-)  # one would add captured tensors to bodies, one tiles outer loops first
+_OF_WHOLE_GRAPHS = (fold_constants, tile_rows)
+"""The passes that do not run on bodies: one would add captured tensors there, and one tiles the outer loops first."""
 NATIVE_PASSES: dict[Pass, frozenset[str]] = {
     write_short_dots: frozenset(("td::matmul",)),
     write_short_sorts: SORTS,

@@ -66,6 +66,12 @@ def add_node(
     return nodes[-1].outputs[0]
 
 
+def add_reshape(nodes: list[Node], value: Value, shape: tuple[int, ...], source: str) -> Value:
+    """Append a reshape to nodes, if it changes the shape; returns the value in the shape."""
+    spec = value.spec._replace(shape=shape)
+    return value if value.shape == shape else add_node(nodes, "td::reshape", (value, shape), spec, source)
+
+
 def add_slice(nodes: list[Node], value: Value, axis: int, start: int, source: str, length: int = 1) -> Value:
     """Append a read of the elements at some positions along an axis, which stays."""
     shape = value.shape
@@ -129,6 +135,11 @@ def is_replaced(op: Operator) -> bool:
     """Whether other code has registered a kernel or a shape rule in the place of an operator's own."""
     keys = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
     return any(find_external_kernel(op, key) is not None for key in keys)
+
+
+def is_array(value: object) -> bool:
+    """Whether a value of a body is an array whose sizes are known: neither a Python number nor symbolic."""
+    return isinstance(value, Value) and value.weak is None and all(type(size) is int for size in value.shape)
 
 
 def has_effects(node: Node) -> bool:

@@ -7,13 +7,14 @@ batch. In the copy the rows are the last axis, so that vectors hold elements of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from ...registry.dtypes import float32, float64
 from ...tracer.graph import Graph, Node, Value, map_values
 from ..fusion.ranges import match_range
 from ..kernel_selection import reduced_axes, uniform_constant
-from .rewrite import add_node, has_effects
+from .rewrite import add_node, add_reshape, has_effects
 from .sink_permutes import EXACT, SELECTING
 
 MOST_REPEATED = 64
@@ -168,11 +169,10 @@ class RowSlice:
             raise MixedRows
         known = self.known[value]
         if value in self.sliced or value.spec.size == 1:
-            return known if len(value.shape) < 2 or value in self.sliced else self._reshape(known, (), nodes)
-        return self._reshape(known, (*(value.shape[1:] if not missing else value.shape), 1), nodes)
-
-    def _reshape(self, value: Value, shape: tuple[int, ...], nodes: list[Node]) -> Value:
-        return add_node(nodes, "td::reshape", (value, shape), value.spec._replace(shape=shape), "")
+            return (
+                known if len(value.shape) < 2 or value in self.sliced else add_reshape(nodes, known, (), "")
+            )
+        return add_reshape(nodes, known, (*(value.shape[1:] if not missing else value.shape), 1), "")
 
     def _slice_pointwise(self, node: Node, nodes: list[Node]) -> tuple[Any, ...]:
         rank = len(node.outputs[0].shape)
@@ -236,7 +236,7 @@ class RowSlice:
             raise MixedRows
         total = self._add_up(value, nodes, node.source)
         if node.kwargs.get("keepdims"):
-            total = self._reshape(total, (*lead, 1, size), nodes)
+            total = add_reshape(nodes, total, (*lead, 1, size), node.source)
         self.known[out] = total
 
     def _add_up(self, value: Value, nodes: list[Node], source: str) -> Value:
@@ -274,9 +274,10 @@ class RowSlice:
         if n > 1:
             spec = vector.spec._replace(shape=(n, k, self.size))
             matrix, vector = add_node(nodes, "td::permute", (vector, (1, 0, 2)), spec, node.source), matrix
-        factor = self._reshape(vector, (k, self.size), nodes)
+        factor = add_reshape(nodes, vector, (k, self.size), node.source)
         product = add_node(nodes, "td::mul.Tensor", (matrix, factor), matrix.spec, node.source)
-        self.known[out] = self._reshape(self._add_up(product, nodes, node.source), (m, n, self.size), nodes)
+        total = self._add_up(product, nodes, node.source)
+        self.known[out] = add_reshape(nodes, total, (m, n, self.size), node.source)
 
     def _slice_join(self, node: Node, nodes: list[Node]) -> tuple[Any, ...]:
         parts, axis = node.args[:2]
@@ -361,9 +362,7 @@ class RowSlice:
         marks = {tuple(value in self.sliced for value in branch.outputs) for branch in branches}
         if self._has_rows(index) or len(marks) != 1:
             raise MixedRows
-        for value, has_rows in zip(node.outputs, marks.pop(), strict=True):
-            if has_rows:
-                self.sliced.add(value)
+        self.sliced.update(compress(node.outputs, marks.pop()))
         return copies, self._read(index), self._read(operands)
 
     def _copy_body(self, body: Graph, given: Sequence[Value], items: Sequence[int] = ()) -> Graph:

@@ -20,7 +20,7 @@ from ..cost_model import count_instructions
 from ..fusion.ranges import match_range
 from ..kernel_selection import uniform_constant
 from .loop_passes import Rewritten, Scan, replace_scans, scan_node, scan_of
-from .rewrite import add_node, copy_node, empty_like, has_effects, new_node
+from .rewrite import add_node, add_reshape, copy_node, empty_like, has_effects, is_array, new_node
 
 TILE_BYTES = 16 * 1024
 """Bytes of the elements of one tile of all carries and constants."""
@@ -66,7 +66,7 @@ def _find_tiling(scan: Scan) -> Tiling | None:
     if len(body.outputs) != count or type(scan.length) is not int or scan.length < MIN_STEPS:
         return None
     values = (*scan.given, *body.outputs)
-    if not all(isinstance(value, Value) and value.weak is None and _is_known(value) for value in values):
+    if not all(map(is_array, values)):
         return None
     shape = max((value.shape for value in body.inputs[:count]), key=math.prod, default=())
     operands = [*body.inputs[:count], *body.inputs[count + len(scan.xs) :]]
@@ -86,10 +86,6 @@ def _find_tiling(scan: Scan) -> Tiling | None:
     total = math.prod(shape)
     size = _choose_size(total, most) if total >= MIN_TILES * most else total
     return Tiling(shape, size) if total % size == 0 or scan.length >= MIN_STEPS_OF_REST else None
-
-
-def _is_known(value: Value) -> bool:
-    return all(type(size) is int for size in value.shape)
 
 
 def _choose_size(total: int, most: int) -> int:
@@ -231,7 +227,7 @@ class _Writer:
         return self._add("td::basic_index", (value, (*plan, *rest)), shape, value, nodes)
 
     def _reshape(self, value: Value, shape: tuple[Any, ...]) -> Value:
-        return value if value.shape == shape else self._add("td::reshape", (value, shape), shape, value)
+        return add_reshape(self.nodes, value, shape, self.source)
 
     def _add(
         self,

@@ -18,7 +18,7 @@ from ...tracer.graph import Graph, Node, Value, bodies_of
 from ..fusion.ranges import match_range
 from ..kernel_selection import uniform_constant
 from .loop_passes import Rewritten, Scan, is_scan, scan_node, scan_of, substitute
-from .rewrite import add_node, add_slice, empty_like, replace_arguments
+from .rewrite import add_node, add_reshape, add_slice, empty_like, is_array, replace_arguments
 from .row_slices import MixedRows, RowSlice, rotate
 
 _loop_dce = lazy.Module(".lowering.passes.loop_dce")
@@ -93,12 +93,14 @@ class Operands(NamedTuple):
         sliced: the inputs of the body that have rows.
         numbers: those that hold the number of each row.
         turned: those whose rows are the second axis.
+        results: for each result of the body, whether it has rows.
     """
 
     rows: int
     sliced: list[Value]
     numbers: list[Value]
     turned: list[Value]
+    results: tuple[bool, ...] = ()
 
     def slice(self, size: int) -> RowSlice:
         """Make what copies the body for some rows."""
@@ -109,7 +111,7 @@ def _find_operands(scan: Scan) -> Operands | None:
     """Find the rows of a scan; None if it has none, or they depend on each other."""
     count, body = len(scan.carry), scan.body
     values = (*scan.given, *body.inputs, *body.outputs)
-    if type(scan.length) is not int or scan.length < MIN_STEPS or not all(map(_is_plain, values)):
+    if type(scan.length) is not int or scan.length < MIN_STEPS or not all(map(is_array, values)):
         return None
     rows = max((value.shape[0] for value in body.inputs[:count] if value.shape), default=0)
     if rows < LEAST_ROWS or body.inputs[0].spec.device != "cpu":
@@ -125,10 +127,6 @@ def _find_operands(scan: Scan) -> Operands | None:
         is_number = value.node is not None and match_range(value.node) == (0, 1)
         (numbers if is_number else sliced).append(inner)
     return _drop_tables(scan, Operands(rows, sliced, numbers, turned))
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, Value) and value.weak is None and all(type(size) is int for size in value.shape)
 
 
 def _drop_tables(scan: Scan, operands: Operands) -> Operands | None:
@@ -147,9 +145,10 @@ def _drop_tables(scan: Scan, operands: Operands) -> Operands | None:
         carry = scan.body.inputs[: len(scan.carry)]
         if any(value in copier.numbers or value in copier.turned for value in carry):
             return None  # the body may replace it by a value of another kind
-        before = [value in copier.sliced for value in carry]
-        after = [value in copier.sliced for value in scan.body.outputs[: len(scan.carry)]]
-        return operands if any(before) and before == after else None
+        before = tuple([value in copier.sliced for value in carry])
+        results = tuple([value in copier.sliced for value in scan.body.outputs])
+        is_kept = any(before) and before == results[: len(carry)]
+        return operands._replace(results=results) if is_kept else None
 
 
 def _transposed(value: Value) -> tuple[int, ...] | None:
@@ -232,9 +231,7 @@ def _find_sources(scan: Scan, operands: Operands) -> Sources:
 
 def _is_view_of_rows(node: Node, rows: int) -> bool:
     """Whether a node makes a view that has the rows of its operand, or rows that are known."""
-    if any(
-        value.weak is not None or type(value.spec.size) is not int for value in (*node.inputs, *node.outputs)
-    ):
+    if not all(map(is_array, (*node.inputs, *node.outputs))):
         return False
     if match_range(node) is not None or uniform_constant(node) is not None:
         return True
@@ -262,12 +259,9 @@ class _Writer:
         self.nodes: list[Node] = []
         self.whole = operands.rows - operands.rows % tile
         self.leaves = self.sources.graph.inputs
-        self.sliced = [value for value in self.leaves if value.shape[:1] == (operands.rows,)]
-        self.sliced = [value for value in self.sliced if value not in self._find_tables()]
-        copier = operands.slice(tile)
-        copier.copy(scan.body)
-        self.has_rows = [value in copier.sliced for value in scan.body.outputs]
-        count = len(scan.carry)
+        tables = self._find_tables()
+        self.sliced = [v for v in self.leaves if v.shape[:1] == (operands.rows,) and v not in tables]
+        self.has_rows, count = operands.results, len(scan.carry)
         self.is_stacked = [has_rows and number >= count for number, has_rows in enumerate(self.has_rows)]
 
     def _find_tables(self) -> set[Value]:
@@ -387,6 +381,4 @@ class _Writer:
         return add_node(self.nodes, "td::basic_index", (value, plan), spec, self.source)
 
     def _reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
-        return add_node(
-            self.nodes, "td::reshape", (value, shape), value.spec._replace(shape=shape), self.source
-        )
+        return add_reshape(self.nodes, value, shape, self.source)
