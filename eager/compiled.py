@@ -39,11 +39,8 @@ class HotFunction(NativeCallable):  # type: ignore[misc]
         run = self._run
         if run is None:
             is_native = not fastpath.why_off()
-            run = self._fn
-            if is_native:
-                calls = HotCalls(self, self._fn, self._fn)
-                calls.writes, run = self._writes, calls.call
-            self._run = run
+            calls = HotCalls(self, self._fn, self._fn, writes=self._writes) if is_native else None
+            run = self._run = self._fn if calls is None else calls.call
         return run(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> object:

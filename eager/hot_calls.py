@@ -116,16 +116,15 @@ class HotCalls:
         plain: runs a call operator by operator.
         traced: the function to trace, with the parameters of ``function``.
         respell: runs a call in another spelling than the schema's, and calls ``function`` in that; None: plain does.
+        writes: whether the function writes into its arguments, or the states of random generators.
 
     Attributes:
         is_enabled: whether calls may be compiled.
-        writes: whether the function writes into its arguments, or the states of random generators.
         fall_back: runs the calls that the native entry does not take: :meth:`call`, or what counts fewer calls.
         find_weight: returns how many calls the one that is running represents, where not all reach :meth:`call`.
     """
 
     is_enabled = True
-    writes = False
     find_weight: Callable[[], int] | None = None
 
     def __init__(
@@ -134,8 +133,9 @@ class HotCalls:
         plain: Callable[..., Any],
         traced: Callable[..., Any],
         respell: Callable[..., Any] | None = None,
+        writes: bool = False,
     ) -> None:
-        self.function, self.plain, self.traced = function, plain, traced
+        self.function, self.plain, self.traced, self.writes = function, plain, traced, writes
         self.respell = plain if respell is None else respell
         self.binder: Binder | None = getattr(self.respell, "binder", None)
         self.names = None if self.binder is None else self.binder.names

@@ -87,12 +87,12 @@ def index_put_(
     is_single = len(indices) == 1 and isinstance(indices[0], Tensor)
     key: object = indices[0] if is_single else tuple(indices)
     if accumulate:
-        return add_at(self, key, values)
+        return _add_at(self, key, values)
     self[key] = values
     return self
 
 
-def add_at(self: Tensor, key: object, values: TensorLike) -> Tensor:
+def _add_at(self: Tensor, key: object, values: TensorLike) -> Tensor:
     """Add values to the elements at a key, of all that are at one position; return the tensor."""
     written = None
     if isinstance(key, Tensor) and isinstance(values, Tensor) and key.ndim == 1:

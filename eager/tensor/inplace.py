@@ -7,7 +7,6 @@ The functional operator computes the result, which is written into the memory of
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from ...registry.dispatch.keys import CPU_KEYS, DispatchKey
 from ...registry.dispatch.precedence import find_external_kernel
 from ...registry.dispatch.state import state
 from ...registry.dtypes import bool_
-from ...registry.function import functions, make_function
+from ...registry.function import functions, make_function, signature
 from ...registry.lazy_operators import find_lazy, register_lazy
 from ...registry.native_type import accept_entry
 from ...registry.operator import Operator, lock, operators
@@ -190,26 +189,6 @@ def write_rows(x: Tensor, axis: int, index: Tensor, source: Tensor, adds: bool) 
     return None
 
 
-def _with_signature(function: Function, schema: Schema) -> Function:
-    """Return a function with the parameters of a schema; numbers among its operands may vary from call to call."""
-
-    def call(*args: object, **kwargs: object) -> object:
-        return function(*args, **kwargs)
-
-    parameters = [
-        inspect.Parameter(
-            x.name,
-            inspect.Parameter.KEYWORD_ONLY if x.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=x.default if x.has_default else inspect.Parameter.empty,
-            annotation="TensorLike" if x.type.core in ("Tensor", "Scalar", "float") else "",
-        )
-        for x in schema.arguments
-    ]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__name__ = call.__qualname__ = schema.name
-    return call
-
-
 class _DirectWrite:
     """Runs the calls of an in-place operator that nothing observes: the functional form's native entry, and a copy.
 
@@ -237,8 +216,19 @@ class _DirectWrite:
             return self.op(*args, **kwargs)
         hot = self.hot
         if hot is None:
-            hot = self.hot = _compiled.compile_writes_when_hot(_with_signature(self._run, self.op.schema))
+            hot = self.hot = self._make_hot()
         return hot(*args, **kwargs)
+
+    def _make_hot(self) -> Function:
+        """Make the function that runs calls, whose parameters are those of the operator."""
+
+        def run(*args: object, **kwargs: object) -> object:
+            return self._run(*args, **kwargs)
+
+        run.__name__ = run.__qualname__ = self.op.schema.name
+        run.__signature__, run.binder = signature(self.op.schema), self.op.binder  # type: ignore[attr-defined]
+        made: Function = _compiled.compile_writes_when_hot(run)
+        return made
 
     def _run(self, *args: Any, **kwargs: Any) -> object:
         """Run a call of plain tensors, or of traced ones."""
