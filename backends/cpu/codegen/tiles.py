@@ -7,7 +7,6 @@ without reductions; reductions transpose some of their lines at a time with a :c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType, int8, int16, int32, int64
 from ..target import vector_target
 from .small_product import transpose_vectors
+from .stage_printer import CACHED_BYTES
 from .text import REGISTER, Function, Module, memory_block
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ MOST_SCRATCH = 1 << 18
 """The most bytes of lines that are transposed at a time; they fit the second cache."""
 MIN_HEIGHT = 4
 """The least lines of a transposed copy; elements of fewer, at small strides, are shuffled within vectors."""
-MOST_CACHED = 48 * 1024
-"""The most bytes of an array that is not copied by tiles."""
 INTEGERS = {1: int8, 2: int16, 4: int32, 8: int64}
 """By size, the dtype of elements that are moved."""
 
@@ -128,9 +126,7 @@ def find_transposed_copy(stage: StagePrinter) -> TransposedCopy | None:
     across, along = sides
     if across == along or min(sides) < 0 or stage.shape[across] < MIN_HEIGHT:
         return None
-    is_small = (
-        math.prod(stage.shape) * size <= MOST_CACHED or min(stage.shape[d] for d in sides) <= COLUMNS // 4
-    )
+    is_small = stage.count * size <= CACHED_BYTES or min(stage.shape[d] for d in sides) <= COLUMNS // 4
     return TransposedCopy(source, target, across, along) if is_small else None
 
 

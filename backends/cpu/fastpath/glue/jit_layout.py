@@ -55,7 +55,7 @@ class Output(Struct):
     nbytes: i64
     at: i64
     written: (
-        i64  # 1 more than the index among the held references of the array whose memory it is; 0: its own
+        i64  # 1 more than the index, among the held references, of the array that it is stored in; 0: none
     )
 
 
